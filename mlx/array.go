@@ -1,0 +1,72 @@
+package mlx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// Array is a node of the engine's graph, or the elements that were computed for it. It is immutable.
+type Array struct {
+	t      *Thread
+	handle unsafe.Pointer // nil once freed
+	dtype  DType
+	shape  []int
+	kept   bool
+}
+
+// Shape gives the length of each axis; the caller must not change it.
+func (a *Array) Shape() []int { return a.shape }
+
+// Dim is the length of one axis; a negative one counts from the end.
+func (a *Array) Dim(axis int) int {
+	if axis < 0 {
+		axis += len(a.shape)
+	}
+	if axis < 0 || axis >= len(a.shape) {
+		panic(&Error{Message: fmt.Sprintf("Dim(%v): no axis %d", a, axis)})
+	}
+	return a.shape[axis]
+}
+
+// Rank is the number of axes.
+func (a *Array) Rank() int { return len(a.shape) }
+
+// DType is the type of the elements.
+func (a *Array) DType() DType { return a.dtype }
+
+// Thread is the engine that the array belongs to.
+func (a *Array) Thread() *Thread { return a.t }
+
+// Size is the number of elements.
+func (a *Array) Size() int { return product(a.shape) }
+
+// Bytes is the size of the elements; the memory behind them may be larger (see BufferBytes) or shared.
+func (a *Array) Bytes() int { return a.Size() * a.dtype.Size() }
+
+// String names the type and shape, such as "bfloat16[2 3]".
+func (a *Array) String() string {
+	if a == nil {
+		return "nil"
+	}
+	return a.dtype.String() + strings.ReplaceAll(fmt.Sprint(a.shape), ",", "")
+}
+
+// check panics when the array cannot be used.
+func (a *Array) check(op string) {
+	if a.handle == nil {
+		panic(&Error{Message: fmt.Sprintf("%s(%v): the array was freed", op, a)})
+	}
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// SameShape tells whether two arrays have equal shapes.
+func SameShape(a, b *Array) bool { return slices.Equal(a.shape, b.shape) }

@@ -1,0 +1,196 @@
+// Start, evaluation, host memory, counters, limits and streams.
+#include <cstring>
+
+#include "call.h"
+#include "mlx/backend/cuda/cuda.h"
+#include "mlx/backend/metal/metal.h"
+#include "mlx/compile.h"
+
+namespace ingot {
+
+namespace {
+
+thread_local bool is_engine_thread = false;
+
+// Whether an array over allocator::Buffer(p - 8) really reads p: MLX's CPU allocator keeps the size in the 8 bytes
+// before the data (mlx 0.32.4, backend/no_gpu/allocator.cpp). Only asked of the CPU wheel: elsewhere a Buffer holds
+// something else.
+bool wraps_host_memory() {
+  alignas(64) static char block[128];
+  char* p = block + 64;
+  mx::array a(mx::allocator::Data(mx::allocator::Buffer(p - 8), [](mx::allocator::Buffer) {}), {1}, mx::uint8);
+  return a.data<void>() == p;
+}
+
+std::vector<mx::array> list(void* const* arrays, int64_t n) {
+  std::vector<mx::array> v;
+  v.reserve(n);
+  for (int64_t i = 0; i < n; i++) {
+    if (arrays[i]) {  // absent layers of a cache are skipped
+      v.push_back(*static_cast<mx::array*>(arrays[i]));
+    }
+  }
+  return v;
+}
+
+}  // namespace
+
+bool on_engine_thread() { return is_engine_thread; }
+
+}  // namespace ingot
+
+using namespace ingot;
+
+uint32_t ig_abi(void) { return abi; }
+
+const char* ig_version(void) { return mx::version(); }
+
+const char* ig_init(const char* flavour, int32_t* device) {
+  is_engine_thread = true;
+  const char* failed = guard([&] {
+    auto& e = engine();
+    if (!e.streams.empty()) {
+      throw std::runtime_error("the engine runs already");
+    }
+    e.flavour = flavour;
+    bool gpu = mx::metal::is_available() || mx::cu::is_available();
+    mx::Device d(gpu ? mx::Device::gpu : mx::Device::cpu);
+    mx::set_default_device(d);
+    if (!gpu) {
+      mx::disable_compile();  // on a CPU it runs a compiler into a shared folder and gains nothing
+    }
+    e.shares_host_memory = e.flavour == "cpu" && wraps_host_memory();
+    e.streams.push_back(mx::default_stream(d));
+    *device = gpu;
+  });
+  if (failed) {
+    is_engine_thread = false;
+  }
+  return failed;
+}
+
+const char* ig_eval(void* const* arrays, int64_t n, int32_t async) {
+  return guard([&] {
+    auto v = list(arrays, n);
+    if (v.empty()) {
+      return;
+    }
+    if (async) {
+      mx::async_eval(std::move(v));
+    } else {
+      mx::eval(std::move(v));
+    }
+  });
+}
+
+const char* ig_from_host(const void* data, int32_t dtype, const int64_t* shape, int32_t rank, ig_desc* out) {
+  return guard([&] {
+    auto type = dtype_of(dtype);
+    mx::array a(shape_of(shape, rank), type, nullptr, {});
+    reserve(a.nbytes(), to_string(a));
+    a.set_data(mx::allocator::malloc(a.nbytes()));
+    std::memcpy(a.data<void>(), data, a.nbytes());
+    a.set_status(mx::array::Status::available);
+    describe(std::move(a), out);
+  });
+}
+
+const char* ig_to_host(void* array, void* data, int64_t bytes) {
+  return guard([&] {
+    mx::array a = *static_cast<mx::array*>(array);
+    if (int64_t(a.nbytes()) != bytes) {
+      throw std::invalid_argument(to_string(a) + " has " + std::to_string(a.nbytes()) + " bytes, not " +
+                                  std::to_string(bytes));
+    }
+    if (bytes == 0) {
+      return;
+    }
+    a.eval();
+    if (!a.flags().row_contiguous) {
+      a = mx::contiguous(a, false, Call(nullptr).s);
+      a.eval();
+    }
+    std::memcpy(data, a.data<void>(), bytes);
+  });
+}
+
+int64_t ig_counter(int32_t which, void* const* arrays, int64_t n) {
+  switch (which) {
+    case IG_ACTIVE:
+      return int64_t(mx::get_active_memory());
+    case IG_PEAK:
+      return int64_t(mx::get_peak_memory());
+    case IG_CACHED:
+      return int64_t(mx::get_cache_memory());
+    case IG_BUDGET:
+      return engine().budget;
+    case IG_MAPPED:
+      return engine().mapped;
+    case IG_HANDLES:
+      return engine().handles;
+    case IG_BUFFERS:
+      return int64_t(mx::get_array_buffer_size(list(arrays, n)));
+  }
+  return -1;
+}
+
+const char* ig_limit(int32_t which, int64_t value) {
+  return guard([&] {
+    if (value < 0) {
+      throw std::invalid_argument("a limit is negative: " + std::to_string(value));
+    }
+    switch (which) {
+      case IG_SET_BUDGET:
+        engine().budget = value;
+        mx::set_memory_limit(size_t(value));
+        return;
+      case IG_SET_CACHE:
+        mx::set_cache_limit(size_t(value));
+        return;
+      case IG_SET_WIRED:
+        mx::set_wired_limit(size_t(value));
+        return;
+      case IG_RESET_PEAK:
+        mx::reset_peak_memory();
+        return;
+      case IG_CLEAR_CACHE:
+        mx::clear_cache();
+        return;
+    }
+    throw std::invalid_argument("no limit " + std::to_string(which));
+  });
+}
+
+const char* ig_stream_new(int32_t gpu, int32_t* index) {
+  return guard([&] {
+    auto& e = engine();
+    e.streams.push_back(mx::new_stream(mx::Device(gpu ? mx::Device::gpu : mx::Device::cpu)));
+    *index = int32_t(e.streams.size()) - 1;
+  });
+}
+
+const char* ig_stream_use(int32_t index) {
+  return guard([&] {
+    auto& e = engine();
+    e.streams.at(index);
+    e.current = index;
+  });
+}
+
+const char* ig_synchronize(void) {
+  return guard([&] { mx::synchronize(engine().streams.at(engine().current)); });
+}
+
+const char* ig_device_info(void) {
+  static thread_local std::string text;
+  text.clear();
+  guard([&] {
+    for (auto& [key, value] : mx::device_info()) {
+      text += key + "=";
+      text += std::holds_alternative<std::string>(value) ? std::get<std::string>(value)
+                                                         : std::to_string(std::get<size_t>(value));
+      text += "\n";
+    }
+  });
+  return text.c_str();
+}

@@ -1,0 +1,113 @@
+// What the translation units of the bridge share: reading a frame, making results, turning exceptions into messages.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bridge.h"
+#include "mlx/mlx.h"
+
+namespace ingot {
+
+namespace mx = mlx::core;
+
+struct OutOfMemory : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// State of the one engine thread. Only that thread may call.
+struct Engine {
+  std::string flavour;
+  std::vector<mx::Stream> streams;
+  int current = 0;
+  bool shares_host_memory = false;  // the CPU allocator's layout allows to wrap a mapping
+  std::atomic<int64_t> budget{INT64_MAX};
+  std::atomic<int64_t> handles{0};
+  std::atomic<int64_t> mapped{0};
+};
+Engine& engine();
+bool on_engine_thread();
+
+// Keeps a message for the thread and its kind; returns the message.
+const char* fail(int kind, const std::string& message) noexcept;
+
+// Runs f; gives NULL or the message of what it threw.
+template <class F>
+const char* guard(F&& f) noexcept {
+  try {
+    if (!on_engine_thread()) {
+      return fail(IG_FAILED, "called outside the engine's thread");
+    }
+    f();
+    return nullptr;
+  } catch (const OutOfMemory& e) {
+    return fail(IG_OUT_OF_MEMORY, e.what());
+  } catch (const std::bad_alloc&) {
+    return fail(IG_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return fail(IG_FAILED, e.what());
+  } catch (...) {
+    return fail(IG_FAILED, "unknown exception");
+  }
+}
+
+// Refuses bytes that the memory budget does not leave: MLX's CPU allocator does not check for null, so an allocation
+// that fails ends the process.
+void reserve(size_t bytes, const std::string& what);
+
+// The one maker of results: checks the budget, takes ownership, describes.
+void describe(mx::array a, ig_desc* out);
+
+mx::Dtype dtype_of(int64_t code);
+int32_t code_of(mx::Dtype d);
+std::string to_string(const mx::array& a);
+mx::Shape shape_of(const int64_t* dims, int rank);
+
+inline mx::Shape to_shape(const std::vector<int>& v) {
+  return mx::Shape(v.begin(), v.end());
+}
+std::vector<int> all_if_empty(std::vector<int> axes, const mx::array& x);
+std::vector<int> transpose_axes(std::vector<int> axes, const mx::array& x);
+std::vector<int> every_axis(const mx::array& x);
+mx::array owned_copy(const mx::array& x, mx::StreamOrDevice s);
+
+// Reads the arguments of one call in the order in which the list names them.
+class Call {
+ public:
+  explicit Call(ig_frame* frame);
+
+  mx::array array();
+  std::optional<mx::array> optional();
+  std::vector<mx::array> arrays();
+  int64_t wide();
+  int integer();
+  std::vector<int> integers();
+  std::optional<int> optional_integer();
+  bool flag() { return wide() != 0; }
+  float real();
+  mx::Dtype dtype() { return dtype_of(wide()); }
+  std::string mode();
+
+  void result(mx::array a);
+  void result(std::vector<mx::array> as);
+
+  mx::StreamOrDevice s;
+
+ private:
+  ig_frame* frame_;
+  int32_t array_ = 0, int_ = 0, real_ = 0;
+};
+
+struct Operation {
+  const char* name;
+  void (*run)(Call&);
+};
+extern const Operation operations[];
+extern const int operation_count;
+extern const uint32_t abi;
+
+}  // namespace ingot

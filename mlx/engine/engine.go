@@ -1,0 +1,3 @@
+package engine
+
+const Version = "0.32.4"

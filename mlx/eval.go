@@ -1,0 +1,29 @@
+package mlx
+
+import "unsafe"
+
+// Eval computes arrays and waits for them. None given, or only nil ones, is no work and no error.
+func Eval(arrays ...*Array) { evaluate(arrays, false) }
+
+// AsyncEval starts to compute arrays; reading them waits.
+func AsyncEval(arrays ...*Array) { evaluate(arrays, true) }
+
+func evaluate(arrays []*Array, async bool) {
+	t, handles := handlesOf("Eval", arrays)
+	if t == nil {
+		return
+	}
+	p, n := t.frame.pointers(handles)
+	t.must(prefix("Eval", cEval(p, n, async)))
+}
+
+// handlesOf skips nil arrays; the thread is nil when none is left.
+func handlesOf(op string, arrays []*Array) (t *Thread, handles []unsafe.Pointer) {
+	for _, a := range arrays {
+		if a != nil {
+			a.check(op)
+			t, handles = a.t, append(handles, a.handle)
+		}
+	}
+	return t, handles
+}

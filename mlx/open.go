@@ -1,0 +1,91 @@
+package mlx
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ingotml/ingot/mlx/bridge"
+	"github.com/ingotml/ingot/mlx/engine"
+)
+
+// Options are how Open sets up the engine. The zero value is what most callers want.
+type Options struct {
+	Budget     int64 // bytes that arrays may hold; 0 is what the machine and its cgroup can give (see DefaultBudget)
+	CacheLimit int64 // bytes kept for reuse; 0 is an eighth of the budget, at most 2 GiB
+}
+
+// Info is what was loaded.
+type Info struct {
+	Version string            // of the library
+	Flavour engine.Flavour    // of the wheel
+	GPU     bool              // the default device
+	Device  map[string]string // what the engine tells of it
+}
+
+const maxCache = 2 << 30
+
+// Open loads an engine and starts its thread. A process can do so once: MLX cannot be unloaded.
+func Open(e *engine.Engine, o Options) (*Thread, error) {
+	if !haveCgo {
+		return nil, ErrNoCgo
+	}
+	return start(func(t *Thread) error {
+		if err := load(e); err != nil {
+			return err
+		}
+		gpu, failed := cInit(string(e.Flavour))
+		if failed != "" {
+			return fmt.Errorf("starting the engine in %s: %s", e.Dir, failed)
+		}
+		t.frame = newFrame()
+		t.info = Info{Version: cVersion(), Flavour: e.Flavour, GPU: gpu, Device: keyValues(cDeviceInfo())}
+		if o.Budget == 0 {
+			o.Budget = DefaultBudget(t.info)
+		}
+		if o.CacheLimit == 0 {
+			o.CacheLimit = min(o.Budget/8, maxCache)
+		}
+		for which, value := range map[int32]int64{limitBudget: o.Budget, limitCache: o.CacheLimit} {
+			if failed := cLimit(which, value); failed != "" {
+				return fmt.Errorf("starting the engine: %s", failed)
+			}
+		}
+		return nil
+	})
+}
+
+// Check loads an engine, compares versions and unloads nothing: it is for the end of an installation, in a process
+// that will not open another engine.
+func Check(e *engine.Engine) error {
+	if !haveCgo {
+		return ErrNoCgo
+	}
+	return load(e)
+}
+
+func load(e *engine.Engine) error {
+	if failed := cLoad(e.Lib, e.Bridge); failed != "" {
+		return fmt.Errorf("loading the engine in %s: %s: %w", e.Dir, failed, engine.ErrLoad)
+	}
+	if abi := cABI(); abi != bridge.ABI {
+		return fmt.Errorf("the bridge %s has interface %#x, this program %#x: run `ingot engine install`: %w", e.Bridge, abi, uint32(bridge.ABI), ErrVersion)
+	}
+	// Another libmlx under these headers would corrupt memory.
+	if v := cVersion(); v != engine.Version {
+		return fmt.Errorf("%s is MLX %s, this program needs %s: %w", e.Lib, v, engine.Version, ErrVersion)
+	}
+	return nil
+}
+
+// Info tells what was loaded.
+func (t *Thread) Info() Info { return t.info }
+
+func keyValues(text string) map[string]string {
+	m := map[string]string{}
+	for _, line := range strings.Split(text, "\n") {
+		if k, v, ok := strings.Cut(line, "="); ok {
+			m[k] = v
+		}
+	}
+	return m
+}

@@ -1,0 +1,44 @@
+package mlx
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Region is a part of a file as memory: mapped where the device reads host memory, else copied. The file must never
+// be shortened or rewritten in place while arrays over it live: a truncated mapping is a fatal signal.
+type Region struct {
+	t      *Thread
+	handle unsafe.Pointer
+	path   string
+}
+
+// OpenRegion makes bytes [offset, offset+length) of a file available to arrays. Call it inside Do.
+func OpenRegion(t *Thread, path string, offset, length int64) *Region {
+	p, failed := cRegionNew(path, offset, length)
+	t.must(prefix("OpenRegion", failed))
+	return &Region{t: t, handle: p, path: path}
+}
+
+// Array is a tensor that starts at a byte of the region, little-endian and row-major, without a copy. It keeps the
+// memory alive by itself.
+func (r *Region) Array(offset int64, d DType, shape ...int) *Array {
+	if r.handle == nil {
+		panic(&Error{Message: fmt.Sprintf("Region(%s): it was closed", r.path)})
+	}
+	f := r.t.frame
+	f.reset()
+	for _, n := range shape {
+		f.int(int64(n))
+	}
+	r.t.must(prefix("Region("+r.path+")", cRegionArray(r.handle, offset, d, f.ints, len(shape), f.outs)))
+	return r.t.adopt(f.outs)
+}
+
+// Close ends the region; its memory goes with the last array over it. Call it inside Do.
+func (r *Region) Close() {
+	if r.handle != nil {
+		cRegionFree(r.handle)
+		r.handle = nil
+	}
+}

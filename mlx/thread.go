@@ -1,0 +1,108 @@
+package mlx
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+)
+
+// Thread is the engine: one OS thread that makes and evaluates all arrays, because the engine's streams belong to the
+// thread that made them.
+type Thread struct {
+	info   Info
+	work   chan *task
+	closed chan struct{} // closed by Close; work is never closed, so that Do cannot panic
+	done   chan struct{} // closed when the goroutine has ended
+	once   sync.Once
+
+	// Of the engine's goroutine only.
+	frame  *frame
+	scope  *scope
+	stream Stream
+}
+
+type task struct {
+	ctx   context.Context
+	fn    func() error
+	err   error
+	panic any
+	stack []byte
+	done  chan struct{}
+}
+
+// start runs the engine's goroutine for life; setup is its first work.
+func start(setup func(t *Thread) error) (*Thread, error) {
+	t := &Thread{work: make(chan *task), closed: make(chan struct{}), done: make(chan struct{})}
+	ready := make(chan error, 1)
+	go func() {
+		// Never unlocked: the engine's state is bound to this OS thread, so it must not serve others.
+		runtime.LockOSThread()
+		defer close(t.done)
+		err := setup(t)
+		ready <- err
+		if err == nil {
+			t.loop()
+		}
+	}()
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Thread) loop() {
+	for {
+		select {
+		case k := <-t.work:
+			k.run(t)
+		case <-t.closed:
+			return
+		}
+	}
+}
+
+// Do runs fn on the engine's thread, in a scope of its own, and returns its error, or the *Error that an operation
+// inside panicked with. Any other panic is raised again in the caller, with the worker's stack. While the call waits
+// for the thread a cancelled ctx ends it; once fn runs, watching ctx is fn's own business.
+// Do must not be called from inside Do.
+func (t *Thread) Do(ctx context.Context, fn func() error) error {
+	k := &task{ctx: ctx, fn: fn, done: make(chan struct{})}
+	select {
+	case t.work <- k:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.closed:
+		return ErrClosed
+	}
+	<-k.done
+	if k.panic != nil {
+		panic(fmt.Sprintf("%v\n\nengine thread:\n%s", k.panic, k.stack))
+	}
+	return k.err
+}
+
+func (k *task) run(t *Thread) {
+	defer close(k.done)
+	if k.err = k.ctx.Err(); k.err != nil {
+		return
+	}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *Error:
+			k.err = p
+		default:
+			k.panic, k.stack = p, debug.Stack()
+		}
+	}()
+	t.Scope(func() { k.err = k.fn() })
+}
+
+// Close waits for running work and ends the thread. Kept arrays stay allocated; the library stays loaded, since the
+// engine cannot be unloaded, and cannot be opened again in this process.
+func (t *Thread) Close() {
+	t.once.Do(func() { close(t.closed) })
+	<-t.done
+}
