@@ -1,0 +1,236 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const base = `"model_type":"llama","architectures":["LlamaForCausalLM"],"vocab_size":384,"hidden_size":64,` +
+	`"intermediate_size":96,"num_hidden_layers":2,"num_attention_heads":4`
+
+// with returns the base configuration with keys replaced or added; a key whose value is "-" is left out.
+func with(t *testing.T, pairs ...string) []byte {
+	t.Helper()
+	m := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte("{"+base+"}"), &m); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if m[pairs[i]] = json.RawMessage(pairs[i+1]); pairs[i+1] == "-" {
+			delete(m, pairs[i])
+		}
+	}
+	out, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func mustLlama(t *testing.T, pairs ...string) *Llama {
+	t.Helper()
+	m, err := ParseLlama(with(t, pairs...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestLlamaDefaults(t *testing.T) {
+	want := &Llama{
+		Architecture: "LlamaForCausalLM", Vocab: 384, Hidden: 64, Intermediate: 96, Layers: 2, Heads: 4, KVHeads: 4, HeadDim: 16,
+		Context: 2048, NormEps: 1e-6, Activation: "silu", BOS: []int32{1}, EOS: []int32{2},
+		Rope: Rope{Type: RopeDefault, Theta: 10000, PartialFactor: 1},
+	}
+	if d := cmp.Diff(want, mustLlama(t)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestLlamaKeys(t *testing.T) {
+	got := mustLlama(t, "num_key_value_heads", "2", "head_dim", "32", "rms_norm_eps", "1e-05", "rope_theta", "500000",
+		"attention_bias", "true", "mlp_bias", "true", "tie_word_embeddings", "true", "max_position_embeddings", "4096.0",
+		"torch_dtype", `"bfloat16"`, "bos_token_id", "null", "eos_token_id", "[5, 6]", "hidden_act", `"swish"`,
+		"rope_scaling", `{"type":"yarn","factor":4,"original_max_position_embeddings":1024}`)
+	want := &Llama{
+		Architecture: "LlamaForCausalLM", DType: "bfloat16", Vocab: 384, Hidden: 64, Intermediate: 96, Layers: 2, Heads: 4, KVHeads: 2,
+		HeadDim: 32, Context: 4096, NormEps: 1e-5, Activation: "silu", AttentionBias: true, MLPBias: true, TieEmbeddings: true,
+		EOS:  []int32{5, 6},
+		Rope: Rope{Type: RopeYarn, Theta: 500000, PartialFactor: 1, Factor: 4, OriginalMax: 1024, BetaFast: 32, BetaSlow: 1, Truncate: true},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// A transformers 5 configuration means the same as the transformers 4 one.
+func TestKeyStylesAgree(t *testing.T) {
+	four := mustLlama(t, "rope_theta", "500000.0", "torch_dtype", `"float32"`, "rope_scaling",
+		`{"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":512}`)
+	five := mustLlama(t, "dtype", `"float32"`, "rope_parameters",
+		`{"rope_theta":500000.0,"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":512}`)
+	if d := cmp.Diff(four, five); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestBadConfig(t *testing.T) {
+	llama3 := func(s string) string {
+		return `{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4` + s + `}`
+	}
+	for _, c := range []struct{ key, value, want string }{
+		{"vocab_size", "-", "config.json: vocab_size: missing"},
+		{"hidden_size", "null", "config.json: hidden_size: missing"},
+		{"vocab_size", "0", "config.json: vocab_size = 0: must be > 0"},
+		{"vocab_size", "-5", "config.json: vocab_size = -5: must be > 0"},
+		{"vocab_size", "1.5", "config.json: vocab_size = 1.5: must be an integer"},
+		{"vocab_size", `"384"`, `config.json: vocab_size = "384": must be an integer`},
+		{"vocab_size", "true", "config.json: vocab_size = true: must be an integer"},
+		{"vocab_size", "9223372036854775808", "must be an integer"},
+		{"vocab_size", "9223372036854775807", "config.json: vocab_size = 9223372036854775807: must be <= "},
+		{"num_hidden_layers", "1000000000", "config.json: num_hidden_layers = 1000000000: must be <= "},
+		{"hidden_size", "66", "config.json: hidden_size = 66: must be a multiple of num_attention_heads = 4"},
+		{"hidden_size", "2", "config.json: hidden_size = 2: must be a multiple of num_attention_heads = 4"},
+		{"hidden_size", "12", "config.json: hidden_size = 12: must give an even head size"},
+		{"hidden_size", "1048576", "config.json: hidden_size = 1048576: must give a head size <= 4096"},
+		{"head_dim", "0", "config.json: head_dim = 0: must be > 0"},
+		{"head_dim", "17", "config.json: head_dim = 17: must give an even head size"},
+		{"num_key_value_heads", "3", "config.json: num_key_value_heads = 3: must divide num_attention_heads = 4"},
+		{"num_key_value_heads", "8", "config.json: num_key_value_heads = 8: must divide num_attention_heads = 4"},
+		{"num_key_value_heads", "0", "config.json: num_key_value_heads = 0: must be > 0"},
+		{"rms_norm_eps", "0", "config.json: rms_norm_eps = 0: must be > 0"},
+		{"rms_norm_eps", `"x"`, `config.json: rms_norm_eps = "x": must be a number`},
+		{"hidden_act", `"gelu"`, `config.json: hidden_act = "gelu": must be "silu"`},
+		{"attention_bias", "1", "config.json: attention_bias = 1: must be true or false"},
+		{"eos_token_id", `["x"]`, "config.json: eos_token_id = [\"x\"]: must be a token id"},
+		{"eos_token_id", "-1", "config.json: eos_token_id = -1: must be a token id"},
+		{"rope_theta", "0", "config.json: rope_theta = 0: must be > 0"},
+		{"rope_theta", "1e400", "config.json: rope_theta = 1e400: must be a number"},
+		{"rope_scaling", "3", "config.json: rope_scaling = 3: must be an object"},
+		{"rope_scaling", `{"type":"linear","factor":0}`, "config.json: rope_scaling.factor = 0: must be > 0"},
+		{"rope_scaling", `{"type":"linear"}`, "config.json: rope_scaling.factor: missing"},
+		{"rope_scaling", `{"type":"dynamic","factor":2}`, `config.json: rope_scaling.type = "dynamic": must be one of default, linear, llama3, yarn`},
+		{"rope_parameters", `{"rope_type":"longrope","rope_theta":1e4}`, `config.json: rope_parameters.rope_type = "longrope": must be one of`},
+		{"rope_parameters", `{"rope_type":"proportional"}`, `config.json: rope_parameters.rope_type = "proportional": must be one of`},
+		{"rope_parameters", `{"full_attention":{"rope_type":"default"}}`, "config.json: rope_parameters.full_attention = "},
+		{"rope_scaling", `{"rope_type":"llama3","factor":8}`, "config.json: rope_scaling.low_freq_factor: missing"},
+		{"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":1}`, "config.json: rope_scaling.high_freq_factor: missing"},
+		{"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4}`, "config.json: rope_scaling.high_freq_factor = 4: must be > 4"},
+		{"rope_scaling", llama3(`,"original_max_position_embeddings":0`), "config.json: rope_scaling.original_max_position_embeddings = 0: must be > 0"},
+		{"rope_scaling", llama3(`,"partial_rotary_factor":0.5`), "config.json: partial_rotary_factor = 0.5: must be 1"},
+		{"rope_scaling", `{"type":"yarn","factor":2,"beta_fast":1,"beta_slow":4}`, "config.json: rope_scaling.beta_fast = 1: must leave beta_fast >= beta_slow"},
+		{"rope_scaling", `{"type":"yarn","factor":2,"attention_factor":0}`, "config.json: rope_scaling.attention_factor = 0: must be > 0"},
+		{"rope_scaling", `{"type":"yarn","factor":2,"rope_theta":1}`, "config.json: rope_scaling.rope_theta = 1: must be > 1"},
+		{"rope_scaling", `{"type":"yarn"}`, "config.json: rope_scaling.factor: missing"},
+		{"rope_scaling", `{"type":"yarn","factor":-2}`, "config.json: rope_scaling.factor = -2: must be > 0"},
+		{"rope_scaling", `{"type":"yarn","factor":2,"truncate":"no"}`, `config.json: rope_scaling.truncate = "no": must be true or false`},
+	} {
+		t.Run(c.key+"="+c.value, func(t *testing.T) {
+			_, err := Detect(with(t, c.key, c.value))
+			if !errors.Is(err, ErrConfig) {
+				t.Fatalf("error %v, want a bad configuration", err)
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q, want one line with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestBadJSON(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"", "the JSON ends too early"},
+		{"null", "null, want an object"},
+		{"[1]", "a JSON array, want an object"},
+		{"{\n\"a\": 1,\n}", "line 3: invalid character"},
+		{"{" + base, "the JSON ends too early"},
+		{"{" + base + "} {}", "text after the JSON object"},
+		{"{\"model_type\":\"\xff\"}", "not UTF-8"},
+		{`{"model_type": 3}`, "model_type = 3: must be a string"},
+		{`{"architectures": "LlamaForCausalLM"}`, "must be a list of strings"},
+	} {
+		_, err := Detect([]byte(c.in))
+		if !errors.Is(err, ErrConfig) || !strings.HasPrefix(err.Error(), "config.json: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: error %v, want %q", c.in, err, c.want)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for _, c := range []struct {
+		modelType, classes string
+		known              bool
+	}{
+		{`"llama"`, `["LlamaForCausalLM"]`, true},
+		{`"llama"`, "null", true},
+		{`"llama"`, "[]", true},
+		{"-", `["LlamaForCausalLM"]`, true},
+		{"-", "-", false},
+		{`"llama"`, `["LlamaForSequenceClassification"]`, false},
+		{`"mamba"`, `["LlamaForCausalLM"]`, false},
+		{`"mamba"`, "-", false},
+		{"-", `["MambaForCausalLM"]`, false},
+	} {
+		_, err := Detect(with(t, "model_type", c.modelType, "architectures", c.classes))
+		if c.known != (err == nil) || (!c.known && !errors.Is(err, ErrUnknownArchitecture)) {
+			t.Errorf("model_type %s, architectures %s: error %v", c.modelType, c.classes, err)
+		}
+	}
+	_, err := Detect(with(t, "model_type", `"mamba"`, "architectures", `["MambaForCausalLM"]`))
+	want := `config.json: model_type "mamba", architectures ["MambaForCausalLM"]: unknown architecture (known: llama (LlamaForCausalLM))`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestFacts(t *testing.T) {
+	m := mustLlama(t, "num_key_value_heads", "2", "tie_word_embeddings", "true", "torch_dtype", `"float16"`)
+	want := Facts{
+		ModelType: "llama", Architecture: "LlamaForCausalLM", DType: "float16", Vocab: 384, Hidden: 64, Layers: 2, Context: 2048,
+		Params: 384*64 + 2*(2*64+2*64*64+2*32*64+3*96*64) + 64,
+	}
+	if d := cmp.Diff(want, m.Facts()); d != "" {
+		t.Error(d)
+	}
+}
+
+// The largest configuration that is accepted must not overflow.
+func TestBoundsFitInt64(t *testing.T) {
+	m := mustLlama(t, "vocab_size", "67108864", "hidden_size", "1048576", "intermediate_size", "1048576", "num_hidden_layers", "4096",
+		"num_attention_heads", "4096", "head_dim", "4096")
+	if p := m.Table().Params(); p <= 0 || p > 1<<59 {
+		t.Errorf("%d parameters: sizes in bits overflow", p)
+	}
+}
+
+func FuzzDetect(f *testing.F) {
+	f.Add([]byte("{" + base + "}"))
+	f.Add([]byte("{" + base + `,"rope_scaling":{"type":"yarn","factor":4.0,"original_max_position_embeddings":64}}`))
+	f.Add([]byte("{" + base + `,"rope_parameters":{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4}}`))
+	f.Fuzz(func(t *testing.T, config []byte) {
+		m, err := Detect(config)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 1000 {
+				t.Errorf("error is not one short line: %q", err)
+			}
+			return
+		}
+		l := m.(*Llama)
+		if l.Layers > 64 {
+			return // its table is long, not different
+		}
+		if m.Facts().Params <= 0 {
+			t.Errorf("%d parameters", m.Facts().Params)
+		}
+		freqs, scale := l.Rope.Frequencies(l.HeadDim)
+		for i, v := range append(freqs, scale) {
+			if !(v >= 0 && v <= 1e19) {
+				t.Fatalf("frequency %d of %+v is %v", i, l.Rope, v)
+			}
+		}
+	})
+}

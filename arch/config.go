@@ -1,0 +1,248 @@
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// object reads the keys of a JSON object. The first error sticks and is shared with nested objects, so that a parser
+// reads all its keys and asks once. A key whose value is null counts as absent, as in the reference implementation.
+type object struct {
+	prefix string // of the keys in messages: "rope_scaling."
+	raw    map[string]json.RawMessage
+	err    *error
+}
+
+// configError is an [ErrConfig] whose message needs no more words.
+type configError string
+
+func (e configError) Error() string { return "config.json: " + string(e) }
+func (e configError) Unwrap() error { return ErrConfig }
+
+func configErrorf(format string, args ...any) error { return configError(fmt.Sprintf(format, args...)) }
+
+// parseObject opens a whole config.json.
+func parseObject(data []byte) (object, error) {
+	if !utf8.Valid(data) {
+		return object{}, configErrorf("not UTF-8")
+	}
+	o := object{err: new(error)}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(&o.raw); err != nil {
+		return object{}, configErrorf("%s", jsonError(err, data))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return object{}, configErrorf("text after the JSON object")
+	}
+	if o.raw == nil {
+		return object{}, configErrorf("null, want an object")
+	}
+	return o, nil
+}
+
+// jsonError says where in data a decoding error is.
+func jsonError(err error, data []byte) string {
+	switch e := err.(type) {
+	case *json.SyntaxError:
+		at := min(max(e.Offset, 0), int64(len(data)))
+		return fmt.Sprintf("line %d: %v", 1+bytes.Count(data[:at], []byte("\n")), err)
+	case *json.UnmarshalTypeError:
+		return fmt.Sprintf("a JSON %s, want an object", e.Value)
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return "the JSON ends too early"
+	}
+	return err.Error()
+}
+
+func (o object) failed() error { return *o.err }
+
+// fail records that the value of key is wrong; must completes "must ...".
+func (o object) fail(key, must string) {
+	if *o.err == nil {
+		*o.err = configErrorf("%s%s = %s: must %s", o.prefix, key, clip(string(o.raw[key])), must)
+	}
+}
+
+// missing records that a key without a default is absent.
+func (o object) missing(key string) {
+	if *o.err == nil {
+		*o.err = configErrorf("%s%s: missing", o.prefix, key)
+	}
+}
+
+func (o object) has(key string) bool {
+	v, ok := o.raw[key]
+	return ok && string(bytes.TrimSpace(v)) != "null"
+}
+
+// required returns an integer that must be there, in [lo, hi].
+func (o object) required(key string, lo, hi int) int {
+	if !o.has(key) {
+		o.missing(key)
+		return lo
+	}
+	return o.integer(key, lo, lo, hi)
+}
+
+// integer returns an integer in [lo, hi], or def when it is absent. 4096.0 is an integer too.
+func (o object) integer(key string, def, lo, hi int) int {
+	if !o.has(key) {
+		return def
+	}
+	v, ok := asInteger(o.raw[key])
+	switch {
+	case !ok:
+		o.fail(key, "be an integer")
+	case v < int64(lo) && lo == 1:
+		o.fail(key, "be > 0")
+	case v < int64(lo):
+		o.fail(key, fmt.Sprintf("be >= %d", lo))
+	case v > int64(hi):
+		o.fail(key, fmt.Sprintf("be <= %d", hi))
+	default:
+		return int(v)
+	}
+	return def
+}
+
+func asInteger(raw json.RawMessage) (int64, bool) {
+	s := string(bytes.TrimSpace(raw))
+	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return v, true
+	}
+	f, ok := asNumber(raw)
+	if !ok || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+func asNumber(raw json.RawMessage) (float64, bool) {
+	var n json.Number
+	if s := bytes.TrimSpace(raw); len(s) == 0 || s[0] == '"' || json.Unmarshal(s, &n) != nil {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil && !math.IsInf(f, 0)
+}
+
+// above returns a number greater than lo, or def when it is absent.
+func (o object) above(key string, def, lo float64) float64 {
+	return o.number(key, def, func(v float64) bool { return v > lo }, fmt.Sprintf("be > %v", lo))
+}
+
+// atLeast returns a number of at least lo, or def when it is absent.
+func (o object) atLeast(key string, def, lo float64) float64 {
+	return o.number(key, def, func(v float64) bool { return v >= lo }, fmt.Sprintf("be >= %v", lo))
+}
+
+// maxNumber bounds every number: float32, in which models compute, must hold it with room for a product.
+const maxNumber = 1e18
+
+func (o object) number(key string, def float64, ok func(float64) bool, must string) float64 {
+	if !o.has(key) {
+		return def
+	}
+	v, isNumber := asNumber(o.raw[key])
+	switch {
+	case !isNumber:
+		o.fail(key, "be a number")
+	case !ok(v):
+		o.fail(key, must)
+	case v > maxNumber:
+		o.fail(key, fmt.Sprintf("be <= %v", maxNumber))
+	default:
+		return v
+	}
+	return def
+}
+
+func (o object) boolean(key string, def bool) bool {
+	if o.has(key) && json.Unmarshal(o.raw[key], &def) != nil {
+		o.fail(key, "be true or false")
+	}
+	return def
+}
+
+func (o object) str(key, def string) string {
+	if o.has(key) && json.Unmarshal(o.raw[key], &def) != nil {
+		o.fail(key, "be a string")
+	}
+	return def
+}
+
+func (o object) strs(key string) []string {
+	var out []string
+	if o.has(key) && json.Unmarshal(o.raw[key], &out) != nil {
+		o.fail(key, "be a list of strings")
+	}
+	return out
+}
+
+// tokens returns token ids, which are published as one integer, as a list of them, or as null for none.
+func (o object) tokens(key string, def []int32) []int32 {
+	if _, ok := o.raw[key]; !ok {
+		return def
+	}
+	if !o.has(key) {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(o.raw[key], &list) != nil {
+		list = []json.RawMessage{o.raw[key]}
+	}
+	var out []int32
+	for _, raw := range list {
+		v, ok := asInteger(raw)
+		if !ok || v < 0 || v > math.MaxInt32 {
+			o.fail(key, "be a token id or a list of them")
+			return nil
+		}
+		out = append(out, int32(v))
+	}
+	return out
+}
+
+// object returns a nested object; ok is false when it is absent or empty.
+func (o object) object(key string) (object, bool) {
+	if !o.has(key) {
+		return object{}, false
+	}
+	in := object{prefix: o.prefix + key + ".", err: o.err}
+	if json.Unmarshal(o.raw[key], &in.raw) != nil {
+		o.fail(key, "be an object")
+	}
+	return in, len(in.raw) > 0
+}
+
+// clip shortens what a message quotes from the file, and keeps it on one line.
+func clip(s string) string {
+	const limit = 60
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "..."
+	}
+	return s
+}
+
+func clipAll(list []string) []string {
+	out := make([]string, 0, 4)
+	for i, s := range list {
+		if i == 3 {
+			return append(out, fmt.Sprintf("%d more", len(list)-i))
+		}
+		out = append(out, clip(s))
+	}
+	return out
+}
+
+func sortedKeys(m map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,165 @@
+package arch
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Bounds of what a configuration may say. They are several times what is published, and small enough that the size of
+// a whole model in bits fits an int64.
+const (
+	maxVocab   = 1 << 26
+	maxWidth   = 1 << 20 // hidden and intermediate sizes
+	maxLayers  = 1 << 12
+	maxHeads   = 1 << 12
+	maxHeadDim = 1 << 12
+	maxContext = 1 << 30
+)
+
+// Llama is the configuration of model type "llama": pre-norm decoder, grouped-query attention, gated MLP.
+// Defaults of absent keys are those of transformers 5.23, except that sizes must be given.
+type Llama struct {
+	Architecture  string
+	DType         string // torch_dtype or dtype, e.g. "bfloat16"; "" when it does not say
+	Vocab         int
+	Hidden        int
+	Intermediate  int
+	Layers        int
+	Heads         int // of queries
+	KVHeads       int // of keys and values; divides Heads
+	HeadDim       int // even
+	Context       int // max_position_embeddings
+	NormEps       float64
+	Activation    string // always "silu"
+	Rope          Rope
+	AttentionBias bool // biases on q, k, v and o
+	MLPBias       bool // biases on gate, up and down
+	TieEmbeddings bool // the head is the embedding
+	BOS           []int32
+	EOS           []int32
+}
+
+func init() {
+	register(Arch{
+		ModelType: "llama",
+		// The second spelling is in the first conversions that were published.
+		Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM"},
+		Parse:         func(config []byte) (Model, error) { return ParseLlama(config) },
+	})
+}
+
+// ParseLlama reads the config.json of a llama model.
+func ParseLlama(config []byte) (*Llama, error) {
+	o, err := parseObject(config)
+	if err != nil {
+		return nil, err
+	}
+	m := &Llama{
+		Architecture:  "LlamaForCausalLM",
+		DType:         o.str("dtype", o.str("torch_dtype", "")),
+		Vocab:         o.required("vocab_size", 1, maxVocab),
+		Hidden:        o.required("hidden_size", 1, maxWidth),
+		Intermediate:  o.required("intermediate_size", 1, maxWidth),
+		Layers:        o.required("num_hidden_layers", 1, maxLayers),
+		Heads:         o.required("num_attention_heads", 1, maxHeads),
+		Context:       o.integer("max_position_embeddings", 2048, 1, maxContext),
+		NormEps:       o.above("rms_norm_eps", 1e-6, 0),
+		Activation:    o.str("hidden_act", "silu"),
+		AttentionBias: o.boolean("attention_bias", false),
+		MLPBias:       o.boolean("mlp_bias", false),
+		TieEmbeddings: o.boolean("tie_word_embeddings", false),
+		BOS:           o.tokens("bos_token_id", []int32{1}),
+		EOS:           o.tokens("eos_token_id", []int32{2}),
+	}
+	m.KVHeads = o.integer("num_key_value_heads", m.Heads, 1, maxHeads)
+	if m.Heads%m.KVHeads != 0 {
+		o.fail("num_key_value_heads", fmt.Sprintf("divide num_attention_heads = %d", m.Heads))
+	}
+	if !o.has("head_dim") && m.Hidden%m.Heads != 0 {
+		o.fail("hidden_size", fmt.Sprintf("be a multiple of num_attention_heads = %d, since there is no head_dim", m.Heads))
+	}
+	m.HeadDim = o.integer("head_dim", m.Hidden/m.Heads, 1, maxHeadDim)
+	if m.HeadDim%2 != 0 {
+		key := "head_dim"
+		if !o.has(key) {
+			key = "hidden_size"
+		}
+		o.fail(key, fmt.Sprintf("give an even head size for rope (it is %d)", m.HeadDim))
+	}
+	if m.HeadDim > maxHeadDim {
+		o.fail("hidden_size", fmt.Sprintf("give a head size <= %d (it is %d)", maxHeadDim, m.HeadDim))
+	}
+	switch m.Activation {
+	case "silu":
+	case "swish": // another name for the same function
+		m.Activation = "silu"
+	default:
+		o.fail("hidden_act", `be "silu"`)
+	}
+	m.Rope = parseRope(o, m.Context)
+	if m.Rope.PartialFactor != 1 {
+		if m.Rope.Type != RopeDefault && o.failed() == nil {
+			*o.err = configErrorf("partial_rotary_factor = %v: must be 1 for rope type %s", m.Rope.PartialFactor, m.Rope.Type)
+		}
+		m.Rope.PartialFactor = 1 // the reference's default type does not look at it
+	}
+	if classes := o.strs("architectures"); len(classes) > 0 {
+		m.Architecture = classes[0]
+	}
+	if err := o.failed(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Facts implements [Model].
+func (m *Llama) Facts() Facts {
+	return Facts{
+		ModelType: "llama", Architecture: m.Architecture, DType: m.DType, Vocab: int64(m.Vocab), Hidden: int64(m.Hidden),
+		Layers: int64(m.Layers), Context: int64(m.Context), Params: m.Table().Params(),
+	}
+}
+
+// Table implements [Model]. Weights of linear layers are [out, in].
+func (m *Llama) Table() Table {
+	hidden, ff := int64(m.Hidden), int64(m.Intermediate)
+	q, kv := int64(m.Heads)*int64(m.HeadDim), int64(m.KVHeads)*int64(m.HeadDim)
+	t := Table{ModelType: "llama"}
+	linear := func(name string, out, in int64, bias bool) {
+		t.add(name+".weight", out, in)
+		if bias {
+			t.add(name+".bias", out)
+		}
+	}
+	t.add("model.embed_tokens.weight", int64(m.Vocab), hidden)
+	for i := range m.Layers {
+		layer := "model.layers." + strconv.Itoa(i) + "."
+		t.add(layer+"input_layernorm.weight", hidden)
+		linear(layer+"self_attn.q_proj", q, hidden, m.AttentionBias)
+		linear(layer+"self_attn.k_proj", kv, hidden, m.AttentionBias)
+		linear(layer+"self_attn.v_proj", kv, hidden, m.AttentionBias)
+		linear(layer+"self_attn.o_proj", hidden, q, m.AttentionBias)
+		t.add(layer+"post_attention_layernorm.weight", hidden)
+		linear(layer+"mlp.gate_proj", ff, hidden, m.MLPBias)
+		linear(layer+"mlp.up_proj", ff, hidden, m.MLPBias)
+		linear(layer+"mlp.down_proj", hidden, ff, m.MLPBias)
+	}
+	t.add("model.norm.weight", hidden)
+	if m.TieEmbeddings {
+		// A writer that keeps one of two names of the same memory may have kept the head's.
+		t.Specs[0].Aliases = []string{"lm_head.weight"}
+		t.Droppable = append(t.Droppable, Drop{
+			Pattern: "lm_head.weight", SameAs: "model.embed_tokens.weight",
+			Reason: "the head is the embedding (tie_word_embeddings)",
+		})
+	} else {
+		linear("lm_head", int64(m.Vocab), hidden, false)
+	}
+	t.Droppable = append(t.Droppable, Drop{
+		Pattern: "model.layers.*.self_attn.rotary_emb.inv_freq",
+		Reason:  "a buffer of old checkpoints: computed from the configuration",
+	})
+	t.Specs = slices.Clip(t.Specs)
+	return t
+}

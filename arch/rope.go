@@ -1,0 +1,153 @@
+package arch
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// RopeType says how the frequencies of rotary position embedding are derived.
+type RopeType string
+
+// The rope types that are supported.
+const (
+	RopeDefault RopeType = "default"
+	RopeLinear  RopeType = "linear"
+	RopeLlama3  RopeType = "llama3"
+	RopeYarn    RopeType = "yarn"
+)
+
+var ropeTypes = []RopeType{RopeDefault, RopeLinear, RopeLlama3, RopeYarn}
+
+// Rope is a model's rotary position embedding. Fields that its type does not use are zero.
+type Rope struct {
+	Type          RopeType
+	Theta         float64
+	PartialFactor float64 // share of a head that is rotated, 1 = all of it
+	Factor        float64 // linear, llama3, yarn
+	OriginalMax   int     // context before scaling; llama3, yarn
+
+	// llama3
+	LowFreqFactor, HighFreqFactor float64
+
+	// yarn
+	AttentionFactor    float64 // 0: derived from Factor and the mscales
+	BetaFast, BetaSlow float64
+	MScale             float64 // 0: not given
+	MScaleAllDim       float64 // 0: not given
+	Truncate           bool    // round the correction range outwards
+}
+
+const defaultTheta = 10000
+
+// parseRope reads the rope keys of a configuration: rope_theta with rope_scaling (transformers 4), or rope_parameters
+// (transformers 5). Precedence, defaults and fall-backs are those of transformers 5.23, modeling_rope_utils.py.
+func parseRope(o object, context int) Rope {
+	theta := o.above("rope_theta", defaultTheta, 0)
+	partial := o.number("partial_rotary_factor", 1, isShare, "be > 0 and <= 1")
+	in, ok := o.object("rope_scaling")
+	if !ok {
+		in, ok = o.object("rope_parameters")
+	}
+	if !ok {
+		return Rope{Type: RopeDefault, Theta: theta, PartialFactor: partial}
+	}
+	for _, k := range sortedKeys(in.raw) {
+		var nested map[string]json.RawMessage
+		if json.Unmarshal(in.raw[k], &nested) == nil && nested != nil {
+			in.fail(k, "be a plain value: parameters per layer type are not supported here")
+		}
+	}
+	typeKey := "rope_type"
+	if !in.has(typeKey) && in.has("type") {
+		typeKey = "type"
+	}
+	r := Rope{
+		Type:          RopeType(in.str(typeKey, string(RopeDefault))),
+		Theta:         in.above("rope_theta", theta, 0),
+		PartialFactor: in.number("partial_rotary_factor", partial, isShare, "be > 0 and <= 1"),
+	}
+	switch r.Type {
+	case RopeDefault:
+	case RopeLinear:
+		r.Factor = in.factor()
+	case RopeLlama3:
+		r.Factor = in.factor()
+		r.OriginalMax = originalMax(o, in, context)
+		if r.LowFreqFactor = in.above("low_freq_factor", 0, 0); !in.has("low_freq_factor") {
+			in.missing("low_freq_factor")
+		}
+		r.HighFreqFactor = in.above("high_freq_factor", 0, r.LowFreqFactor)
+		if !in.has("high_freq_factor") {
+			in.missing("high_freq_factor")
+		}
+	case RopeYarn:
+		r.yarn(o, in, context)
+	default:
+		in.fail(typeKey, "be one of "+ropeTypeNames()+" (others are not supported)")
+	}
+	return r
+}
+
+func (r *Rope) yarn(o, in object, context int) {
+	r.OriginalMax = originalMax(o, in, context)
+	if _, ok := in.raw["factor"]; ok && !in.has("factor") {
+		// null: the reference derives it from the two context lengths (DeepSeek V3 publishes it so).
+		r.Factor = float64(context) / float64(max(r.OriginalMax, 1))
+	} else {
+		r.Factor = in.factor()
+	}
+	if r.Theta <= 1 {
+		// The correction range divides by log(theta).
+		at := o
+		if in.has("rope_theta") {
+			at = in
+		}
+		at.fail("rope_theta", "be > 1 for rope type yarn")
+	}
+	r.AttentionFactor = in.above("attention_factor", 0, 0)
+	r.BetaFast = orDefault(in.atLeast("beta_fast", 0, 0), 32)
+	r.BetaSlow = orDefault(in.atLeast("beta_slow", 0, 0), 1)
+	if r.BetaFast < r.BetaSlow {
+		key := "beta_fast"
+		if !in.has(key) {
+			key = "beta_slow"
+		}
+		in.fail(key, fmt.Sprintf("leave beta_fast >= beta_slow (they are %v and %v)", r.BetaFast, r.BetaSlow))
+	}
+	r.MScale = in.atLeast("mscale", 0, 0)
+	r.MScaleAllDim = in.atLeast("mscale_all_dim", 0, 0)
+	_, given := in.raw["truncate"]
+	// Only an absent key means true: null is false in the reference.
+	r.Truncate = in.boolean("truncate", !given)
+}
+
+func (o object) factor() float64 {
+	if !o.has("factor") {
+		o.missing("factor")
+	}
+	return o.above("factor", 1, 0)
+}
+
+// originalMax is the context before scaling. The top level wins, as in the reference (Phi-3 publishes it there).
+func originalMax(top, in object, context int) int {
+	const key = "original_max_position_embeddings"
+	return top.integer(key, in.integer(key, context, 1, maxContext), 1, maxContext)
+}
+
+func isShare(v float64) bool { return v > 0 && v <= 1 }
+
+func orDefault(v, def float64) float64 {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+func ropeTypeNames() string {
+	out := make([]string, len(ropeTypes))
+	for i, t := range ropeTypes {
+		out[i] = string(t)
+	}
+	return strings.Join(out, ", ")
+}
