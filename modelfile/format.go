@@ -1,0 +1,48 @@
+package modelfile
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Format writes the file as text that [Parse] reads back as the same commands. Comments are not kept. A value that no
+// quoting can express, which never comes out of Parse, is an error.
+func (f *File) Format() (string, error) {
+	var b strings.Builder
+	for _, c := range f.Commands {
+		value, ok := quote(c.Value)
+		if !ok {
+			return "", fmt.Errorf("%s %q: no quoting of a Modelfile can express this text", c.Name, clip(c.Value))
+		}
+		b.WriteString(c.Name + " ")
+		if c.Key != "" {
+			b.WriteString(c.Key + " ")
+		}
+		b.WriteString(value + "\n")
+	}
+	return b.String(), nil
+}
+
+// quote returns the plainest form of a value that parses back to it.
+func quote(value string) (string, bool) {
+	if !utf8.ValidString(value) || strings.ContainsRune(value, 0) || strings.Contains(value, "\r\n") {
+		return "", false
+	}
+	forms := []string{value, `"` + value + `"`, `"""` + value + `"""`, `'` + value + `'`}
+	for i, form := range forms {
+		lines := strings.Split(form, "\n")
+		if (i < 2 && len(lines) > 1) || strings.TrimLeft(lines[0], blanks) == "" {
+			continue // a text of several lines is easier to read in triple quotes
+		}
+		p := parser{file: &File{}, lines: lines}
+		if skipBlanks(lines[0], 0) != 0 {
+			continue
+		}
+		got, err := p.value(0, 0)
+		if err == nil && got == value && (i == 0 || p.next == len(lines)) {
+			return form, true
+		}
+	}
+	return "", false
+}
