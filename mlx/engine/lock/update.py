@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-PYTHON = "3.12"  # engine.go's pip.go names it too; MLX's wheels are py3-none, so any that they accept will do
+PYTHON = "3.12"  # any that MLX's wheels accept, they hold no Python code; pip.go names it too
 
 
 def linux(machine):

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// command is a child process in the setup's environment that dies with its children when ctx ends. Later additions to
+// the environment win.
+func (s *setup) command(ctx context.Context, dir string, additions []string, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(s.environ[:len(s.environ):len(s.environ)], additions...)
+	cmd.WaitDelay = 5 * time.Second
+	ownGroup(cmd)
+	return cmd
+}
+
+// askVersion runs a program that prints its version and gives the first line of what it says.
+func (s *setup) askVersion(ctx context.Context, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	out, err := s.command(ctx, "", nil, name, args...).CombinedOutput()
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return line, err
+}
+
+// lineWriter hands on whole lines as they come and keeps everything.
+type lineWriter struct {
+	all  bytes.Buffer
+	rest []byte
+	line func(string)
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.all.Write(p)
+	w.rest = append(w.rest, p...)
+	for {
+		i := bytes.IndexAny(w.rest, "\r\n")
+		if i < 0 {
+			return len(p), nil
+		}
+		w.line(string(w.rest[:i]))
+		w.rest = w.rest[i+1:]
+	}
+}
+
+// firstLines is the start of a text, for an error or a log.
+func firstLines(text string, n int) []string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[:min(n, len(lines))]
+}

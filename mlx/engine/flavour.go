@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// host is what decides about the machine; tests make their own.
+type host struct {
+	os, arch string
+	macOS    int                              // major version, 0 where unknown or not macOS
+	root     string                           // the folder that holds dev, proc, sys and lib
+	glibc    func(ctx context.Context) string // "2.36", or "" where unknown
+}
+
+func thisHost() host {
+	return host{os: runtime.GOOS, arch: runtime.GOARCH, macOS: macOSVersion(), root: "/", glibc: glibcVersion}
+}
+
+func (h host) platform() string { return h.os + "/" + h.arch }
+
+func (h host) libExt() string {
+	if h.os == "darwin" {
+		return ".dylib"
+	}
+	return ".so"
+}
+
+// Drivers that NVIDIA's libraries of each CUDA need, by minor version compatibility:
+// https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
+const (
+	driverCUDA12 = 525
+	driverCUDA13 = 580
+)
+
+// detect is the flavour that suits the machine, and why.
+func (h host) detect() (Flavour, string) {
+	if h.os == "darwin" {
+		return Metal, "macOS"
+	}
+	if !h.exists("dev/nvidiactl") {
+		return CPU, "no NVIDIA device (/dev/nvidiactl is absent)"
+	}
+	version, major := h.nvidiaDriver()
+	switch {
+	case major >= driverCUDA13:
+		return CUDA13, "NVIDIA driver " + version
+	case major >= driverCUDA12:
+		return CUDA12, "NVIDIA driver " + version + ", CUDA 13 needs " + strconv.Itoa(driverCUDA13)
+	case major > 0:
+		return CPU, "NVIDIA driver " + version + " is too old, CUDA 12 needs " + strconv.Itoa(driverCUDA12)
+	}
+	return CPU, "there is an NVIDIA device, but the version of its driver cannot be read; force cuda12 or cuda13 to use it"
+}
+
+var driverVersion = regexp.MustCompile(`\b(\d{3,4})\.\d+(\.\d+)?\b`)
+
+// nvidiaDriver is the version of the driver. /proc has it where the kernel module is the machine's own; in sandboxes
+// that only pass the device on, the name of the driver's library tells.
+func (h host) nvidiaDriver() (string, int) {
+	for _, name := range []string{"proc/driver/nvidia/version", "sys/module/nvidia/version"} {
+		data, err := os.ReadFile(filepath.Join(h.root, name))
+		if err != nil {
+			continue
+		}
+		if v, major := parseDriver(string(data)); major > 0 {
+			return v, major
+		}
+	}
+	for _, dir := range []string{"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "usr/local/nvidia/lib64"} {
+		names, _ := filepath.Glob(filepath.Join(h.root, dir, "libcuda.so.*"))
+		for _, name := range names {
+			if v, major := parseDriver(filepath.Base(name)); major > 0 {
+				return v, major
+			}
+		}
+	}
+	return "", 0
+}
+
+func parseDriver(s string) (string, int) {
+	m := driverVersion.FindStringSubmatch(s)
+	if m == nil {
+		return "", 0
+	}
+	major, _ := strconv.Atoi(m[1])
+	return m[0], major
+}
+
+func (h host) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(h.root, name))
+	return err == nil
+}
+
+// chooseFlavour takes the one asked for, else what suits the machine, and the platform tags that pip shall accept.
+func (s *setup) chooseFlavour() error {
+	s.flavour, s.why = s.forced, "asked for"
+	if s.forced == "" {
+		s.flavour, s.why = s.host.detect()
+	} else if s.Flavour == "" {
+		s.why = EnvFlavour
+	}
+	if s.lock == nil {
+		var err error
+		if s.lock, err = lockOf(s.flavour); err != nil {
+			return err
+		}
+	}
+	tags := s.lock.platforms[s.host.platform()]
+	if len(tags) == 0 {
+		have := availableOn(s.host.platform())
+		if len(have) == 0 {
+			return failf(ErrUnsupported, "MLX %s has no build for %s: models can be made, pushed and pulled here, not run", Version, s.host.platform())
+		}
+		return failf(ErrUnsupported, "MLX %s has no flavour %s for %s, only %s", Version, s.flavour, s.host.platform(), strings.Join(have, ", "))
+	}
+	if s.host.os == "darwin" && s.host.macOS > 0 {
+		oldest := tags[len(tags)-1]
+		if tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tagVersion(tag) > s.host.macOS }); len(tags) == 0 {
+			return failf(ErrUnsupported, "MLX %s needs macOS %d or newer, this is %d", Version, tagVersion(oldest), s.host.macOS)
+		}
+	}
+	s.platform = tags
+	return nil
+}
+
+// tagVersion is 15 for macosx_15_0_arm64 and 35 for manylinux_2_35_x86_64.
+func tagVersion(tag string) int {
+	parts := strings.Split(tag, "_")
+	i := 1
+	if parts[0] == "manylinux" {
+		i = 2
+	}
+	if len(parts) <= i {
+		return 0
+	}
+	v, _ := strconv.Atoi(parts[i])
+	return v
+}
+
+// checkHost refuses a machine whose C library is older than the wheels', which pip does not look at when it is told a
+// platform. The first tag is the newest that the wheels use.
+func (s *setup) checkHost(ctx context.Context) error {
+	if s.host.os != "linux" || s.host.glibc == nil {
+		return nil
+	}
+	need := tagVersion(s.platform[0])
+	have := s.host.glibc(ctx)
+	if have == "" {
+		if musl, _ := filepath.Glob(filepath.Join(s.host.root, "lib", "ld-musl-*.so.1")); len(musl) > 0 {
+			return failf(ErrUnsupported, "MLX %s needs glibc 2.%d or newer, this system has musl: use a glibc distribution, such as Debian 12 or Ubuntu 22.04", Version, need)
+		}
+		return nil
+	}
+	if minor, err := strconv.Atoi(strings.TrimPrefix(have, "2.")); err == nil && minor < need {
+		return failf(ErrUnsupported, "MLX %s needs glibc 2.%d or newer, this system has %s: use a newer distribution, such as Debian 12 or Ubuntu 22.04", Version, need, have)
+	}
+	return nil
+}
+
+// glibcVersion asks getconf, which glibc itself brings.
+func glibcVersion(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "getconf", "GNU_LIBC_VERSION").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "glibc ")
+}

@@ -1,0 +1,19 @@
+package engine
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// macOSVersion is what sw_vers prints, its major part: 15.
+func macOSVersion() int {
+	version, err := unix.Sysctl("kern.osproductversion")
+	if err != nil {
+		return 0
+	}
+	major, _, _ := strings.Cut(version, ".")
+	v, _ := strconv.Atoi(major)
+	return v
+}

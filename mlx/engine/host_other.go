@@ -1,0 +1,5 @@
+//go:build !darwin
+
+package engine
+
+func macOSVersion() int { return 0 }

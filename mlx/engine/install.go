@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Install is Find, and where that finds nothing it downloads the wheels (unless they are in the cache), compiles the
+// bridge and puts both together. Where INGOT_ENGINE is set, nothing is ever installed.
+func Install(ctx context.Context, opts Options) (*Engine, error) {
+	s, err := newSetup(opts)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.find()
+	if errors.Is(err, ErrNotInstalled) {
+		e, err = s.install(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Log("engine ready in %s", e.Dir)
+	return e, nil
+}
+
+func (s *setup) install(ctx context.Context) (*Engine, error) {
+	// What can be known before the download is said before it.
+	if err := s.checkHost(ctx); err != nil {
+		return nil, err
+	}
+	compilers, err := s.findCompilers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wheel := s.wheelDir()
+	if !s.haveWheel(wheel) {
+		py, err := s.findPython(ctx)
+		if err != nil {
+			return nil, err
+		}
+		err = s.publish(ctx, wheel, func() bool { return s.haveWheel(wheel) }, func(tmp string) error {
+			if err := s.download(ctx, py, tmp); err != nil {
+				return err
+			}
+			if !s.haveWheel(filepath.Join(tmp, outName)) {
+				return failf(ErrDownload, "pip unpacked no library and headers of MLX for %s: %s has pip %s; try another one through %s", s.flavour, py.path, py.pip, EnvPython)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	done := func() bool { _, err := s.find(); return err == nil }
+	err = s.publish(ctx, s.engineDir(), done, func(tmp string) error { return s.assemble(ctx, compilers, wheel, tmp) })
+	if err != nil {
+		return nil, err
+	}
+	return s.find()
+}
+
+// haveWheel tells whether a folder holds an unpacked MLX wheel. It is renamed into its place when complete, so one
+// library and one header speak for the rest.
+func (s *setup) haveWheel(dir string) bool {
+	for _, name := range []string{"lib/libmlx" + s.host.libExt(), "include/mlx/mlx.h"} {
+		if info, err := os.Stat(filepath.Join(dir, "mlx", name)); err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+// assemble makes a whole engine in tmp/out and checks that it loads.
+func (s *setup) assemble(ctx context.Context, compilers []compiler, wheel, tmp string) error {
+	out := filepath.Join(tmp, outName)
+	if err := os.MkdirAll(filepath.Join(out, "bridge"), 0o755); err != nil {
+		return err
+	}
+	start := time.Now()
+	c, err := s.buildBridge(ctx, compilers, wheel, tmp, filepath.Join(out, "bridge", "libingot_mlx"+s.host.libExt()))
+	if err != nil {
+		return err
+	}
+	s.Log("compiled in %.1f s", time.Since(start).Seconds())
+	if err := linkTree(wheel, out, s.flavour); err != nil {
+		return err
+	}
+	manifest, err := json.MarshalIndent(Manifest{
+		Version:  Version,
+		Flavour:  s.flavour,
+		Key:      s.key,
+		ABI:      s.abi,
+		Compiler: c.version,
+		Flags:    slices.Concat(compileFlags, linkFlags(s.host.os)),
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(out, manifestName), append(manifest, '\n'), 0o644); err != nil {
+		return err
+	}
+	if s.Check == nil {
+		return nil
+	}
+	e, missing := open(out, s.host.libExt())
+	if len(missing) > 0 {
+		return failf(ErrLoad, "the new engine lacks %s", missing[0])
+	}
+	e.Source = SourceCache
+	s.Log("checking that it loads")
+	if err := s.Check(ctx, e); err != nil {
+		return failf(ErrLoad, "the new engine (%s, compiled with %s) does not load, nothing was installed: %w%s", s.flavour, c.version, err, s.loadRemedy())
+	}
+	return nil
+}
+
+// loadRemedy is what helps most often.
+func (s *setup) loadRemedy() string {
+	switch s.flavour {
+	case CUDA12, CUDA13:
+		return ": check that nvidia-smi works, or use flavour cpu (--flavour, " + EnvFlavour + ")"
+	case CPU:
+		return ": MLX needs glibc 2.35 and the libstdc++ of GCC 12 or newer"
+	}
+	return ""
+}

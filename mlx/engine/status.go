@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Report is what Status tells. Which fields are set depends on how far it got; Problems says what stands in the way.
+type Report struct {
+	Installed     bool     `json:"installed"`
+	Source        string   `json:"source"` // why this folder: "INGOT_ENGINE" or "cache"
+	Dir           string   `json:"dir,omitempty"`
+	Lib           string   `json:"lib,omitempty"`
+	Bridge        string   `json:"bridge,omitempty"`
+	Version       string   `json:"version"` // of MLX: the engine's where there is one, else the one that is needed
+	Flavour       Flavour  `json:"flavour,omitempty"`
+	FlavourReason string   `json:"flavour_reason,omitempty"`
+	Key           string   `json:"key,omitempty"`
+	ABI           int64    `json:"abi,omitempty"`        // of the installed bridge
+	BuiltWith     string   `json:"built_with,omitempty"` // the compiler of the installed bridge
+	CacheDir      string   `json:"cache_dir,omitempty"`  // absent with INGOT_ENGINE
+	WheelDir      string   `json:"wheel_dir,omitempty"`  // likewise
+	Downloaded    bool     `json:"downloaded"`           // WheelDir holds the wheels
+	Wheels        []string `json:"wheels,omitempty"`     // "mlx-cpu 0.32.4", ...
+	Python        *Tool    `json:"python,omitempty"`     // what an installation would use
+	Compiler      *Tool    `json:"compiler,omitempty"`   // likewise
+	Problems      []string `json:"problems"`             // each with its remedy; empty where all is well
+}
+
+// Tool is a program that an installation needs.
+type Tool struct {
+	Path    string `json:"path"`
+	Version string `json:"version"`
+}
+
+// Status tells what would be used and why, and what an installation would use and lack. It downloads and changes
+// nothing. Python and compiler are looked for even where an engine is installed; their absence is then no problem.
+func Status(ctx context.Context, opts Options) Report {
+	r := Report{Version: Version, Problems: []string{}}
+	s, err := newSetupEnv(opts)
+	if err != nil {
+		r.problem(err)
+		return r
+	}
+	r.Source = SourceCache
+	if s.fixed != "" {
+		r.Source, r.Dir = SourceEnv, s.fixed
+	} else {
+		err := s.choose()
+		r.Flavour, r.FlavourReason, r.CacheDir, r.Key = s.flavour, s.why, s.cacheDir, s.key
+		if err != nil {
+			r.problem(err)
+			return r
+		}
+		r.Dir, r.WheelDir = s.engineDir(), s.wheelDir()
+		r.Downloaded = s.haveWheel(r.WheelDir)
+		for _, p := range s.lock.packages {
+			r.Wheels = append(r.Wheels, p.String())
+		}
+	}
+	e, err := s.find()
+	if err != nil {
+		r.problem(err)
+	} else {
+		r.Installed = true
+		r.Dir, r.Lib, r.Bridge, r.Version, r.Flavour, r.Key = e.Dir, e.Lib, e.Bridge, e.Version, e.Flavour, e.Key
+		if m, err := readManifest(e.Dir); err == nil {
+			r.ABI, r.BuiltWith = m.ABI, m.Compiler
+		}
+	}
+	if s.fixed == "" {
+		r.tools(ctx, s)
+	}
+	return r
+}
+
+func (r *Report) tools(ctx context.Context, s *setup) {
+	if err := s.checkHost(ctx); err != nil && !r.Installed {
+		r.problem(err)
+	}
+	if py, err := s.findPython(ctx); err == nil {
+		r.Python = &Tool{Path: py.path, Version: "pip " + py.pip}
+	} else if !r.Installed && !r.Downloaded {
+		r.problem(err)
+	}
+	if list, err := s.findCompilers(ctx); err == nil {
+		r.Compiler = &Tool{Path: strings.Join(list[0].command, " "), Version: list[0].version}
+	} else if !r.Installed {
+		r.problem(err)
+	}
+}
+
+func (r *Report) problem(err error) { r.Problems = append(r.Problems, err.Error()) }
+
+// String is the report for people, one fact a line.
+func (r Report) String() string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	state := "not installed"
+	if r.Installed {
+		state = "installed"
+	}
+	line("engine", "MLX %s, %s", r.Version, state)
+	if r.Flavour != "" {
+		if r.FlavourReason != "" {
+			line("flavour", "%s (%s)", r.Flavour, r.FlavourReason)
+		} else {
+			line("flavour", "%s", r.Flavour)
+		}
+	}
+	if r.Dir != "" {
+		line("folder", "%s (from %s)", r.Dir, r.Source)
+	}
+	if r.Key != "" {
+		line("key", "%s", r.Key)
+	}
+	if r.BuiltWith != "" {
+		line("bridge", "interface %#x, compiled with %s", r.ABI, r.BuiltWith)
+	}
+	if r.WheelDir != "" {
+		have := "to be downloaded"
+		if r.Downloaded {
+			have = "downloaded, " + r.WheelDir
+		}
+		line("wheels", "%s: %s", strings.Join(r.Wheels, ", "), have)
+	}
+	for _, t := range []struct {
+		name string
+		tool *Tool
+	}{{"python", r.Python}, {"compiler", r.Compiler}} {
+		if t.tool != nil {
+			line(t.name, "%s (%s)", t.tool.Path, t.tool.Version)
+		}
+	}
+	for _, p := range r.Problems {
+		line("problem", "%s", p)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

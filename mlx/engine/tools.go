@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// lookPath finds a program on the PATH of the setup's environment. A path is taken as it is.
+func (s *setup) lookPath(name string) (string, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", err
+		}
+		return filepath.Abs(path)
+	}
+	for _, dir := range filepath.SplitList(s.getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue // the current folder is not where tools come from
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+// usable is false for macOS's stand-ins in /usr/bin while the developer tools are absent: running one opens a dialog.
+func (s *setup) usable(ctx context.Context, path string) bool {
+	if s.host.os != "darwin" || filepath.Dir(path) != "/usr/bin" {
+		return true
+	}
+	_, err := s.askVersion(ctx, "/usr/bin/xcode-select", "-p")
+	return err == nil
+}
+
+// python is an interpreter with pip.
+type python struct {
+	path string
+	pip  string // pip's version
+}
+
+// pip 20.3 is the first that knows the manylinux_2_N tags: https://peps.python.org/pep-0600/
+const pipMajor, pipMinor = 20, 3
+
+var pipVersion = regexp.MustCompile(`^pip ((\d+)\.(\d+)[^ ]*)`)
+
+func (s *setup) findPython(ctx context.Context) (python, error) {
+	named, from := s.Python, "the Python asked for"
+	if named == "" {
+		named, from = s.getenv(EnvPython), EnvPython
+	}
+	if named != "" {
+		p, err := s.tryPython(ctx, named)
+		if err != nil {
+			return p, failf(ErrNoPython, "%s, %s, cannot be used: %w", from, named, err)
+		}
+		return p, nil
+	}
+	var found []string
+	for _, name := range []string{"python3", "python"} {
+		p, err := s.tryPython(ctx, name)
+		if err == nil {
+			return p, nil
+		}
+		if p.path != "" {
+			found = append(found, p.path+": "+err.Error())
+		}
+	}
+	if len(found) > 0 {
+		return python{}, failf(ErrNoPython, "no Python 3 with pip, which downloads the engine (%s); or set %s to another Python", strings.Join(found, "; "), EnvPython)
+	}
+	return python{}, failf(ErrNoPython, "no Python 3 with pip, which downloads the engine: install python3 and python3-pip, or set %s", EnvPython)
+}
+
+func (s *setup) tryPython(ctx context.Context, name string) (python, error) {
+	path, err := s.lookPath(name)
+	if err != nil || !s.usable(ctx, path) {
+		return python{}, errors.New("there is no such program")
+	}
+	p := python{path: path}
+	line, err := s.askVersion(ctx, path, "-m", "pip", "--version")
+	if ctx.Err() != nil {
+		return p, ctx.Err()
+	}
+	if err != nil {
+		return p, errors.New("it has no pip: install python3-pip, or run '" + name + " -m ensurepip'")
+	}
+	m := pipVersion.FindStringSubmatch(line)
+	if m == nil {
+		return p, errors.New("its pip does not tell its version: " + line)
+	}
+	p.pip = m[1]
+	major, _ := strconv.Atoi(m[2])
+	minor, _ := strconv.Atoi(m[3])
+	if major < pipMajor || major == pipMajor && minor < pipMinor {
+		return p, errors.New("its pip is " + p.pip + ", too old: run '" + name + " -m pip install --upgrade pip'")
+	}
+	return p, nil
+}
+
+// compiler is a C++ compiler; whether it knows C++20 shows when it compiles.
+type compiler struct {
+	command []string // with an absolute path
+	version string   // "g++ 12.2.0"
+	old     bool     // known to be older than what has been seen to work
+}
+
+func (c compiler) String() string { return c.version + " (" + strings.Join(c.command, " ") + ")" }
+
+const compilerRemedy = "install g++ 11 or newer or clang 14 or newer, or set " + EnvCXX
+
+// findCompilers gives the candidates, best first; at least one, or an error.
+func (s *setup) findCompilers(ctx context.Context) ([]compiler, error) {
+	named, from := s.CXX, "the compiler asked for"
+	if named == "" {
+		named, from = s.getenv(EnvCXX), EnvCXX
+	}
+	names := []string{"c++", "g++", "clang++"}
+	if named != "" {
+		names = []string{named}
+	}
+	var found []compiler
+	seen := map[string]bool{}
+	for _, name := range names {
+		c, err := s.tryCompiler(ctx, name)
+		if err != nil {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(c.command[0])
+		if err != nil {
+			real = c.command[0]
+		}
+		if !seen[real] {
+			found = append(found, c)
+		}
+		seen[real] = true
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	if named != "" {
+		return nil, failf(ErrNoCompiler, "%s, %s, is not a program that runs: %s", from, named, compilerRemedy)
+	}
+	remedy := compilerRemedy
+	if s.host.os == "darwin" {
+		remedy = "run 'xcode-select --install', or set " + EnvCXX
+	}
+	return nil, failf(ErrNoCompiler, "no C++20 compiler found: %s", remedy)
+}
+
+func (s *setup) tryCompiler(ctx context.Context, name string) (compiler, error) {
+	command := strings.Fields(name)
+	if len(command) == 0 {
+		return compiler{}, exec.ErrNotFound
+	}
+	path, err := s.lookPath(command[0])
+	if err != nil {
+		return compiler{}, err
+	}
+	if !s.usable(ctx, path) {
+		return compiler{}, exec.ErrNotFound
+	}
+	command[0] = path
+	line, err := s.askVersion(ctx, path, append(command[1:len(command):len(command)], "--version")...)
+	if err != nil {
+		return compiler{}, err
+	}
+	c := compiler{command: command}
+	c.version, c.old = parseCompiler(line)
+	return c, nil
+}
+
+// GCC says "g++ (Debian 12.2.0-14) 12.2.0", with the distribution's words in the parentheses and sometimes a date behind.
+var (
+	gccVersion   = regexp.MustCompile(`\) (\d+)((?:\.\d+)+)`)
+	clangVersion = regexp.MustCompile(`clang version (\d+)((?:\.\d+)*)`)
+)
+
+func parseCompiler(line string) (version string, old bool) {
+	for _, kind := range []struct {
+		name    string
+		pattern *regexp.Regexp
+		oldest  int
+	}{{"clang", clangVersion, 14}, {"g++", gccVersion, 11}} {
+		if m := kind.pattern.FindStringSubmatch(line); m != nil {
+			major, _ := strconv.Atoi(m[1])
+			return kind.name + " " + m[1] + m[2], major < kind.oldest
+		}
+	}
+	return line, false
+}
