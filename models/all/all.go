@@ -1,0 +1,6 @@
+// Package all registers every model type, for programs that run whatever image they are given.
+package all
+
+import (
+	_ "github.com/ingotml/ingot/models/llama"
+)

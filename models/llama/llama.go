@@ -1,0 +1,115 @@
+// Package llama runs model type "llama" (Llama 2, 3, 3.x and their many relatives): pre-norm decoder layers of rotary
+// grouped-query attention and a SwiGLU network.
+//
+// Reference: transformers 5.23, models/llama/modeling_llama.py.
+package llama
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() {
+	models.Register("llama", func(t *mlx.Thread, config arch.Model, w *nn.Weights) models.Model {
+		return build(t, config.(*arch.Llama), w)
+	})
+}
+
+type model struct {
+	embed  *nn.Embedding
+	layers []layer
+	norm   *nn.RMSNorm
+	head   *nn.Linear // nil where the embedding is the head
+}
+
+type layer struct {
+	index          int
+	attentionNorm  *nn.RMSNorm
+	q, k, v, o     *nn.Linear
+	heads, kvHeads int
+	scale          float64
+	rope           *nn.Rope
+
+	mlpNorm        *nn.RMSNorm
+	gate, up, down *nn.Linear
+}
+
+func build(t *mlx.Thread, c *arch.Llama, w *nn.Weights) *model {
+	m := &model{
+		embed: nn.NewEmbedding(w, "model.embed_tokens", c.Vocab, c.Hidden),
+		norm:  nn.NewRMSNorm(w, "model.norm", c.Hidden, c.NormEps),
+	}
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
+	for i := range c.Layers {
+		p := fmt.Sprintf("model.layers.%d.", i)
+		m.layers = append(m.layers, layer{
+			index:         i,
+			attentionNorm: nn.NewRMSNorm(w, p+"input_layernorm", c.Hidden, c.NormEps),
+			q:             nn.NewLinear(w, p+"self_attn.q_proj", c.Heads*c.HeadDim, c.Hidden, c.AttentionBias),
+			k:             nn.NewLinear(w, p+"self_attn.k_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias),
+			v:             nn.NewLinear(w, p+"self_attn.v_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias),
+			o:             nn.NewLinear(w, p+"self_attn.o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias),
+			heads:         c.Heads,
+			kvHeads:       c.KVHeads,
+			scale:         1 / math.Sqrt(float64(c.HeadDim)),
+			rope:          rope,
+			mlpNorm:       nn.NewRMSNorm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps),
+			gate:          nn.NewLinear(w, p+"mlp.gate_proj", c.Intermediate, c.Hidden, c.MLPBias),
+			up:            nn.NewLinear(w, p+"mlp.up_proj", c.Intermediate, c.Hidden, c.MLPBias),
+			down:          nn.NewLinear(w, p+"mlp.down_proj", c.Hidden, c.Intermediate, c.MLPBias),
+		})
+	}
+	if !c.TieEmbeddings {
+		m.head = nn.NewLinear(w, "lm_head", c.Vocab, c.Hidden, false)
+	}
+	return m
+}
+
+// Layers implements models.Model.
+func (m *model) Layers() []cache.Kind {
+	kinds := make([]cache.Kind, len(m.layers))
+	for i := range kinds {
+		kinds[i] = cache.Full
+	}
+	return kinds
+}
+
+// Embed implements models.Model.
+func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(tokens) }
+
+// Forward implements models.Model.
+func (m *model) Forward(b *nn.Batch) *mlx.Array {
+	h := m.Embed(b.Tokens)
+	for i := range m.layers {
+		l := &m.layers[i]
+		h = mlx.Add(h, l.attention(b, l.attentionNorm.Apply(h)))
+		h = mlx.Add(h, l.mlp(l.mlpNorm.Apply(h)))
+	}
+	return m.norm.Apply(b.Wanted(h))
+}
+
+func (l *layer) attention(b *nn.Batch, x *mlx.Array) *mlx.Array {
+	q := l.rope.Apply(b, nn.SplitHeads(l.q.Apply(x), l.heads))
+	k := l.rope.Apply(b, nn.SplitHeads(l.k.Apply(x), l.kvHeads))
+	v := nn.SplitHeads(l.v.Apply(x), l.kvHeads)
+	y := nn.Attend(b, l.index, q, k, v, nn.AttendOptions{Scale: l.scale})
+	return l.o.Apply(nn.JoinHeads(y))
+}
+
+func (l *layer) mlp(x *mlx.Array) *mlx.Array {
+	return l.down.Apply(nn.SwiGLU(l.gate.Apply(x), l.up.Apply(x)))
+}
+
+// Head implements models.Model.
+func (m *model) Head(hidden *mlx.Array) *mlx.Array {
+	if m.head == nil {
+		return m.embed.Project(hidden)
+	}
+	return m.head.Apply(hidden)
+}
