@@ -1,0 +1,340 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+func TestCreate(t *testing.T) {
+	c := tiny(t, tinyConfig, 1)
+	c.files["generation_config.json"] = `{"eos_token_id": 2}`
+	c.files["README.md"] = "about"
+	c.files["LICENSE"] = "caf\xe9: not UTF-8, and not read by a program"
+	c.files["training_args.bin"] = "not imported"
+	c.add("model.safetensors", random(rand.New(rand.NewPCG(9, 9)), "model.layers.0.self_attn.rotary_emb.inv_freq", safetensors.F32, 4))
+	store := openStore(t)
+	f := from(c.write(t, t.TempDir()), modelfile.Command{Name: modelfile.Parameter, Key: "temperature", Value: "0.5"},
+		modelfile.Command{Name: modelfile.Parameter, Key: "stop", Value: "<end>"}, modelfile.Command{Name: modelfile.License, Value: "terms"})
+	r := mustCreate(t, store, "tiny", f, Options{})
+
+	entry, err := store.Resolve(t.Context(), modelName(t, "tiny"))
+	if err != nil || entry.Digest != r.Digest {
+		t.Fatalf("entry %v, %v, want digest %s", entry, err, r.Digest)
+	}
+	wantConfig := manifest.Config{
+		Architecture: "LlamaForCausalLM", ModelType: "llama", Format: "safetensors", DType: "BF16", Params: 2*300*32 + 2*(2*32+2*32*32+2*16*32+3*32*48) + 32,
+		Capabilities: []string{"completion"}, ContextLength: 128, EmbeddingLength: 32,
+	}
+	if d := cmp.Diff(wantConfig, entry.Image.Config); d != "" {
+		t.Error(d)
+	}
+	var files []string
+	for _, l := range entry.Image.Layers[:7] {
+		files = append(files, string(l.Kind)+" "+l.Name)
+	}
+	want := []string{"license LICENSE", "license LICENSE.2", "file README.md", "file config.json", "file generation_config.json", "file model.safetensors.index.json", "params params.json"}
+	if d := cmp.Diff(want, files); d != "" {
+		t.Error(d)
+	}
+	if got := readLayer(t, store, entry.Image, manifest.KindParams, "params.json"); got != `{"stop":["<end>"],"temperature":0.5}` {
+		t.Errorf("parameters %s", got)
+	}
+	if got := readLayer(t, store, entry.Image, manifest.KindLicense, "LICENSE.2"); got != "terms" {
+		t.Errorf("licence %s", got)
+	}
+	if r.Tensors != 21 || r.Bytes != entry.Image.Size() || r.Reused != 0 || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "no tokenizer.json") {
+		t.Errorf("result %+v", r)
+	}
+	checkTensors(t, store, entry.Image, c)
+}
+
+// checkTensors reads every tensor back, through the index that lies in the image, and compares it with its source.
+func checkTensors(t *testing.T, store *manifest.Store, img manifest.Image, c *checkpoint) {
+	t.Helper()
+	var index struct {
+		Metadata struct {
+			TotalSize int64 `json:"total_size"`
+		} `json:"metadata"`
+		WeightMap map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal([]byte(readLayer(t, store, img, manifest.KindFile, indexName)), &index); err != nil {
+		t.Fatal(err)
+	}
+	var total int64
+	for _, l := range img.Layers {
+		if l.Kind != manifest.KindTensor {
+			continue
+		}
+		if index.WeightMap[l.Name] != manifest.TensorPath(l.Name) {
+			t.Errorf("the index has %s in %q", l.Name, index.WeightMap[l.Name])
+		}
+		f, err := safetensors.Open(store.BlobPath(l.Digest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Header().Tensors) != 1 || f.Header().Metadata != nil || f.Header().DataOffset%64 != 0 {
+			t.Errorf("%s: header %+v", l.Name, f.Header())
+		}
+		tn, _ := f.Lookup(l.Name)
+		got, err := io.ReadAll(f.Reader(tn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += int64(len(got))
+		found := false
+		for _, list := range c.tensors {
+			for _, want := range list {
+				if want.Name == l.Name {
+					found = true
+					if !bytes.Equal(got, want.data) || tn.DType != want.DType || !cmp.Equal(tn.Shape, want.Shape) {
+						t.Errorf("%s: the blob differs from its source", l.Name)
+					}
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: not in the source", l.Name)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if total != index.Metadata.TotalSize {
+		t.Errorf("the index says %d bytes, there are %d", index.Metadata.TotalSize, total)
+	}
+}
+
+func readLayer(t *testing.T, store *manifest.Store, img manifest.Image, kind manifest.Kind, name string) string {
+	t.Helper()
+	l, ok := img.Find(kind, name)
+	if !ok {
+		t.Fatalf("no %s %s in the image", kind, name)
+	}
+	data, err := store.ReadBlob(l.Digest, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// The digest depends on contents alone.
+func TestDigestIsReproducible(t *testing.T) {
+	first := mustCreate(t, openStore(t), "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{}).Digest
+	dir := tiny(t, tinyConfig, 1).write(t, filepath.Join(t.TempDir(), "elsewhere", "moved"))
+	store := openStore(t)
+	cases := map[string]func() Result{
+		"moved":       func() Result { return mustCreate(t, store, "b", from(dir), Options{}) },
+		"second time": func() Result { return mustCreate(t, store, "b", from(dir), Options{}) },
+		"relative":    func() Result { return mustCreate(t, store, "c", from("moved"), Options{Dir: filepath.Dir(dir)}) },
+		"one at once": func() Result { return mustCreate(t, openStore(t), "d", from(dir), Options{Parallel: 1}) },
+		"two shards": func() Result {
+			return mustCreate(t, openStore(t), "e", from(tiny(t, tinyConfig, 1).shard(2).write(t, t.TempDir())), Options{})
+		},
+		"five shards": func() Result {
+			return mustCreate(t, openStore(t), "f", from(tiny(t, tinyConfig, 1).shard(5).write(t, t.TempDir())), Options{})
+		},
+	}
+	for _, n := range []int{1, 8} {
+		cases["GOMAXPROCS "+string(rune('0'+n))] = func() Result {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+			return mustCreate(t, openStore(t), "g", from(dir), Options{})
+		}
+	}
+	for name, create := range cases {
+		if got := create().Digest; got != first {
+			t.Errorf("%s: digest %s, want %s", name, got, first)
+		}
+	}
+	if other := mustCreate(t, openStore(t), "a", from(tiny(t, tinyConfig, 2).write(t, t.TempDir())), Options{}).Digest; other == first {
+		t.Error("other weights have the same digest")
+	}
+}
+
+func TestReuse(t *testing.T) {
+	store := openStore(t)
+	c := tiny(t, tinyConfig, 1)
+	mustCreate(t, store, "base", from(c.write(t, t.TempDir())), Options{})
+	before := len(contents(t, store))
+	// A fine-tune of one tensor shares the other blobs.
+	c.edit("model.norm.weight", func(tn *tensor) { tn.data[0]++ })
+	r := mustCreate(t, store, "tuned", from(c.write(t, t.TempDir())), Options{})
+	if added := len(contents(t, store)) - before; added != 1+1+2 { // tensor; model; config and manifest
+		t.Errorf("%d things were added to the store", added)
+	}
+	if changed := r.Bytes - r.Reused; changed <= 0 || changed > 1000 {
+		t.Errorf("%d bytes of %d are new", changed, r.Bytes)
+	}
+}
+
+func TestTiedHead(t *testing.T) {
+	tied := strings.Replace(tinyConfig, `"tie_word_embeddings": false`, `"tie_word_embeddings": true`, 1)
+	plain := tiny(t, tied, 1)
+	want := mustCreate(t, openStore(t), "a", from(plain.write(t, t.TempDir())), Options{})
+
+	both := tiny(t, tied, 1)
+	head := both.tensors["model.safetensors"][0]
+	head.Name = "lm_head.weight"
+	both.add("model.safetensors", head)
+	dir := both.write(t, t.TempDir())
+	if got := mustCreate(t, openStore(t), "a", from(dir), Options{}); got.Digest != want.Digest {
+		t.Errorf("a second copy of the embedding changes the digest to %s, want %s", got.Digest, want.Digest)
+	}
+	inv, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inv.Close()
+	plan, err := inv.Plan(t.Context(), PlanOptions{})
+	if err != nil || len(plan.Dropped) != 1 || plan.Dropped[0].Name != "lm_head.weight" || plan.Dropped[0].Reason == "" {
+		t.Errorf("dropped %+v, %v", plan.Dropped, err)
+	}
+
+	alone := tiny(t, tied, 1)
+	alone.edit("model.embed_tokens.weight", func(tn *tensor) { tn.Name = "lm_head.weight" })
+	if got := mustCreate(t, openStore(t), "a", from(alone.write(t, t.TempDir())), Options{}); got.Digest != want.Digest {
+		t.Errorf("the embedding under the head's name changes the digest to %s, want %s", got.Digest, want.Digest)
+	}
+
+	differs := tiny(t, tied, 1)
+	head.data = bytes.Clone(head.data)
+	head.data[len(head.data)-1]++
+	differs.add("model.safetensors", head)
+	_, err = Create(t.Context(), openStore(t), modelName(t, "a"), from(differs.write(t, t.TempDir())), Options{})
+	if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "model.safetensors: tensor lm_head.weight: ") {
+		t.Errorf("a head of its own: error %v", err)
+	}
+}
+
+func TestModelfileLines(t *testing.T) {
+	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
+	file := filepath.Join(dir, configName)
+	for _, c := range []struct{ text, want string }{
+		{"FROM " + dir + "\nTEMPLATE x", "Modelfile:2:1: TEMPLATE is not supported by this version"},
+		{"FROM " + dir + "\nSYSTEM x", "Modelfile:2:1: SYSTEM is not supported"},
+		{"FROM " + dir + "\nMESSAGE user x", "Modelfile:2:1: MESSAGE is not supported"},
+		{"FROM " + dir + "\nRENDERER x", "Modelfile:2:1: RENDERER is not supported"},
+		{"FROM " + dir + "\nPARSER x", "Modelfile:2:1: PARSER is not supported"},
+		{"FROM " + dir + "\nDRAFT x", "Modelfile:2:1: DRAFT is not supported"},
+		{"FROM " + dir + "\nADAPTER x", "Modelfile:2:1: ADAPTER is not supported"},
+		{"FROM " + dir + "\nREQUIRES 1.0", "Modelfile:2:1: REQUIRES is not supported"},
+		{"FROM " + dir + "\nFROM " + dir, "Modelfile:2:1: a second FROM is not supported"},
+		{"FROM " + file, "Modelfile:1:1: FROM names a file"},
+		{"FROM llama3:8b", "Modelfile:1:1: there is no such folder, and FROM with the name of an image is not supported"},
+		{"FROM ./absent", "Modelfile:1:1: there is no such folder: "},
+	} {
+		f, err := modelfile.Parse("Modelfile", []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := openStore(t)
+		_, err = Create(t.Context(), store, modelName(t, "x"), f, Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q: error %v, want %s", c.text, err, c.want)
+		}
+		if left := contents(t, store); len(left) != 0 {
+			t.Errorf("%q: left %q", c.text, left)
+		}
+	}
+	f, err := modelfile.Parse("Modelfile", []byte("FROM "+dir+"\nPARAMETER mirostat 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := mustCreate(t, openStore(t), "x", f, Options{})
+	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], "deprecated") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
+	var last Event
+	r := mustCreate(t, openStore(t), "x", from(dir), Options{Progress: func(e Event) {
+		if e.Bytes < last.Bytes || e.Tensors < last.Tensors {
+			t.Errorf("progress goes back from %+v to %+v", last, e)
+		}
+		last = e
+	}})
+	want := Event{Tensors: 21, TotalTensors: 21, Bytes: r.Bytes, TotalBytes: r.Bytes}
+	if last != want {
+		t.Errorf("last event %+v, want %+v", last, want)
+	}
+}
+
+// Whatever moment a run is cancelled at, the store is as before, or the model is there.
+func TestCancel(t *testing.T) {
+	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
+	for at := range 26 {
+		store := openStore(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		_, err := Create(ctx, store, modelName(t, "x"), from(dir), Options{Parallel: 1 + at%3, Progress: func(Event) {
+			if n++; n == 1+2*at {
+				cancel()
+			}
+		}})
+		cancel()
+		if err == nil {
+			if _, err := store.Resolve(t.Context(), modelName(t, "x")); err != nil {
+				t.Errorf("at %d: done, but %v", at, err)
+			}
+			continue
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("at %d: error %v", at, err)
+		}
+		if left := contents(t, store); len(left) != 0 {
+			t.Errorf("at %d: left %q", at, left)
+		}
+	}
+}
+
+// A failing run must not take what an earlier one made.
+func TestFailureKeepsOthers(t *testing.T) {
+	store := openStore(t)
+	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
+	mustCreate(t, store, "x", from(dir), Options{})
+	before := contents(t, store)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, err := Create(ctx, store, modelName(t, "y"), from(dir), Options{Progress: func(Event) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	if d := cmp.Diff(before, contents(t, store)); d != "" {
+		t.Error(d)
+	}
+}
+
+// A source that shrinks while it is read is an error that names it, and leaves nothing.
+func TestSourceShrinks(t *testing.T) {
+	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
+	store := openStore(t)
+	cut := false
+	_, err := Create(t.Context(), store, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(Event) {
+		if !cut {
+			cut = true
+			if err := os.Truncate(filepath.Join(dir, "model.safetensors"), 20000); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if !errors.Is(err, safetensors.ErrTruncated) || !strings.Contains(err.Error(), "model.safetensors: tensor ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+	if left := contents(t, store); len(left) != 0 {
+		t.Errorf("left %q", left)
+	}
+}

@@ -1,0 +1,146 @@
+package convert
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// Each damage gives one line that names the file, and the tensor where there is one, and leaves nothing in the store.
+func TestDamage(t *testing.T) {
+	const (
+		norm   = "model.layers.1.input_layernorm.weight"
+		shard1 = "model-00001-of-00002.safetensors"
+		shard2 = "model-00002-of-00002.safetensors"
+	)
+	shardOf := func(c *checkpoint, name string) string {
+		for file, list := range c.tensors {
+			for _, tn := range list {
+				if tn.Name == name {
+					return file
+				}
+			}
+		}
+		return ""
+	}
+	for _, d := range []struct {
+		name   string
+		shards int
+		damage func(*testing.T, *checkpoint)
+		after  func(t *testing.T, dir string) // on the files
+		kind   error
+		want   []string
+	}{
+		{"missing shard", 2, nil, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, shard2)) }, safetensors.ErrIncomplete, []string{shard2}},
+		{"truncated shard", 2, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, shard1), 8000) }, safetensors.ErrTruncated, []string{shard1}},
+		{"truncated file", 0, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "model.safetensors"), 8000) }, safetensors.ErrTruncated, []string{"model.safetensors"}},
+		{"truncated header", 0, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "model.safetensors"), 100) }, nil, []string{"model.safetensors"}},
+		{"empty shard", 2, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, shard1), 0) }, nil, []string{shard1}},
+		{"no weights", 0, func(_ *testing.T, c *checkpoint) { c.tensors = nil }, nil, safetensors.ErrNoWeights, nil},
+		{"tensor missing from the index", 2, func(t *testing.T, c *checkpoint) { c.unlist(t, norm) }, nil, arch.ErrTable, []string{indexName + ": tensor " + norm, "does not list it"}},
+		{"tensor missing from its shard", 2, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil, safetensors.ErrIncomplete, []string{".safetensors: tensor", norm}},
+		{"tensor missing", 0, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil, arch.ErrTable, []string{"model.safetensors: tensor " + norm + ": absent"}},
+		{"wrong shape", 0, func(_ *testing.T, c *checkpoint) {
+			c.edit(norm, func(tn *tensor) { tn.Shape, tn.data = []int64{16}, tn.data[:32] })
+		}, nil, arch.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong shape: has shape [16], want [32]"}},
+		{"wrong shape in a shard", 2, func(_ *testing.T, c *checkpoint) {
+			c.edit(norm, func(tn *tensor) { tn.Shape = []int64{32, 1} })
+		}, nil, arch.ErrTable, []string{".safetensors: tensor " + norm + ": wrong shape: has shape [32 1], want [32]"}},
+		{"transposed", 0, func(_ *testing.T, c *checkpoint) {
+			c.edit("model.layers.0.mlp.up_proj.weight", func(tn *tensor) { tn.Shape = []int64{32, 48} })
+		}, nil, arch.ErrTable, []string{"model.safetensors: tensor model.layers.0.mlp.up_proj.weight: wrong shape: has shape [32 48], want [48 32]"}},
+		{"wrong type", 0, func(_ *testing.T, c *checkpoint) {
+			c.edit(norm, func(tn *tensor) { tn.DType = safetensors.I16 })
+		}, nil, arch.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong type: has type I16"}},
+		{"tensor too many", 0, func(_ *testing.T, c *checkpoint) {
+			tn := c.tensors["model.safetensors"][1]
+			tn.Name = "mtp.norm.weight"
+			c.add("model.safetensors", tn)
+		}, nil, arch.ErrTable, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
+		{"unknown architecture", 0, config(`"llama"`, `"mamba"`), nil, arch.ErrUnknownArchitecture, []string{configName, `"mamba"`, "known: llama"}},
+		{"unknown class", 0, config("LlamaForCausalLM", "LlamaForTokenClassification"), nil, arch.ErrUnknownArchitecture, []string{configName, "LlamaForTokenClassification"}},
+		{"no config.json", 0, func(_ *testing.T, c *checkpoint) { delete(c.files, configName) }, nil, ErrSource, []string{"there is no config.json"}},
+		{"image generation", 0, func(_ *testing.T, c *checkpoint) {
+			delete(c.files, configName)
+			c.files["model_index.json"] = "{}"
+		}, nil, ErrSource, []string{"image-generation model"}},
+		{"broken config.json", 0, config(`"vocab_size": 300,`, `"vocab_size": 300`), nil, arch.ErrConfig, []string{configName + ": line 2: "}},
+		{"empty config.json", 0, func(_ *testing.T, c *checkpoint) { c.files[configName] = "" }, nil, arch.ErrConfig, []string{configName}},
+		{"bad value in config.json", 0, config(`"num_key_value_heads": 2`, `"num_key_value_heads": 3`), nil, arch.ErrConfig, []string{configName + ": num_key_value_heads = 3: must divide"}},
+		{"quantized", 0, config(`"torch_dtype"`, `"quantization_config": {"quant_method": "awq"}, "torch_dtype"`), nil, ErrSource, []string{configName, `quantized (quant_method "awq")`}},
+		{"broken index", 2, func(_ *testing.T, c *checkpoint) { c.files[indexName] = c.files[indexName][:50] }, nil, safetensors.ErrIndex, []string{indexName}},
+		{"broken generation_config.json", 0, file("generation_config.json", "{\n\"a\":\n}"), nil, ErrSource, []string{"generation_config.json: ", "line 3: "}},
+		{"non-UTF-8 tokenizer", 0, file("tokenizer.json", "{\"model\":\n\"\xff\"}"), nil, ErrSource, []string{"tokenizer.json: ", "not UTF-8 at byte 11, line 2"}},
+		{"broken tokenizer", 0, file("tokenizer.json", `{"model": `), nil, ErrSource, []string{"tokenizer.json: "}},
+		{"non-UTF-8 tokenizer_config.json", 0, file("tokenizer_config.json", "{\"a\":\"\xe9\"}"), nil, ErrSource, []string{"tokenizer_config.json: ", "not UTF-8 at byte 6"}},
+	} {
+		t.Run(d.name, func(t *testing.T) {
+			c := tiny(t, tinyConfig, 1)
+			if d.shards > 0 {
+				c.shard(d.shards)
+			}
+			want := d.want
+			if d.name == "wrong shape in a shard" {
+				want = append(want, shardOf(c, norm))
+			}
+			if d.damage != nil {
+				d.damage(t, c)
+			}
+			dir := c.write(t, t.TempDir())
+			if d.after != nil {
+				d.after(t, dir)
+			}
+			store := openStore(t)
+			_, err := Create(t.Context(), store, modelName(t, "x"), from(dir), Options{})
+			if err == nil || (d.kind != nil && !errors.Is(err, d.kind)) {
+				t.Fatalf("error %v, want %v", err, d.kind)
+			}
+			t.Log(err)
+			if !strings.HasPrefix(err.Error(), dir) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q, want one line that starts with the folder", err)
+			}
+			for _, w := range want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q, want it to contain %q", err, w)
+				}
+			}
+			if left := contents(t, store); len(left) != 0 {
+				t.Errorf("left %q", left)
+			}
+		})
+	}
+}
+
+func config(from, to string) func(*testing.T, *checkpoint) {
+	return func(t *testing.T, c *checkpoint) {
+		t.Helper()
+		text := strings.Replace(c.files[configName], from, to, 1)
+		if text == c.files[configName] {
+			t.Fatalf("the configuration has no %q", from)
+		}
+		c.files[configName] = text
+	}
+}
+
+func file(name, text string) func(*testing.T, *checkpoint) {
+	return func(_ *testing.T, c *checkpoint) { c.files[name] = text }
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func truncate(t *testing.T, path string, size int64) {
+	t.Helper()
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+}
