@@ -1,0 +1,94 @@
+package safetensors
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// File is an open safetensors file. Its methods may be called by several goroutines at once.
+type File struct {
+	path   string
+	file   *os.File
+	header *Header
+	byName map[string]int // into header.Tensors
+}
+
+// Open opens a file and reads its header. The path may be a symbolic link, as in download caches, to
+// a regular file.
+func Open(path string) (*File, error) {
+	// Before opening, since opening a FIFO would block.
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, file: file}
+	if err := f.readHeader(); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+func (f *File) readHeader() error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	if f.header, err = ReadHeader(f.file, info.Size()); err != nil {
+		return err
+	}
+	f.byName = make(map[string]int, len(f.header.Tensors))
+	for i, t := range f.header.Tensors {
+		f.byName[t.Name] = i
+	}
+	return nil
+}
+
+// Close closes the file. Readers of its tensors fail afterwards.
+func (f *File) Close() error { return f.file.Close() }
+
+// Path returns the path that was opened.
+func (f *File) Path() string { return f.path }
+
+// Header returns the file's header, which the caller must not change.
+func (f *File) Header() *Header { return f.header }
+
+// Lookup finds a tensor by name.
+func (f *File) Lookup(name string) (Tensor, bool) {
+	i, ok := f.byName[name]
+	if !ok {
+		return Tensor{}, false
+	}
+	return f.header.Tensors[i], true
+}
+
+// Reader reads the data of t, a tensor of this file. When the file has become shorter than it was at opening,
+// reading fails with ErrTruncated rather than with io.EOF, so that a copy cannot end early unnoticed.
+func (f *File) Reader(t Tensor) *io.SectionReader {
+	return io.NewSectionReader(tensorReaderAt{f, t.Name}, f.header.DataOffset+t.Begin, t.End-t.Begin)
+}
+
+// tensorReaderAt lies under the section reader of one tensor, which asks for nothing outside it: each short
+// read is an error.
+type tensorReaderAt struct {
+	file *File
+	name string
+}
+
+func (r tensorReaderAt) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := r.file.file.ReadAt(p, offset)
+	if n == len(p) {
+		return n, nil
+	}
+	if err == nil || err == io.EOF {
+		return n, fmt.Errorf("%s: tensor %s: %w: it ended at byte %d of %d while the tensor was read",
+			r.file.path, quote(r.name), ErrTruncated, offset+int64(n), r.file.header.Size)
+	}
+	return n, fmt.Errorf("%s: tensor %s: %w", r.file.path, quote(r.name), err)
+}

@@ -1,0 +1,281 @@
+package safetensors
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+)
+
+// MaxHeaderSize is the largest header in bytes that is read or written, that of the reference library.
+const MaxHeaderSize = 100_000_000
+
+// metadataKey is the one key of a header that is not a tensor.
+const metadataKey = "__metadata__"
+
+// Header is what a file says about itself.
+type Header struct {
+	Tensors    []Tensor          // in data order
+	Metadata   map[string]string // nil when absent or empty
+	DataOffset int64             // where the data region starts in the file
+	Size       int64             // of the file
+}
+
+// ReadHeader reads and checks the header of a file of the given size. It reads nothing of the data region.
+// A header without tensors is legal.
+func ReadHeader(r io.ReaderAt, size int64) (*Header, error) {
+	text, err := readText(r, size)
+	if err != nil {
+		return nil, err
+	}
+	h := &Header{DataOffset: 8 + int64(len(text)), Size: size}
+	if err := h.parse(text); err != nil {
+		return nil, err
+	}
+	if err := h.checkLayout(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// readText returns the JSON part of a header.
+func readText(r io.ReaderAt, size int64) ([]byte, error) {
+	var length [8]byte
+	if size < int64(len(length)) {
+		return nil, fmt.Errorf("%w: %d bytes, even the header's length takes 8; fetch it again", ErrTruncated, size)
+	}
+	if err := readFull(r, length[:], 0); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > MaxHeaderSize {
+		if isPointer(r, size) {
+			return nil, fmt.Errorf("%w: the file is a Git LFS pointer, not the weights: run git lfs pull", ErrHeader)
+		}
+		return nil, fmt.Errorf("%w: %d bytes, at most %d are accepted; is this a safetensors file?", ErrHeaderTooLarge, n, MaxHeaderSize)
+	}
+	if int64(n) > size-8 {
+		return nil, fmt.Errorf("%w: %d bytes, the header alone ends at byte %d; fetch it again", ErrTruncated, size, n+8)
+	}
+	text := make([]byte, n)
+	if err := readFull(r, text, 8); err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+// readFull fills p, or says that the file got shorter since its size was taken.
+func readFull(r io.ReaderAt, p []byte, offset int64) error {
+	n, err := r.ReadAt(p, offset)
+	switch {
+	case n == len(p):
+		return nil
+	case err == nil || err == io.EOF:
+		return fmt.Errorf("%w: it ended at byte %d while the header was read", ErrTruncated, offset+int64(n))
+	}
+	return fmt.Errorf("read header: %w", err)
+}
+
+// isPointer recognises what a clone without Git LFS leaves in place of a large file.
+// https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+func isPointer(r io.ReaderAt, size int64) bool {
+	prefix := []byte("version https://git-lfs.github.com/")
+	got := make([]byte, len(prefix))
+	return size >= int64(len(got)) && readFull(r, got, 0) == nil && bytes.Equal(got, prefix)
+}
+
+// parse fills Tensors, in header order, and Metadata.
+func (h *Header) parse(text []byte) error {
+	r, err := newJSONReader(text, ErrHeader)
+	if err != nil {
+		return err
+	}
+	// The format wants '{' first. The reference does not check; white space here would be lost on writing.
+	if len(text) == 0 || text[0] != '{' {
+		return r.fail("want '{' at once")
+	}
+	seen := make(map[string]bool)
+	err = r.object(func(name string) error {
+		if seen[name] {
+			return fmt.Errorf("entry %s: %w: the header has two", quote(name), ErrDuplicate)
+		}
+		seen[name] = true
+		if name == metadataKey {
+			m, err := parseMetadata(r)
+			h.Metadata = m
+			if err != nil {
+				return fmt.Errorf("%s: %w", metadataKey, err)
+			}
+			return nil
+		}
+		t, err := parseTensor(r, name)
+		h.Tensors = append(h.Tensors, t)
+		if err != nil {
+			return fmt.Errorf("tensor %s: %w", quote(name), err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.end()
+}
+
+func parseMetadata(r *jsonReader) (map[string]string, error) {
+	if r.peek() == 'n' { // the reference takes null for absent
+		return nil, r.literal("null")
+	}
+	var m map[string]string
+	err := r.object(func(key string) error {
+		if _, ok := m[key]; ok {
+			return fmt.Errorf("%w: two keys %s", ErrDuplicate, quote(key))
+		}
+		value, err := r.text()
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			m = make(map[string]string)
+		}
+		m[key] = value
+		return nil
+	})
+	return m, err
+}
+
+// parseTensor reads one entry: exactly the three keys of the format, in any order. Others are refused because
+// they could change what the bytes mean.
+func parseTensor(r *jsonReader, name string) (Tensor, error) {
+	t := Tensor{Name: name}
+	if err := checkName(name); err != nil {
+		return t, err
+	}
+	keys := [...]string{"dtype", "shape", "data_offsets"}
+	var seen [len(keys)]bool
+	err := r.object(func(key string) (err error) {
+		i := slices.Index(keys[:], key)
+		switch {
+		case i < 0:
+			return fmt.Errorf("%w: unknown key %s", ErrHeader, quote(key))
+		case seen[i]:
+			return fmt.Errorf("%w: two keys %q", ErrDuplicate, key)
+		}
+		seen[i] = true
+		switch i {
+		case 0:
+			t.DType, err = parseDType(r)
+		case 1:
+			t.Shape, err = parseShape(r)
+		case 2:
+			t.Begin, t.End, err = parseOffsets(r)
+		}
+		return err
+	})
+	if err != nil {
+		return t, err
+	}
+	if i := slices.Index(seen[:], false); i >= 0 {
+		return t, fmt.Errorf("%w: no key %q", ErrHeader, keys[i])
+	}
+	size, err := sizeOf(t.DType, t.Shape)
+	if err != nil {
+		return t, err
+	}
+	if size != t.End-t.Begin {
+		return t, fmt.Errorf("%w [%d,%d]: %d bytes, %s %v takes %d", ErrOffsets, t.Begin, t.End, t.End-t.Begin, t.DType, t.Shape, size)
+	}
+	return t, nil
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: it is empty", ErrName)
+	case name == metadataKey:
+		return fmt.Errorf("%w: it is reserved", ErrName)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%w: it is not UTF-8", ErrName)
+	}
+	return nil
+}
+
+func parseDType(r *jsonReader) (DType, error) {
+	s, err := r.text()
+	if err != nil {
+		return "", err
+	}
+	if DType(s).Bits() == 0 {
+		return "", fmt.Errorf("%w %s", ErrDType, quote(s))
+	}
+	return DType(s), nil
+}
+
+func parseShape(r *jsonReader) ([]int64, error) {
+	shape := []int64{}
+	err := r.array(func() error {
+		if len(shape) == MaxDims {
+			return fmt.Errorf("%w: more than %d dimensions", ErrShape, MaxDims)
+		}
+		d, err := r.integer(ErrShape)
+		shape = append(shape, d)
+		return err
+	})
+	return shape, err
+}
+
+func parseOffsets(r *jsonReader) (begin, end int64, err error) {
+	var v [2]int64
+	n := 0
+	err = r.array(func() (err error) {
+		if n < len(v) {
+			v[n], err = r.integer(ErrOffsets)
+		} else {
+			err = fmt.Errorf("%w: more than two numbers", ErrOffsets)
+		}
+		n++
+		return err
+	})
+	switch {
+	case err != nil:
+	case n < len(v):
+		err = fmt.Errorf("%w: want two numbers, found %d", ErrOffsets, n)
+	case v[0] > v[1]:
+		err = fmt.Errorf("%w [%d,%d]: the begin is after the end", ErrOffsets, v[0], v[1])
+	}
+	return v[0], v[1], err
+}
+
+// checkLayout sorts the tensors by their place and checks that they tile the data region.
+func (h *Header) checkLayout() error {
+	slices.SortStableFunc(h.Tensors, func(a, b Tensor) int {
+		if a.Begin != b.Begin {
+			return cmp.Compare(a.Begin, b.Begin)
+		}
+		return cmp.Compare(a.End, b.End) // an empty tensor before the one that starts where it lies
+	})
+	var end int64
+	for i, t := range h.Tensors {
+		if t.Begin < end {
+			return fmt.Errorf("tensor %s: %w: begins at %d, before the end of %s at %d",
+				quote(t.Name), ErrOverlap, t.Begin, quote(h.Tensors[i-1].Name), end)
+		}
+		if t.Begin > end {
+			return fmt.Errorf("tensor %s: %w: begins at %d, what lies before it ends at %d", quote(t.Name), ErrHole, t.Begin, end)
+		}
+		end = t.End
+	}
+	have := h.Size - h.DataOffset
+	if end < have {
+		return fmt.Errorf("%w: %d bytes, the header describes %d", ErrTrailing, h.Size, h.DataOffset+end)
+	}
+	for _, t := range h.Tensors {
+		if t.End > have {
+			return fmt.Errorf("tensor %s: %w: %d bytes, the header describes %d; fetch it again",
+				quote(t.Name), ErrTruncated, h.Size, uint64(h.DataOffset)+uint64(end))
+		}
+	}
+	return nil
+}
