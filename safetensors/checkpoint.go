@@ -1,0 +1,171 @@
+package safetensors
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Source is a tensor and the open file it lies in.
+type Source struct {
+	Tensor
+	File *File
+}
+
+// Reader reads the tensor's data; see File.Reader.
+func (s Source) Reader() *io.SectionReader { return s.File.Reader(s.Tensor) }
+
+// Checkpoint is a folder of weights, opened. Its methods may be called by several goroutines at once.
+type Checkpoint struct {
+	files     []*File
+	tensors   []Source
+	unindexed []Source
+}
+
+// OpenCheckpoint opens the weights in a folder and reads all headers, but no data.
+//
+// Where model.safetensors.index.json is there, its weight_map says which tensors the model has and in which
+// file each lies. Without it the model is all files model*.safetensors: a single one, or the shards
+// -00001-of-0000N, which must be complete. A folder without such files may have one file, or one set of shards,
+// of another name; consolidated*.safetensors (Mistral's own tensor names) and adapters do not count.
+func OpenCheckpoint(dir string) (*Checkpoint, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s: not a folder: name the folder that holds the model", dir)
+	}
+	c := new(Checkpoint)
+	if err := c.open(dir); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Checkpoint) open(dir string) error {
+	path := filepath.Join(dir, indexName)
+	// Lstat: a link into a download cache whose target is gone is an error, not a missing index.
+	if _, err := os.Lstat(path); err == nil {
+		weights, err := readIndex(path)
+		if err != nil {
+			return err
+		}
+		return c.openIndexed(dir, weights)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	names, err := discover(dir)
+	if err != nil {
+		return err
+	}
+	return c.openAll(dir, names)
+}
+
+// openIndexed opens the shards that the index names and finds each of its tensors in its shard.
+func (c *Checkpoint) openIndexed(dir string, weights map[string]string) error {
+	shards := make(map[string]*File)
+	for _, shard := range slices.Sorted(maps.Values(weights)) {
+		if shards[shard] != nil {
+			continue
+		}
+		f, err := Open(filepath.Join(dir, shard))
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w: %s names this file, which is not there; fetch it", filepath.Join(dir, shard), ErrIncomplete, indexName)
+		}
+		if err != nil {
+			return err
+		}
+		shards[shard] = f
+		c.files = append(c.files, f)
+	}
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
+		f := shards[weights[name]]
+		t, ok := f.Lookup(name)
+		if !ok {
+			return fmt.Errorf("%s: tensor %s: %w: %s says that the tensor is in this file, %s",
+				f.Path(), quote(name), ErrIncomplete, indexName, c.whereabouts(name))
+		}
+		c.tensors = append(c.tensors, Source{t, f})
+	}
+	for _, f := range c.files {
+		for _, t := range f.Header().Tensors {
+			if shard, ok := weights[t.Name]; !ok || shards[shard] != f {
+				c.unindexed = append(c.unindexed, Source{t, f})
+			}
+		}
+	}
+	slices.SortStableFunc(c.unindexed, bySourceName)
+	return nil
+}
+
+// whereabouts tells, for a message, where a tensor is that is not in its shard.
+func (c *Checkpoint) whereabouts(name string) string {
+	for _, f := range c.files {
+		if _, ok := f.Lookup(name); ok {
+			return "it is in " + filepath.Base(f.Path())
+		}
+	}
+	return "it is in none"
+}
+
+// openAll takes all tensors of all the files.
+func (c *Checkpoint) openAll(dir string, names []string) error {
+	for _, name := range names {
+		f, err := Open(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		c.files = append(c.files, f)
+		for _, t := range f.Header().Tensors {
+			c.tensors = append(c.tensors, Source{t, f})
+		}
+	}
+	slices.SortStableFunc(c.tensors, bySourceName)
+	for i, s := range c.tensors {
+		if i > 0 && c.tensors[i-1].Name == s.Name {
+			return fmt.Errorf("%s: tensor %s: %w: it is in %s too, and no %s says which counts",
+				s.File.Path(), quote(s.Name), ErrDuplicate, filepath.Base(c.tensors[i-1].File.Path()), indexName)
+		}
+	}
+	if len(c.tensors) == 0 {
+		return fmt.Errorf("%s: %w: %s holds no tensor", dir, ErrNoWeights, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func bySourceName(a, b Source) int { return cmp.Compare(a.Name, b.Name) }
+
+// Tensors returns the tensors of the model sorted by name. The caller must not change the slice.
+func (c *Checkpoint) Tensors() []Source { return c.tensors }
+
+// Unindexed returns, sorted by name, the tensors that lie in the opened files though the index does not
+// place them there. They are not part of the model.
+func (c *Checkpoint) Unindexed() []Source { return c.unindexed }
+
+// Files returns the opened files sorted by name.
+func (c *Checkpoint) Files() []*File { return c.files }
+
+// Lookup finds a tensor of the model by name.
+func (c *Checkpoint) Lookup(name string) (Source, bool) {
+	i, ok := slices.BinarySearchFunc(c.tensors, name, func(s Source, name string) int { return cmp.Compare(s.Name, name) })
+	if !ok {
+		return Source{}, false
+	}
+	return c.tensors[i], true
+}
+
+// Close closes all files.
+func (c *Checkpoint) Close() error {
+	var errs []error
+	for _, f := range c.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}

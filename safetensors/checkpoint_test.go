@@ -1,0 +1,227 @@
+package safetensors
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// shardName is the n-th of count files.
+func shardName(n, count int) string { return fmt.Sprintf("model-%05d-of-%05d.safetensors", n, count) }
+
+// files is a folder to be made: name to content.
+type files map[string][]byte
+
+func (f files) write(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range f {
+		writeFile(t, dir, name, content)
+	}
+	return dir
+}
+
+// index makes an index from pairs of tensor and shard.
+func index(t *testing.T, pairs ...string) []byte {
+	t.Helper()
+	weights := make(map[string]string)
+	for i := 0; i < len(pairs); i += 2 {
+		weights[pairs[i]] = pairs[i+1]
+	}
+	b, err := json.Marshal(map[string]any{"metadata": map[string]any{"total_size": 1}, "weight_map": weights})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// places lists sources as NAME@FILE.
+func places(sources []Source) (list []string) {
+	for _, s := range sources {
+		list = append(list, s.Name+"@"+filepath.Base(s.File.Path()))
+	}
+	return list
+}
+
+func TestOpenCheckpoint(t *testing.T) {
+	one := func(names ...string) []byte {
+		var tensors []Tensor
+		for _, n := range names {
+			tensors = append(tensors, u8(n, 4))
+		}
+		return encode(t, tensors...)
+	}
+	s1, s2 := shardName(1, 2), shardName(2, 2)
+	for _, tt := range []struct {
+		name      string
+		files     files
+		want      string // places
+		unindexed string
+	}{
+		{"single file", files{"model.safetensors": one("b", "a"), "config.json": nil}, "a@model.safetensors b@model.safetensors", ""},
+		{"shards", files{s1: one("b"), s2: one("a")}, "a@" + s2 + " b@" + s1, ""},
+		{"shards and an index", files{s1: one("b"), s2: one("a"), indexName: index(t, "a", s2, "b", s1)}, "a@" + s2 + " b@" + s1, ""},
+		{"index over one file", files{"model.safetensors": one("a"), indexName: index(t, "a", "model.safetensors")}, "a@model.safetensors", ""},
+		{"index with its own names", files{"x.safetensors": one("a"), indexName: index(t, "a", "x.safetensors")}, "a@x.safetensors", ""},
+		{"tensors outside the index", files{s1: one("b", "z", "y"), s2: one("a"), indexName: index(t, "a", s2, "b", s1)},
+			"a@" + s2 + " b@" + s1, "y@" + s1 + " z@" + s1},
+		{"the index decides between two", files{s1: one("a", "b"), s2: one("b", "c"), indexName: index(t, "a", s1, "b", s2, "c", s2)},
+			"a@" + s1 + " b@" + s2 + " c@" + s2, "b@" + s1},
+		{"the index ignores other files", files{s1: one("a"), "model.safetensors": one("a"), "consolidated.safetensors": nil, indexName: index(t, "a", s1)}, "a@" + s1, ""},
+		{"consolidated beside the model", files{"model.safetensors": one("a"), "consolidated.safetensors": nil}, "a@model.safetensors", ""},
+		{"other file beside the model", files{"model.safetensors": one("a"), "other.safetensors": nil, "x.bin": nil}, "a@model.safetensors", ""},
+		{"six digits", files{"model-00001-of-000001.safetensors": one("a")}, "a@model-00001-of-000001.safetensors", ""},
+		{"several files without numbers", files{"model-a.safetensors": one("a"), "model-b.safetensors": one("b")}, "a@model-a.safetensors b@model-b.safetensors", ""},
+		{"shards and one more file", files{s1: one("a"), s2: one("b"), "model-mtp.safetensors": one("c")}, "a@" + s1 + " b@" + s2 + " c@model-mtp.safetensors", ""},
+		{"one file of another name", files{"tuned.safetensors": one("a"), "consolidated.safetensors": nil, "adapter_model.safetensors": nil}, "a@tuned.safetensors", ""},
+		{"shards of another name", files{"tuned-1-of-2.safetensors": one("a"), "tuned-2-of-2.safetensors": one("b")}, "a@tuned-1-of-2.safetensors b@tuned-2-of-2.safetensors", ""},
+		{"dot files", files{"model.safetensors": one("a"), "._model.safetensors": nil, ".model.safetensors": nil}, "a@model.safetensors", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := OpenCheckpoint(tt.files.write(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if got := strings.Join(places(c.Tensors()), " "); got != tt.want {
+				t.Errorf("tensors\n got %s\nwant %s", got, tt.want)
+			}
+			if got := strings.Join(places(c.Unindexed()), " "); got != tt.unindexed {
+				t.Errorf("unindexed\n got %s\nwant %s", got, tt.unindexed)
+			}
+			for _, s := range c.Tensors() {
+				if got, ok := c.Lookup(s.Name); !ok || got.File != s.File || got.Reader().Size() != 4 {
+					t.Errorf("lookup of %s: %v, %v", s.Name, got, ok)
+				}
+			}
+			if _, ok := c.Lookup("none"); ok {
+				t.Error("found a tensor that is not there")
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestOpenCheckpointDamaged has every way in which a folder can be wrong. DIR in a text is the folder.
+func TestOpenCheckpointDamaged(t *testing.T) {
+	a, b := encode(t, u8("a", 100)), encode(t, u8("b", 100))
+	s1, s2, s3 := shardName(1, 2), shardName(2, 2), shardName(1, 3)
+	const monolith = "model.safetensors"
+	for _, tt := range []struct {
+		name     string
+		files    files
+		sentinel error
+		want     string
+	}{
+		// With an index.
+		{"missing shard", files{s1: a, indexName: index(t, "a", s1, "b", s2)}, ErrIncomplete,
+			"DIR/" + s2 + ": source model is incomplete: model.safetensors.index.json names this file, which is not there; fetch it"},
+		{"truncated shard", files{s1: a, s2: b[:len(b)-1], indexName: index(t, "a", s1, "b", s2)}, ErrTruncated,
+			"DIR/" + s2 + `: tensor "b": truncated file: 227 bytes, the header describes 228; fetch it again`},
+		{"empty shard", files{s1: nil, indexName: index(t, "a", s1)}, ErrTruncated, "DIR/" + s1 + ": truncated file: 0 bytes"},
+		{"tensor missing from its shard", files{s1: a, s2: b, indexName: index(t, "a", s1, "b", s2, "c", s2)}, ErrIncomplete,
+			"DIR/" + s2 + `: tensor "c": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, it is in none`},
+		{"tensor in another shard", files{s1: a, s2: b, indexName: index(t, "a", s2, "b", s2, "x", s1)}, ErrIncomplete,
+			"DIR/" + s2 + `: tensor "a": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, it is in ` + s1},
+		{"broken index", files{monolith: a, indexName: []byte("{")}, ErrIndex, "DIR/" + indexName + ": invalid index: JSON byte 1: want '\"', found the end"},
+		{"path in the index", files{monolith: a, indexName: index(t, "a", "../"+monolith)}, ErrIndex, "DIR/" + indexName + `: tensor "a": invalid index: shard "../model.safetensors"`},
+		{"broken header", files{s1: raw("{", 0), indexName: index(t, "a", s1)}, ErrHeader, "DIR/" + s1 + ": invalid header: JSON byte 1"},
+
+		// Without an index.
+		{"monolith beside shards", files{monolith: a, s1: a, s2: b}, ErrAmbiguous, "DIR: ambiguous weights: model.safetensors beside " + s1 + ": keep one of them, or add " + indexName},
+		{"monolith beside a variant", files{monolith: a, "model.fp16.safetensors": a}, ErrAmbiguous, "DIR: ambiguous weights: model.safetensors beside model.fp16.safetensors"},
+		{"duplicate tensor", files{s1: a, s2: a}, ErrDuplicate, "DIR/" + s2 + `: tensor "a": duplicate: it is in ` + s1 + " too, and no " + indexName + " says which counts"},
+		{"first shard missing", files{s2: b}, ErrIncomplete, "DIR: source model is incomplete: " + s1 + " is not there; fetch it"},
+		{"last shard missing", files{s1: a}, ErrIncomplete, "DIR: source model is incomplete: " + s2 + " is not there; fetch it"},
+		{"shards of two sets", files{s1: a, s2: b, s3: a}, ErrAmbiguous, "DIR: ambiguous weights: " + s1 + " and " + s3 + " are shards of two sets"},
+		{"number zero", files{shardName(0, 2): a, s1: b}, ErrAmbiguous, "DIR: ambiguous weights: " + shardName(0, 2) + ": the number is not in 1 to 2"},
+		{"number over the count", files{s1: a, shardName(3, 2): b}, ErrAmbiguous, "DIR: ambiguous weights: " + shardName(3, 2) + ": the number is not in 1 to 2"},
+		{"one number twice", files{"model-1-of-00002.safetensors": a, s1: a, s2: b}, ErrAmbiguous, "DIR: ambiguous weights: " + s1 + " and model-1-of-00002.safetensors have one number"},
+		{"two files of other names", files{"x.safetensors": a, "y.safetensors": b}, ErrAmbiguous, "DIR: ambiguous weights: x.safetensors and y.safetensors: keep one and name it model.safetensors, or add " + indexName},
+		{"shard of another name missing", files{"x-1-of-2.safetensors": a}, ErrIncomplete, "DIR: source model is incomplete: x-2-of-2.safetensors is not there"},
+		{"truncated file", files{monolith: a[:200]}, ErrTruncated, "DIR/" + monolith + `: tensor "a": truncated file: 200 bytes, the header describes 228`},
+		{"no tensors", files{monolith: raw("{}", 0)}, ErrNoWeights, "DIR: no safetensors weights: model.safetensors holds no tensor"},
+
+		// Without weights.
+		{"empty folder", files{}, ErrNoWeights, "DIR: no safetensors weights: want model.safetensors, or shards and model.safetensors.index.json"},
+		{"no weights", files{"config.json": nil, "model.txt": nil}, ErrNoWeights, "DIR: no safetensors weights: want model.safetensors"},
+		{"pickle", files{"pytorch_model.bin": nil, "a.bin": nil}, ErrNoWeights, "DIR: no safetensors weights: found pytorch_model.bin: PyTorch pickles run code when they are read: convert to safetensors first"},
+		{"pickle .pt", files{"x.pt": nil}, ErrNoWeights, "DIR: no safetensors weights: found x.pt: PyTorch pickles run code"},
+		{"pickle .pth", files{"consolidated.00.pth": nil}, ErrNoWeights, "DIR: no safetensors weights: found consolidated.00.pth: PyTorch pickles run code"},
+		{"consolidated", files{"consolidated.safetensors": a}, ErrNoWeights, "DIR: no safetensors weights: found consolidated.safetensors: only Mistral's own layout"},
+		{"adapter", files{"adapter_model.safetensors": a}, ErrNoWeights, "DIR: no safetensors weights: found adapter_model.safetensors: an adapter is not a model"},
+		{"gguf", files{"x.gguf": nil}, ErrNoWeights, "DIR: no safetensors weights: found x.gguf: GGUF is not read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := tt.files.write(t)
+			c, err := OpenCheckpoint(dir)
+			want := strings.ReplaceAll(strings.ReplaceAll(tt.want, "DIR/", "DIR"+string(filepath.Separator)), "DIR", dir)
+			wantError(t, err, tt.sentinel, want)
+			if c != nil {
+				t.Error("a checkpoint was returned beside the error")
+			}
+		})
+	}
+}
+
+func TestOpenCheckpointFolder(t *testing.T) {
+	dir := t.TempDir()
+	_, err := OpenCheckpoint(filepath.Join(dir, "none"))
+	wantError(t, err, fs.ErrNotExist, "")
+	file := writeFile(t, dir, "model.safetensors", encode(t, u8("a", 1)))
+	_, err = OpenCheckpoint(file)
+	wantError(t, err, nil, file+": not a folder: name the folder that holds the model")
+	if err := os.Mkdir(filepath.Join(dir, indexName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenCheckpoint(dir)
+	wantError(t, err, ErrIndex, filepath.Join(dir, indexName)+": invalid index: not a regular file")
+}
+
+// TestOpenCheckpointDanglingLinks: in a download cache the names are there before the data.
+func TestOpenCheckpointDanglingLinks(t *testing.T) {
+	dir := files{indexName: index(t, "a", "model.safetensors")}.write(t)
+	if err := os.Symlink("blob", filepath.Join(dir, "model.safetensors")); err != nil {
+		t.Skipf("this system lets us make no symbolic links: %v", err)
+	}
+	_, err := OpenCheckpoint(dir)
+	wantError(t, err, ErrIncomplete, filepath.Join(dir, "model.safetensors")+": source model is incomplete: ")
+	if err := os.Remove(filepath.Join(dir, indexName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("blob", filepath.Join(dir, indexName)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenCheckpoint(dir)
+	wantError(t, err, fs.ErrNotExist, "")
+}
+
+// TestCheckpointClosed: Close closes every file, and a reader used later says which.
+func TestCheckpointClosed(t *testing.T) {
+	dir := files{shardName(1, 2): encode(t, u8("a", 4)), shardName(2, 2): encode(t, u8("b", 4))}.write(t)
+	c, err := OpenCheckpoint(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a@" + shardName(1, 2), "b@" + shardName(2, 2)}, places(c.Tensors())); diff != "" {
+		t.Error(diff)
+	}
+	if got := len(c.Files()); got != 2 {
+		t.Errorf("%d files, want 2", got)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range c.Tensors() {
+		_, err := s.Reader().Read(make([]byte, 1))
+		wantError(t, err, os.ErrClosed, s.File.Path()+": tensor ")
+	}
+}

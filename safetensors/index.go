@@ -1,0 +1,102 @@
+package safetensors
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// indexName is the file that tells which shard holds which tensor.
+// https://huggingface.co/docs/transformers/big_models
+const indexName = "model.safetensors.index.json"
+
+const extension = ".safetensors"
+
+// maxIndexSize bounds the index in bytes. Real ones stay below 20 MB.
+const maxIndexSize = MaxHeaderSize
+
+// readIndex returns the weight_map of an index file: tensor name to shard name.
+func readIndex(path string) (map[string]string, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w: not a regular file", path, ErrIndex)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxIndexSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxIndexSize {
+		return nil, fmt.Errorf("%s: %w: more than %d bytes", path, ErrIndex, maxIndexSize)
+	}
+	weights, err := parseIndex(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return weights, nil
+}
+
+// parseIndex reads weight_map and passes over the other keys, which describe it for people.
+func parseIndex(text []byte) (map[string]string, error) {
+	r, err := newJSONReader(text, ErrIndex)
+	if err != nil {
+		return nil, err
+	}
+	var weights map[string]string
+	err = r.object(func(key string) error {
+		if key != "weight_map" {
+			return r.skip(0)
+		}
+		if weights != nil {
+			return fmt.Errorf("%w: two keys %q", ErrIndex, key)
+		}
+		weights = make(map[string]string)
+		return parseWeightMap(r, weights)
+	})
+	if err == nil {
+		err = r.end()
+	}
+	if err == nil && len(weights) == 0 {
+		err = fmt.Errorf("%w: weight_map is absent or empty", ErrIndex)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return weights, nil
+}
+
+func parseWeightMap(r *jsonReader, weights map[string]string) error {
+	return r.object(func(tensor string) error {
+		shard, err := r.text()
+		switch _, seen := weights[tensor]; {
+		case err != nil:
+		case seen:
+			err = fmt.Errorf("%w: %w: the weight_map has two", ErrIndex, ErrDuplicate)
+		case !isShardName(shard):
+			err = fmt.Errorf("%w: shard %s is not a plain file name ending in %s", ErrIndex, quote(shard), extension)
+		default:
+			if err = checkName(tensor); err != nil {
+				err = fmt.Errorf("%w: %w", ErrIndex, err)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("tensor %s: %w", quote(tensor), err)
+		}
+		weights[tensor] = shard
+		return nil
+	})
+}
+
+// isShardName reports whether a name from an index may be joined to the folder's path: on no system does it
+// leave the folder or name a device or a stream.
+func isShardName(name string) bool {
+	return len(name) > len(extension) && strings.HasSuffix(name, extension) &&
+		!strings.ContainsAny(name, `/\:`) &&
+		!strings.ContainsFunc(name, func(c rune) bool { return c < 0x20 || c == 0x7f })
+}
