@@ -13,7 +13,7 @@ const indexName = "model.safetensors.index.json"
 
 const extension = ".safetensors"
 
-// maxIndexSize bounds the index in bytes. Real ones stay below 20 MB.
+// maxIndexSize bounds the index in bytes, like a header.
 const maxIndexSize = MaxHeaderSize
 
 // readIndex returns the weight_map of an index file: tensor name to shard name.

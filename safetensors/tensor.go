@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// MaxDims is the largest number of dimensions that is accepted. It is NumPy's limit, the highest among the
-// libraries that write these files.
+// MaxDims is the largest number of dimensions that is accepted: that of NumPy 2, one of the libraries that write
+// these files.
 const MaxDims = 64
 
 // Tensor is one entry of a header.
