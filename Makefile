@@ -1,0 +1,67 @@
+# `make demo` and `make test` need Go, a C++20 compiler and Python 3 with pip; each does all its own set-up.
+
+GO      ?= go
+INGOT   := bin/ingot
+DEMO    := testdata/models/demo
+# Packages that know no engine: they build and pass their tests without cgo, on any system.
+PLAIN   := $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
+SAY     := @printf '\n== %s\n'
+
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz generate clean
+
+build:
+	$(GO) build -o $(INGOT) ./cmd/ingot
+
+engine: build
+	$(INGOT) engine install
+
+demo:
+	$(SAY) 'building ingot'
+	@$(MAKE) --no-print-directory build
+	$(SAY) 'installing the MLX engine (the first time: a download and half a minute of compiling)'
+	@$(INGOT) engine install
+	$(SAY) 'packing the checkpoint in $(DEMO) as the image "demo"'
+	$(INGOT) create demo -f $(DEMO)/Modelfile
+	$(SAY) 'checking it: digests, tensors, and a short run'
+	$(INGOT) verify demo
+	$(SAY) 'comparing its scores with those of Hugging Face transformers'
+	$(INGOT) verify demo --float32 --reference testdata/reference/demo.safetensors
+	$(SAY) 'letting it write'
+	$(INGOT) run demo "Once upon a time" --verbose
+
+test: check check-cross test-plain engine
+	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m ./...
+
+# The rules that need no engine.
+check:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "not formatted:" $$unformatted; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+check-cross:
+	CGO_ENABLED=0 $(GO) build ./...
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	CGO_ENABLED=0 GOOS=windows $(GO) vet ./...
+
+test-plain:
+	CGO_ENABLED=0 $(GO) test $(PLAIN)
+
+# Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.
+test-cuda-build:
+	INGOT_TEST_CUDA=1 $(GO) test -count=1 -timeout 20m -run CUDA -v ./mlx/engine
+
+# Each fuzz target for FUZZTIME.
+FUZZTIME ?= 60s
+fuzz:
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; \
+	done
+
+generate:
+	$(GO) generate ./...
+
+
+clean:
+	rm -rf bin

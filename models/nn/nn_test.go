@@ -1,0 +1,160 @@
+package nn_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func TestNewBatch(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		a, b := cache.NewSequence([]cache.Kind{cache.Full}), cache.NewSequence([]cache.Kind{cache.Full})
+		defer a.Free()
+		defer b.Free()
+		x := mlx.Zeros(e, mlx.Float32, 1, 1, 7, 2)
+		b.Layers[0].(cache.Attention).Update(x, x)
+		batch := nn.NewBatch(e, nn.Part{Seq: a, Tokens: []int32{5, 6, 7}}, nn.Part{Seq: b, Tokens: []int32{8, 9}, All: true})
+		if got := mlx.ToSlice[int32](batch.Tokens); !slices.Equal(got, []int32{5, 6, 7, 8, 9}) {
+			t.Errorf("tokens %v", got)
+		}
+		if got := mlx.ToSlice[int32](batch.Positions); !slices.Equal(got, []int32{0, 1, 2, 7, 8}) {
+			t.Errorf("positions %v", got)
+		}
+		if !slices.Equal(batch.Want, []int{2, 3, 4}) || batch.Rows() != 5 {
+			t.Errorf("wants %v of %d rows", batch.Want, batch.Rows())
+		}
+		want := []nn.Segment{{Seq: a, Row: 0, Len: 3, Pos: 0}, {Seq: b, Row: 3, Len: 2, Pos: 7}}
+		if !slices.Equal(batch.Segments, want) {
+			t.Errorf("segments %v", batch.Segments)
+		}
+		rows := mlx.FromSlice(e, []float32{0, 1, 2, 3, 4}, 5, 1)
+		if got := batch.Wanted(rows).Float32s(); !slices.Equal(got, []float32{2, 3, 4}) {
+			t.Errorf("wanted rows %v", got)
+		}
+	})
+}
+
+// Attention over a packed batch equals attention of each sequence alone, written out from its definition.
+func TestAttendPacked(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		const heads, kvHeads, dim = 4, 2, 8
+		key := mlx.RandomKey(e, 1)
+		random := func(n, h int) *mlx.Array {
+			keys := mlx.RandomSplit(key, 2)
+			key = mlx.Reshape(mlx.Slice(keys, mlx.At(0), mlx.All()), 2)
+			return mlx.RandomNormal(key, mlx.Float32, n, h, dim)
+		}
+		lengths := []int{5, 1, 3}
+		total := 9
+		q, k, v := random(total, heads), random(total, kvHeads), random(total, kvHeads)
+		batch := &nn.Batch{Tokens: mlx.Zeros(e, mlx.Int32, total)}
+		row := 0
+		for _, n := range lengths {
+			s := cache.NewSequence([]cache.Kind{cache.Full})
+			defer s.Free()
+			batch.Segments = append(batch.Segments, nn.Segment{Seq: s, Row: row, Len: n})
+			row += n
+		}
+		got := nn.Attend(batch, 0, q, k, v, nn.AttendOptions{Scale: 0.3}).Float32s()
+		for _, s := range batch.Segments {
+			for i := range s.Len {
+				want := attendOne(q, k, v, s.Row, s.Row+i, 0.3)
+				for j, w := range want {
+					if d := got[(s.Row+i)*heads*dim+j] - w; d > 1e-5 || d < -1e-5 {
+						t.Fatalf("row %d, element %d is off by %v", s.Row+i, j, d)
+					}
+				}
+			}
+		}
+	})
+}
+
+// attendOne is row's attention to rows first to row, head by head.
+func attendOne(q, k, v *mlx.Array, first, row int, scale float64) []float32 {
+	var out []float32
+	group := q.Dim(1) / k.Dim(1)
+	span := mlx.Range(first, row+1)
+	for h := range q.Dim(1) {
+		qh := mlx.Reshape(mlx.Slice(q, mlx.At(row), mlx.At(h), mlx.All()), -1, 1)
+		kh := mlx.Reshape(mlx.Slice(k, span, mlx.At(h/group), mlx.All()), row+1-first, -1)
+		vh := mlx.Reshape(mlx.Slice(v, span, mlx.At(h/group), mlx.All()), row+1-first, -1)
+		p := mlx.Softmax(mlx.MultiplyScalar(mlx.MatMul(kh, qh), scale), true, 0)
+		out = append(out, mlx.Sum(mlx.Multiply(p, vh), false, 0).Float32s()...)
+	}
+	return out
+}
+
+func TestAttendNeedsACache(t *testing.T) {
+	err := mlxtest.Try(t, func(e *mlx.Thread) {
+		x := mlx.Zeros(e, mlx.Float32, 1, 1, 2)
+		batch := nn.NewBatch(e, nn.Part{Seq: cache.NewSequence([]cache.Kind{cache.None}), Tokens: []int32{1}})
+		nn.Attend(batch, 0, x, x, x, nn.AttendOptions{Scale: 1})
+	})
+	var failed *mlx.Error
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "layer 0") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Rows are rotated by their own positions, and yarn's factor scales what rotates.
+func TestRope(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		w := nn.NewWeights(nil)
+		defer w.Free()
+		plain := nn.NewRope(e, w, arch.Rope{Type: arch.RopeDefault, Theta: 10000}, 4)
+		x := mlx.FromSlice(e, []float32{1, 2, 3, 4, 1, 2, 3, 4}, 2, 1, 4)
+		b := &nn.Batch{Positions: mlx.FromSlice(e, []int32{0, 2})}
+		got := plain.Apply(b, x).Float32s()
+		// Position 2: pairs (1, 3) by 2 radians and (2, 4) by 0.02.
+		want := []float32{1, 2, 3, 4, -3.1440387, 1.9196053, -0.33914301, 4.0391974}
+		for i := range want {
+			if d := got[i] - want[i]; d > 2e-6 || d < -2e-6 {
+				t.Errorf("element %d is %v, want %v", i, got[i], want[i])
+			}
+		}
+		yarn := nn.NewRope(e, w, arch.Rope{Type: arch.RopeYarn, Theta: 10000, Factor: 4, OriginalMax: 1 << 20, BetaFast: 32, BetaSlow: 1, AttentionFactor: 2}, 4)
+		zero := &nn.Batch{Positions: mlx.FromSlice(e, []int32{0, 0})}
+		if got := yarn.Apply(zero, x).Float32s(); !slices.Equal(got[:4], []float32{2, 4, 6, 8}) {
+			t.Errorf("at position 0 with factor 2: %v", got[:4])
+		}
+	})
+}
+
+func TestWeights(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		tensors := func() map[string]*mlx.Array {
+			return map[string]*mlx.Array{"a.weight": mlx.Keep(mlx.Zeros(e, mlx.Float32, 2, 3)), "b": mlx.Keep(mlx.Zeros(e, mlx.Float32, 1))}
+		}
+		for _, test := range []struct {
+			name string
+			take func(w *nn.Weights)
+			want string
+		}{
+			{"all taken", func(w *nn.Weights) { nn.NewLinear(w, "a", 2, 3, false); w.Take("b", 1) }, ""},
+			{"absent", func(w *nn.Weights) { w.Take("c", 1) }, "tensor c is absent"},
+			{"wrong shape", func(w *nn.Weights) { nn.NewLinear(w, "a", 3, 2, false) }, "tensor a.weight is float32[2 3], want shape [3 2]"},
+			{"left over", func(w *nn.Weights) { w.Take("b", 1) }, "tensor a.weight (of 1) is not used"},
+		} {
+			w := nn.NewWeights(tensors())
+			test.take(w)
+			err := w.Err()
+			w.Free()
+			if test.want == "" {
+				if err != nil {
+					t.Errorf("%s: %v", test.name, err)
+				}
+				continue
+			}
+			if !errors.Is(err, nn.ErrWeights) || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("%s: got %v, want %s", test.name, err, test.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,152 @@
+// Package ingot_test holds the rules of this repository.
+package ingot_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ingotml/ingot"
+
+// arrows says what each room may import, beside packages below itself. docs/design.md draws the same.
+var arrows = map[string][]string{
+	"cmd":         {"*"},
+	"server":      {"runtime", "convert", "registry", "chat", "manifest"},
+	"runtime":     {"models", "cache", "mlx", "manifest", "tokenizer", "grammar", "vision", "arch", "safetensors"},
+	"models":      {"arch", "cache", "mlx"},
+	"cache":       {"mlx"},
+	"mlx":         {},
+	"convert":     {"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors"},
+	"registry":    {"manifest"},
+	"arch":        {"quantize", "safetensors"},
+	"quantize":    {},
+	"manifest":    {},
+	"modelfile":   {},
+	"safetensors": {},
+	"tokenizer":   {},
+	"chat":        {},
+	"grammar":     {},
+	"vision":      {},
+}
+
+type pkg struct {
+	Dir, ImportPath, Doc string
+	Imports              []string
+	GoFiles, CgoFiles    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=Dir,ImportPath,Doc,Imports,GoFiles,CgoFiles", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+// room is the first folder of a package's path; the root is "".
+func room(importPath string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(importPath, module), "/"), "/")
+	return first
+}
+
+func TestArrows(t *testing.T) {
+	for _, p := range packages(t) {
+		from := room(p.ImportPath)
+		allowed, known := arrows[from]
+		if from != "" && !known {
+			t.Errorf("%s: the room %q is not in the table of arrows", p.ImportPath, from)
+			continue
+		}
+		for _, imported := range p.Imports {
+			to := room(imported)
+			if !strings.HasPrefix(imported, module) || to == from || slices.Contains(allowed, "*") {
+				continue
+			}
+			// Reading published reference scores is what models' tests share.
+			if p.ImportPath == module+"/models/modeltest" && to == "safetensors" {
+				continue
+			}
+			if !slices.Contains(allowed, to) {
+				t.Errorf("%s imports %s: %s may import only %v", p.ImportPath, imported, from, allowed)
+			}
+		}
+	}
+}
+
+// Every package says in exactly one file what it is for.
+func TestPackageDocs(t *testing.T) {
+	for _, p := range packages(t) {
+		var with []string
+		for _, name := range append(p.GoFiles, p.CgoFiles...) {
+			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Doc != nil && strings.TrimSpace(f.Doc.Text()) != "" {
+				with = append(with, name)
+			}
+		}
+		if len(with) != 1 && len(p.GoFiles)+len(p.CgoFiles) > 0 {
+			t.Errorf("%s: a package comment is in %v, want it in one file", p.ImportPath, with)
+		}
+	}
+}
+
+// The engine is reached through one file, so that everything else builds without cgo.
+func TestOneFileUsesCgo(t *testing.T) {
+	var with []string
+	eachGoFile(t, func(path string, f *ast.File) {
+		for _, i := range f.Imports {
+			if i.Path.Value == `"C"` {
+				with = append(with, filepath.ToSlash(path))
+			}
+		}
+	})
+	if !slices.Equal(with, []string{"mlx/cgo.go"}) {
+		t.Errorf("files that import \"C\": %v, want mlx/cgo.go alone", with)
+	}
+}
+
+func eachGoFile(t *testing.T, fn func(path string, f *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		fn(path, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
