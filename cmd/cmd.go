@@ -1,0 +1,126 @@
+// Package cmd is the command line: one file per subcommand, each of which reads flags, makes one call into the library
+// and prints one value.
+//
+// Data goes to standard output; progress, notes and errors go to standard error. An error is one line, with its remedy
+// where one is known. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// errFailed ends the program with exit code 1 and no further word: the command has printed what failed.
+var errFailed = errors.New("failed")
+
+// app is what all subcommands share.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	quiet    bool
+}
+
+// Main runs the command line and gives the exit code.
+func Main(args []string, in io.Reader, out, errs io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{in: in, out: out, err: errs}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	return a.exitCode(ctx, root.ExecuteContext(ctx))
+}
+
+func (a *app) exitCode(ctx context.Context, err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case errors.Is(err, errFailed):
+		return exitFailed
+	case errors.As(err, &usage):
+		fmt.Fprintf(a.err, "ingot: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(a.err, "ingot: %v\n", err)
+	return exitFailed
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ingot",
+		Short: "Pack, verify and run model images",
+		Long: `ingot turns safetensors checkpoints into content-addressed OCI model images,
+verifies them against a reference and runs them on the MLX engine.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q; `ingot --help` lists them", args[0])
+			}
+			return c.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress or notes on standard error")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%v; see `%s --help`", err, c.CommandPath())
+	})
+	root.AddCommand(a.createCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.rmCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd())
+	return root
+}
+
+// usageError is a wrong command line.
+type usageError struct{ message string }
+
+func (e usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+// between checks the number of arguments; most < 0 is no limit.
+func between(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("too few arguments; usage: %s", c.UseLine())
+		case most >= 0 && len(args) > most:
+			return usagef("unexpected argument %q; usage: %s", args[most], c.UseLine())
+		}
+		return nil
+	}
+}
+
+// note tells something in passing.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.err, "%s\n", strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
+	}
+}
+
+// printJSON prints a value for programs.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

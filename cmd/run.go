@@ -1,0 +1,218 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/ingotml/ingot/runtime"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func (a *app) runCmd() *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use:   "run NAME [PROMPT]",
+		Short: "Let a model continue a prompt",
+		Long: `Let a model continue a prompt, given as an argument, on standard input, or as token ids.
+What flags leave open, the image's parameters decide.`,
+		Example: `  ingot run mymodel "Once upon a time"
+  ingot run mymodel --temperature 0 --json < prompt.txt`,
+		Args: between(1, 2),
+		RunE: func(c *cobra.Command, args []string) error { return a.run(c, args, o) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.raw, "raw", false, "give the prompt to the model as it is, without a chat template")
+	f.StringVar(&o.promptIDs, "prompt-ids", "", "JSON array of token ids in `file`, - for standard input; taken as they are")
+	f.Float64Var(&o.sampling.Temperature, "temperature", 0, "0 takes the most likely token")
+	f.IntVar(&o.sampling.TopK, "top-k", 0, "choose among the K most likely tokens; 0 is off")
+	f.Float64Var(&o.sampling.TopP, "top-p", 0, "choose among the most likely tokens that sum to P; 1 is off")
+	f.Float64Var(&o.sampling.MinP, "min-p", 0, "drop tokens less likely than P times the likeliest; 0 is off")
+	f.Int64Var(&o.seed, "seed", -1, "repeat a run exactly; negative is a new one each time")
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens to generate; 0 is what the context leaves")
+	f.StringArrayVar(&o.stop, "stop", nil, "end before this text (repeatable)")
+	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "go on after the end of the text")
+	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	f.BoolVar(&o.json, "json", false, "print one JSON object at the end, no text before")
+	f.BoolVar(&o.verbose, "verbose", false, "print statistics to standard error")
+	return c
+}
+
+type runOptions struct {
+	raw                bool
+	promptIDs          string
+	sampling           runtime.Sampling
+	seed               int64
+	maxTokens          int
+	stop               []string
+	ignoreEOS, float32 bool
+	json, verbose      bool
+}
+
+func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
+	ctx := c.Context()
+	if o.promptIDs != "" && len(args) > 1 {
+		return usagef("a prompt and --prompt-ids exclude each other")
+	}
+	prompt, err := a.readPrompt(args[1:], o)
+	if err != nil {
+		return err
+	}
+	store, entry, err := resolve(c, args[0])
+	if err != nil {
+		return err
+	}
+	thread, err := a.openEngine(ctx)
+	if err != nil {
+		return err
+	}
+	defer thread.Close()
+	model, err := runtime.Load(ctx, thread, store, entry, runtime.Options{Float32: o.float32})
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	request := o.request(c, model.Defaults())
+	if request.Prompt, err = prompt.tokens(model, o.raw); err != nil {
+		return err
+	}
+	return a.generate(ctx, model, request, o)
+}
+
+// request puts flags over the image's defaults.
+func (o runOptions) request(c *cobra.Command, d runtime.Defaults) runtime.Request {
+	r := runtime.Request{Sampling: d.Sampling, MaxTokens: d.MaxTokens, Stop: d.Stop, IgnoreEOS: o.ignoreEOS}
+	given := c.Flags().Changed
+	if given("temperature") {
+		r.Sampling.Temperature = o.sampling.Temperature
+	}
+	if given("top-k") {
+		r.Sampling.TopK = o.sampling.TopK
+	}
+	if given("top-p") {
+		r.Sampling.TopP = o.sampling.TopP
+	}
+	if given("min-p") {
+		r.Sampling.MinP = o.sampling.MinP
+	}
+	if given("seed") {
+		r.Sampling.Seed = &o.seed
+	}
+	if given("max-tokens") {
+		r.MaxTokens = o.maxTokens
+	}
+	if given("stop") {
+		r.Stop = o.stop
+	}
+	return r
+}
+
+// prompt is a text, or token ids.
+type prompt struct {
+	text string
+	ids  []int32
+}
+
+func (a *app) readPrompt(args []string, o runOptions) (prompt, error) {
+	if o.promptIDs != "" {
+		ids, err := a.readIDs(o.promptIDs)
+		return prompt{ids: ids}, err
+	}
+	if len(args) > 0 {
+		return prompt{text: args[0]}, nil
+	}
+	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return prompt{}, usagef("no prompt: give one as an argument or on standard input")
+	}
+	text, err := io.ReadAll(a.in)
+	if err != nil {
+		return prompt{}, fmt.Errorf("reading the prompt: %w", err)
+	}
+	return prompt{text: strings.TrimSuffix(string(text), "\n")}, nil
+}
+
+func (a *app) readIDs(path string) ([]int32, error) {
+	name, text, err := path, []byte(nil), error(nil)
+	if path == "-" {
+		name = "standard input"
+		text, err = io.ReadAll(a.in)
+	} else {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading token ids: %w", err)
+	}
+	ids := []int32{}
+	if err := json.Unmarshal(text, &ids); err != nil {
+		return nil, fmt.Errorf("%s: want a JSON array of token ids: %w", name, err)
+	}
+	return ids, nil
+}
+
+// tokens gives the ids of the prompt.
+func (p prompt) tokens(model *runtime.Local, raw bool) ([]int32, error) {
+	if p.ids != nil {
+		return p.ids, nil
+	}
+	if !raw && model.HasTemplate() {
+		return nil, fmt.Errorf("the model has a chat template, which this version cannot fill in; --raw gives it the prompt as it is")
+	}
+	return model.Encode(p.text)
+}
+
+type runJSON struct {
+	IDs        []int32  `json:"ids"`
+	Text       string   `json:"text"`
+	DoneReason string   `json:"done_reason"`
+	Stats      runStats `json:"stats"`
+}
+
+type runStats struct {
+	PromptTokens  int     `json:"prompt_tokens"`
+	CachedTokens  int     `json:"cached_tokens"`
+	PromptSeconds float64 `json:"prompt_seconds"`
+	Tokens        int     `json:"tokens"`
+	Seconds       float64 `json:"seconds"`
+}
+
+func (a *app) generate(ctx context.Context, model runtime.Engine, r runtime.Request, o runOptions) error {
+	result := runJSON{IDs: []int32{}}
+	var text strings.Builder
+	for e, err := range model.Generate(ctx, r) {
+		if err != nil {
+			return err
+		}
+		result.IDs = append(result.IDs, e.IDs...)
+		text.WriteString(e.Text)
+		result.DoneReason = string(e.Done)
+		s := e.Stats
+		result.Stats = runStats{s.PromptTokens, s.CachedTokens, s.PromptTime.Seconds(), s.Tokens, s.GenerateTime.Seconds()}
+		if !o.json {
+			if _, err := io.WriteString(a.out, e.Text); err != nil {
+				return err
+			}
+		}
+	}
+	result.Text = text.String()
+	if o.verbose {
+		s := result.Stats
+		fmt.Fprintf(a.err, "\nprompt: %d tokens in %.2f s (%.1f tokens/s); generated: %d tokens in %.2f s (%.1f tokens/s)\n",
+			s.PromptTokens, s.PromptSeconds, rate(s.PromptTokens-s.CachedTokens, s.PromptSeconds), s.Tokens, s.Seconds, rate(s.Tokens, s.Seconds))
+	}
+	if o.json {
+		return a.printJSON(result)
+	}
+	_, err := fmt.Fprintln(a.out)
+	return err
+}
+
+func rate(n int, seconds float64) float64 {
+	if seconds <= 0 {
+		return 0
+	}
+	return float64(n) / seconds
+}

@@ -1,0 +1,138 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ingotml/ingot/runtime"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) verifyCmd() *cobra.Command {
+	var o verifyOptions
+	c := &cobra.Command{
+		Use:   "verify NAME",
+		Short: "Check a model, alone or against a reference",
+		Long: `Check a model.
+
+Without a reference: every blob's digest, every tensor's name, shape and type, and that the model loads and computes
+finite scores. With one: its tokens run through the model, and the scores are compared. The reference is a safetensors
+file with tokens int32 [T] and logits float32 [T, V] of another implementation, and perhaps greedy int32 [N], its greedy
+continuation.`,
+		Args: between(1, 1),
+		RunE: func(c *cobra.Command, args []string) error { return a.verify(c, args[0], o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.reference, "reference", "", "safetensors `file` with tokens and logits to compare with")
+	f.Float64Var(&o.maxKL, "max-kl", 1e-3, "largest mean divergence that passes, in nats")
+	f.Float64Var(&o.minTop1, "min-top1", 0.99, "smallest share of equal top scores that passes")
+	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	return c
+}
+
+type verifyOptions struct {
+	reference      string
+	maxKL, minTop1 float64
+	float32, json  bool
+}
+
+func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
+	ctx := c.Context()
+	var ref *runtime.Reference
+	if o.reference != "" {
+		var err error
+		if ref, err = runtime.ReadReference(o.reference); err != nil {
+			return err
+		}
+	}
+	store, entry, err := resolve(c, name)
+	if err != nil {
+		return err
+	}
+	var checked runtime.CheckStats
+	if ref == nil {
+		if checked, err = runtime.CheckImage(ctx, store, entry); err != nil {
+			return err
+		}
+	}
+	thread, err := a.openEngine(ctx)
+	if err != nil {
+		return err
+	}
+	defer thread.Close()
+	model, err := runtime.Load(ctx, thread, store, entry, runtime.Options{Float32: o.float32})
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	if ref == nil {
+		return a.verifyAlone(ctx, model, checked, o)
+	}
+	return a.verifyReference(ctx, model, ref, o)
+}
+
+type aloneJSON struct {
+	Blobs   int   `json:"blobs"`
+	Bytes   int64 `json:"bytes"`
+	Tensors int   `json:"tensors"`
+	Tokens  int   `json:"tokens"`
+	OK      bool  `json:"ok"`
+}
+
+func (a *app) verifyAlone(ctx context.Context, model *runtime.Local, s runtime.CheckStats, o verifyOptions) error {
+	tokens, err := model.Probe(ctx)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return a.printJSON(aloneJSON{s.Blobs, s.Bytes, s.Tensors, tokens, true})
+	}
+	_, err = fmt.Fprintf(a.out, "ok: %d blobs (%s) match their digests, %d tensors fit the architecture, scores of %d tokens are finite\n",
+		s.Blobs, size(s.Bytes), s.Tensors, tokens)
+	return err
+}
+
+type referenceJSON struct {
+	Tokens      int     `json:"tokens"`
+	MaxAbs      float64 `json:"max_abs"`
+	MeanAbs     float64 `json:"mean_abs"`
+	MeanKL      float64 `json:"mean_kl"`
+	Top1        float64 `json:"top1"`
+	GreedyEqual *bool   `json:"greedy_equal,omitempty"`
+	OK          bool    `json:"ok"`
+}
+
+func (a *app) verifyReference(ctx context.Context, model *runtime.Local, ref *runtime.Reference, o verifyOptions) error {
+	r, greedy, err := model.Compare(ctx, ref)
+	if err != nil {
+		return err
+	}
+	ok := r.MeanKL <= o.maxKL && r.Top1 >= o.minTop1
+	if o.json {
+		err = a.printJSON(referenceJSON{r.Tokens, r.MaxAbs, r.MeanAbs, r.MeanKL, r.Top1, greedy, ok})
+	} else {
+		err = a.printComparison(r, greedy, ok, o)
+	}
+	if err == nil && !ok {
+		return errFailed
+	}
+	return err
+}
+
+func (a *app) printComparison(r runtime.Comparison, greedy *bool, ok bool, o verifyOptions) error {
+	verdict := "ok"
+	if !ok {
+		verdict = "FAILED"
+	}
+	text := fmt.Sprintf("%s: %d tokens\n", verdict, r.Tokens)
+	text += fmt.Sprintf("  largest difference  %.3g (%.3g standard deviations)\n", r.MaxAbs, r.MaxAbs/r.Scale)
+	text += fmt.Sprintf("  mean difference     %.3g\n", r.MeanAbs)
+	text += fmt.Sprintf("  mean divergence     %.3g nats (at most %.3g)\n", r.MeanKL, o.maxKL)
+	text += fmt.Sprintf("  equal top scores    %.2f %% (at least %.2f %%)\n", 100*r.Top1, 100*o.minTop1)
+	if greedy != nil {
+		text += fmt.Sprintf("  greedy text equal   %v\n", *greedy)
+	}
+	_, err := fmt.Fprint(a.out, text)
+	return err
+}

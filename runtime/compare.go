@@ -1,0 +1,114 @@
+package runtime
+
+import "math"
+
+// Comparison measures scores against a reference.
+type Comparison struct {
+	Tokens  int     // positions
+	MaxAbs  float64 // largest difference of a score
+	MeanAbs float64
+	MeanKL  float64 // nats, of the reference's distribution against ours, mean over positions
+	Top1    float64 // share of equal highest scores, among positions where the reference is decided
+	Scale   float64 // standard deviation of the reference's scores
+}
+
+// decided is the least margin between the reference's two highest scores, in standard deviations of all its scores,
+// at which their order means anything.
+const decided = 0.005
+
+// comparer gathers a Comparison row by row.
+type comparer struct {
+	ref               *Reference
+	scale             float64
+	rows              int
+	maxAbs, sumAbs    float64
+	sumKL             float64
+	counted, agreeing int
+}
+
+func newComparer(ref *Reference) *comparer {
+	var sum, squares float64
+	for _, v := range ref.Logits {
+		sum += float64(v)
+	}
+	mean := sum / float64(len(ref.Logits))
+	for _, v := range ref.Logits {
+		squares += (float64(v) - mean) * (float64(v) - mean)
+	}
+	return &comparer{ref: ref, scale: math.Sqrt(squares / float64(len(ref.Logits)))}
+}
+
+// add compares the next row.
+func (c *comparer) add(ours []float32) {
+	want := c.ref.Logits[c.rows*c.ref.Vocab:][:c.ref.Vocab]
+	c.rows++
+	for i, w := range want {
+		d := math.Abs(float64(ours[i]) - float64(w))
+		if math.IsNaN(d) {
+			d = math.Inf(1)
+		}
+		c.maxAbs = max(c.maxAbs, d)
+		c.sumAbs += d
+	}
+	c.sumKL += divergence(want, ours)
+	first, second := topTwo(want)
+	if float64(want[first])-float64(want[second]) > decided*c.scale {
+		c.counted++
+		if best, _ := topTwo(ours); best == first {
+			c.agreeing++
+		}
+	}
+}
+
+func (c *comparer) result() Comparison {
+	r := Comparison{
+		Tokens: c.rows, MaxAbs: c.maxAbs, MeanAbs: c.sumAbs / float64(c.rows*c.ref.Vocab),
+		MeanKL: c.sumKL / float64(c.rows), Top1: 1, Scale: c.scale,
+	}
+	if c.counted > 0 {
+		r.Top1 = float64(c.agreeing) / float64(c.counted)
+	}
+	return r
+}
+
+// divergence is the Kullback-Leibler divergence, in nats, of softmax(p) against softmax(q); never negative, and
+// infinite where q is not finite.
+func divergence(p, q []float32) float64 {
+	lp, lq := logSumExp(p), logSumExp(q)
+	var sum float64
+	for i := range p {
+		a := float64(p[i]) - lp
+		sum += math.Exp(a) * (a - (float64(q[i]) - lq))
+	}
+	if math.IsNaN(sum) {
+		return math.Inf(1)
+	}
+	return max(sum, 0)
+}
+
+func logSumExp(x []float32) float64 {
+	top := math.Inf(-1)
+	for _, v := range x {
+		top = max(top, float64(v))
+	}
+	var sum float64
+	for _, v := range x {
+		sum += math.Exp(float64(v) - top)
+	}
+	return top + math.Log(sum)
+}
+
+// topTwo gives the places of the two highest values; the first of equal ones comes first. A vector of one element has
+// its only place twice.
+func topTwo(x []float32) (first, second int) {
+	second = -1
+	for i, v := range x[1:] {
+		switch i++; {
+		case v > x[first]:
+			first, second = i, first
+		case second < 0 || v > x[second]:
+			second = i
+		}
+	}
+	return first, max(second, 0)
+}

@@ -1,0 +1,72 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ingotml/ingot/manifest"
+)
+
+// Defaults are what a request should be where its sender says nothing.
+type Defaults struct {
+	Sampling  Sampling
+	MaxTokens int
+	Stop      []string
+}
+
+// parameters are the names of Modelfile parameters, as the image keeps them.
+type parameters struct {
+	Temperature      *float64 `json:"temperature"`
+	TopK             *int     `json:"top_k"`
+	TopP             *float64 `json:"top_p"`
+	MinP             *float64 `json:"min_p"`
+	RepeatPenalty    *float64 `json:"repeat_penalty"`
+	PresencePenalty  *float64 `json:"presence_penalty"`
+	FrequencyPenalty *float64 `json:"frequency_penalty"`
+	RepeatLastN      *int     `json:"repeat_last_n"`
+	Seed             *int64   `json:"seed"`
+	NumPredict       *int     `json:"num_predict"`
+	Stop             []string `json:"stop"`
+}
+
+// defaults reads the image's parameters; what they leave out is as Ollama has it.
+func (f files) defaults() (Defaults, error) {
+	d := Defaults{Sampling: Sampling{Temperature: 0.8, TopK: 40, TopP: 0.9, RepeatPenalty: 1, RepeatLastN: 64}}
+	for _, l := range f.image.Layers {
+		if l.Kind != manifest.KindParams {
+			continue
+		}
+		b, err := f.read(l.Kind, l.Name)
+		if err != nil {
+			return d, err
+		}
+		var p parameters
+		if err := json.Unmarshal(b, &p); err != nil {
+			return d, fmt.Errorf("parameters of the image: %w", err)
+		}
+		p.apply(&d)
+	}
+	return d, nil
+}
+
+func (p parameters) apply(d *Defaults) {
+	set(&d.Sampling.Temperature, p.Temperature)
+	set(&d.Sampling.TopK, p.TopK)
+	set(&d.Sampling.TopP, p.TopP)
+	set(&d.Sampling.MinP, p.MinP)
+	set(&d.Sampling.RepeatPenalty, p.RepeatPenalty)
+	set(&d.Sampling.PresencePenalty, p.PresencePenalty)
+	set(&d.Sampling.FrequencyPenalty, p.FrequencyPenalty)
+	set(&d.Sampling.RepeatLastN, p.RepeatLastN)
+	set(&d.MaxTokens, p.NumPredict)
+	if p.Seed != nil {
+		d.Sampling.Seed = p.Seed
+	}
+	d.Stop = append(d.Stop, p.Stop...)
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}

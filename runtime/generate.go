@@ -1,0 +1,162 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// prefillChunk is the most rows of a prompt that one forward takes, so that others get their turn.
+const prefillChunk = 2048
+
+// Generate implements Engine.
+func (l *Local) Generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		g, err := l.begin(r)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		defer g.free()
+		for {
+			e, err := g.step(ctx)
+			if err != nil {
+				yield(Event{Stats: g.stats}, err)
+				return
+			}
+			if !yield(e, nil) || e.Done != "" {
+				return
+			}
+		}
+	}
+}
+
+// generation is one running request.
+type generation struct {
+	*Local
+	request Request
+	seq     *cache.Sequence
+	sampler sampler
+	text    *textStream
+	pending []int32 // tokens that the caches have not seen
+	budget  int     // new tokens that may still come
+	started time.Time
+	stats   Stats
+}
+
+func (l *Local) begin(r Request) (*generation, error) {
+	facts := l.config.Facts()
+	limit := int(facts.Context)
+	switch {
+	case len(r.Prompt) == 0:
+		return nil, fmt.Errorf("the prompt is empty: %w", ErrPrompt)
+	case len(r.Prompt) >= limit:
+		return nil, fmt.Errorf("the prompt has %d tokens, the model's context %d: %w", len(r.Prompt), limit, ErrPrompt)
+	}
+	for i, id := range r.Prompt {
+		if id < 0 || int64(id) >= facts.Vocab {
+			return nil, fmt.Errorf("token %d of the prompt is %d, the vocabulary has %d: %w", i, id, facts.Vocab, ErrPrompt)
+		}
+	}
+	if err := r.Sampling.check(); err != nil {
+		return nil, err
+	}
+	g := &generation{
+		Local:   l,
+		request: r,
+		seq:     cache.NewSequence(l.model.Layers()),
+		sampler: sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
+		text:    newTextStream(l.tok, r.Stop),
+		pending: r.Prompt,
+		budget:  limit - len(r.Prompt),
+		started: time.Now(),
+		stats:   Stats{PromptTokens: len(r.Prompt)},
+	}
+	if seed := r.Sampling.Seed; seed != nil && *seed >= 0 {
+		g.sampler.seed = uint64(*seed)
+	}
+	if r.MaxTokens > 0 {
+		g.budget = min(g.budget, r.MaxTokens)
+	}
+	return g, nil
+}
+
+// step runs forwards until one token is chosen.
+func (g *generation) step(ctx context.Context) (Event, error) {
+	var token int32
+	for len(g.pending) > 0 {
+		rows := g.pending[:min(len(g.pending), prefillChunk)]
+		last := len(rows) == len(g.pending)
+		if err := g.do(ctx, func() error {
+			token = g.forward(rows, last)
+			return nil
+		}); err != nil {
+			return Event{}, err
+		}
+		g.pending = g.pending[len(rows):]
+	}
+	if g.stats.Tokens == 0 {
+		g.stats.PromptTime = time.Since(g.started)
+	}
+	return g.emit(token), nil
+}
+
+// forward advances the caches by rows and, after the last of a prompt, chooses a token.
+func (g *generation) forward(rows []int32, choose bool) int32 {
+	hidden := g.model.Forward(nn.NewBatch(g.thread, nn.Part{Seq: g.seq, Tokens: rows}))
+	if !choose {
+		mlx.Eval(g.seq.State()...)
+		return 0
+	}
+	return int32(g.sampler.next(g.model.Head(hidden)).Int())
+}
+
+// emit decides what a chosen token means for the stream.
+func (g *generation) emit(token int32) Event {
+	if !g.request.IgnoreEOS && slices.Contains(g.eos, token) {
+		return g.done(Event{Text: g.text.flush()}, DoneStop)
+	}
+	g.sampler.history = append(g.sampler.history, token)
+	g.pending = []int32{token}
+	g.stats.Tokens++
+	g.budget--
+	e := Event{IDs: []int32{token}}
+	var stopped bool
+	e.Text, stopped = g.text.next(token)
+	switch {
+	case stopped:
+		return g.done(e, DoneStop)
+	case g.budget == 0:
+		e.Text += g.text.flush()
+		return g.done(e, DoneLength)
+	}
+	e.Stats = g.timed()
+	return e
+}
+
+func (g *generation) done(e Event, reason DoneReason) Event {
+	e.Done = reason
+	e.Stats = g.timed()
+	return e
+}
+
+func (g *generation) timed() Stats {
+	g.stats.GenerateTime = time.Since(g.started) - g.stats.PromptTime
+	return g.stats
+}
+
+// free gives the caches back, also after a cancelled request.
+func (g *generation) free() {
+	// An error here means that the engine is gone, and the memory with it.
+	_ = g.thread.Do(context.Background(), func() error {
+		g.seq.Free()
+		return nil
+	})
+}

@@ -1,0 +1,148 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	_ "github.com/ingotml/ingot/models/all" // every model type that an image may be of
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/tokenizer"
+)
+
+// Options are how a model is loaded. The zero value computes in the type of the weights.
+type Options struct {
+	Float32 bool // activations, accumulation and caches in float32; weights converted exactly
+}
+
+// Local is an Engine in this process.
+type Local struct {
+	thread  *mlx.Thread
+	config  arch.Model
+	model   models.Model
+	weights *nn.Weights
+	tok     *tokenizer.Tokenizer // nil where the image has none
+	eos     []int32
+	base    Defaults
+
+	template bool
+
+	mu     sync.RWMutex // held for reading by whatever uses the model
+	closed bool
+}
+
+var errClosed = errors.New("the model was closed")
+
+// Load maps a model's weights and builds it. The thread outlives it.
+func Load(ctx context.Context, t *mlx.Thread, store *manifest.Store, entry *manifest.Entry, o Options) (*Local, error) {
+	l, err := load(ctx, t, files{store, entry.Image}, o)
+	if err != nil {
+		return nil, fmt.Errorf("loading %s: %w", entry.Name, err)
+	}
+	return l, nil
+}
+
+func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error) {
+	config, err := f.config()
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := f.openBlobs(config)
+	if err != nil {
+		return nil, err
+	}
+	l := &Local{thread: t, config: config}
+	if l.tok, err = f.tokenizer(); err != nil {
+		return nil, err
+	}
+	if l.eos, err = f.eos(l.tok); err != nil {
+		return nil, err
+	}
+	if l.template, err = f.hasTemplate(); err != nil {
+		return nil, err
+	}
+	if l.base, err = f.defaults(); err != nil {
+		return nil, err
+	}
+	return l, t.Do(ctx, func() error { return l.build(ctx, blobs, o) })
+}
+
+// build runs on the engine's thread. Whatever fails, no array stays behind.
+func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
+	tensors := map[string]*mlx.Array{}
+	built := false
+	defer func() {
+		if !built {
+			mlx.Free(slices.Collect(maps.Values(tensors))...)
+		}
+	}()
+	for _, b := range blobs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		arrays, err := b.load(l.thread, o.Float32)
+		if err != nil {
+			return err
+		}
+		maps.Copy(tensors, arrays)
+	}
+	weights := nn.NewWeights(tensors)
+	model, err := models.Build(l.thread, l.config, weights)
+	if err != nil {
+		weights.Free()
+		return err
+	}
+	l.model, l.weights, built = model, weights, true
+	return nil
+}
+
+// Tokenizer is nil where the image has none.
+func (l *Local) Tokenizer() *tokenizer.Tokenizer { return l.tok }
+
+// Defaults are the image's own parameters over those of the program.
+func (l *Local) Defaults() Defaults { return l.base }
+
+// Context is the number of tokens that the model was trained to see.
+func (l *Local) Context() int { return int(l.config.Facts().Context) }
+
+// Close implements Engine.
+func (l *Local) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	return l.thread.Do(context.Background(), func() error {
+		l.weights.Free()
+		return nil
+	})
+}
+
+// do runs fn on the engine's thread while the model is loaded.
+func (l *Local) do(ctx context.Context, fn func() error) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.closed {
+		return errClosed
+	}
+	return l.thread.Do(ctx, fn)
+}
+
+// HasTemplate tells whether the image brings a chat template.
+func (l *Local) HasTemplate() bool { return l.template }
+
+// Encode gives the token ids of a text as it is, with what the tokenizer's own configuration adds (BOS).
+func (l *Local) Encode(text string) ([]int32, error) {
+	if l.tok == nil {
+		return nil, fmt.Errorf("%w: give the prompt as token ids", ErrNoTokenizer)
+	}
+	return l.tok.Encode(text, true)
+}

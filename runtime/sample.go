@@ -1,0 +1,139 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/ingotml/ingot/mlx"
+)
+
+// Sampling is how a token is chosen from scores: penalties, then temperature, top_k, top_p, min_p. The zero value is
+// greedy.
+type Sampling struct {
+	Temperature      float64 // <= 0: the highest score
+	TopK             int     // <= 0: off
+	TopP             float64 // <= 0 or >= 1: off
+	MinP             float64 // <= 0 or > 1: off
+	RepeatPenalty    float64 // <= 0 or 1: off
+	PresencePenalty  float64
+	FrequencyPenalty float64
+	RepeatLastN      int    // tokens that penalties look at, the prompt included; 0: penalties off, negative: all
+	Seed             *int64 // nil or negative: a new one for each request
+}
+
+// ErrSampling says that sampling parameters make no sense.
+var ErrSampling = errors.New("bad sampling parameters")
+
+func (s Sampling) check() error {
+	for name, v := range map[string]float64{
+		"temperature": s.Temperature, "top_p": s.TopP, "min_p": s.MinP, "repeat_penalty": s.RepeatPenalty,
+		"presence_penalty": s.PresencePenalty, "frequency_penalty": s.FrequencyPenalty,
+	} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s is %v: %w", name, v, ErrSampling)
+		}
+	}
+	return nil
+}
+
+// sampler chooses the tokens of one request.
+type sampler struct {
+	Sampling
+	seed    uint64
+	history []int32 // prompt and chosen tokens
+	drawn   uint64
+}
+
+// next chooses a token from scores [1, vocab]; it gives an integer array of one element, not evaluated. It runs on the
+// engine's thread.
+func (s *sampler) next(scores *mlx.Array) *mlx.Array {
+	scores = mlx.AsType(scores, mlx.Float32)
+	scores = s.penalize(scores)
+	if s.Temperature <= 0 {
+		return mlx.ArgMax(scores, -1, false)
+	}
+	// Draw i of a request depends on (seed, i) only, not on what ran beside it.
+	key := mlx.RandomKey(scores.Thread(), splitMix64(s.seed, s.drawn))
+	s.drawn++
+	scores = mlx.MultiplyScalar(scores, 1/s.Temperature)
+	var ids *mlx.Array // of the candidates, where they are not the whole vocabulary in order
+	if vocab := scores.Dim(-1); s.TopK > 0 && s.TopK < vocab {
+		ids = mlx.SliceAxis(mlx.ArgPartition(scores, vocab-s.TopK, -1), -1, mlx.Range(vocab-s.TopK, mlx.End))
+		scores = mlx.TakeAlongAxis(scores, ids, -1)
+	}
+	if s.TopP > 0 && s.TopP < 1 {
+		scores, ids = nucleus(scores, ids, s.TopP)
+	}
+	if s.MinP > 0 && s.MinP <= 1 {
+		floor := mlx.AddScalar(mlx.Max(scores, true, -1), math.Log(s.MinP))
+		scores = masked(scores, mlx.GreaterEqual(scores, floor))
+	}
+	chosen := mlx.Categorical(scores, key, -1)
+	if ids == nil {
+		return chosen
+	}
+	return mlx.Squeeze(mlx.TakeAlongAxis(ids, mlx.ExpandDims(chosen, -1), -1), -1)
+}
+
+// nucleus keeps the most likely candidates, as long as those before one sum to less than p.
+func nucleus(scores, ids *mlx.Array, p float64) (kept, keptIDs *mlx.Array) {
+	order := mlx.ArgSort(mlx.Negative(scores), -1)
+	scores = mlx.TakeAlongAxis(scores, order, -1)
+	if ids != nil {
+		order = mlx.TakeAlongAxis(ids, order, -1)
+	}
+	before := mlx.CumSum(mlx.Softmax(scores, true, -1), -1, false, false)
+	limit := mlx.Scalar(scores.Thread(), float32(p))
+	return masked(scores, mlx.Less(before, limit)), order
+}
+
+// masked makes what is not kept impossible.
+func masked(scores, keep *mlx.Array) *mlx.Array {
+	return mlx.Where(keep, scores, mlx.Scalar(scores.Thread(), float32(math.Inf(-1))))
+}
+
+// penalize lowers the scores of recent tokens.
+func (s *sampler) penalize(scores *mlx.Array) *mlx.Array {
+	repeat := s.RepeatPenalty
+	if repeat <= 0 {
+		repeat = 1
+	}
+	if s.RepeatLastN == 0 || (repeat == 1 && s.PresencePenalty == 0 && s.FrequencyPenalty == 0) {
+		return scores
+	}
+	recent := s.history
+	if n := len(recent); s.RepeatLastN > 0 && n > s.RepeatLastN {
+		recent = recent[n-s.RepeatLastN:]
+	}
+	if len(recent) == 0 {
+		return scores
+	}
+	var ids []int32
+	count := map[int32]int{}
+	for _, id := range recent {
+		if count[id]++; count[id] == 1 {
+			ids = append(ids, id)
+		}
+	}
+	less := make([]float32, len(ids))
+	for i, id := range ids {
+		less[i] = float32(s.PresencePenalty + s.FrequencyPenalty*float64(count[id]))
+	}
+	t := scores.Thread()
+	at := mlx.FromSlice(t, ids, 1, len(ids))
+	old := mlx.TakeAlongAxis(scores, at, -1)
+	zero := mlx.Scalar(t, float32(0))
+	now := mlx.Where(mlx.Less(old, zero), mlx.MultiplyScalar(old, repeat), mlx.MultiplyScalar(old, 1/repeat))
+	now = mlx.Subtract(now, mlx.FromSlice(t, less, 1, len(less)))
+	return mlx.PutAlongAxis(scores, at, now, -1)
+}
+
+// splitMix64 is the i-th output of the generator of that name seeded with seed.
+// https://doi.org/10.1145/2714064.2660195
+func splitMix64(seed, i uint64) uint64 {
+	z := seed + (i+1)*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

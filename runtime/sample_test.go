@@ -1,0 +1,124 @@
+package runtime
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+// draws chooses n tokens from the same scores.
+func draws(t *testing.T, s Sampling, seed uint64, scores []float32, history []int32, n int) []int {
+	t.Helper()
+	var out []int
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		r := sampler{Sampling: s, seed: seed, history: history}
+		x := mlx.FromSlice(e, scores, 1, len(scores))
+		for range n {
+			e.Scope(func() { out = append(out, r.next(x).Int()) })
+		}
+	})
+	return out
+}
+
+func TestGreedyAndPenalties(t *testing.T) {
+	scores := []float32{1, 4, 3.5, -2, 0}
+	for _, test := range []struct {
+		name    string
+		s       Sampling
+		history []int32
+		want    int
+	}{
+		{"highest score", Sampling{}, nil, 1},
+		{"negative temperature", Sampling{Temperature: -1}, nil, 1},
+		{"repeat divides a positive score", Sampling{RepeatPenalty: 1.2, RepeatLastN: 64}, []int32{1}, 2},
+		{"once per distinct token", Sampling{RepeatPenalty: 1.1, RepeatLastN: 64}, []int32{1, 1, 1, 1}, 1},
+		{"presence, once", Sampling{PresencePenalty: 0.4, RepeatLastN: 64}, []int32{1, 1, 1}, 1},
+		{"presence", Sampling{PresencePenalty: 0.6, RepeatLastN: 64}, []int32{1}, 2},
+		{"frequency, per occurrence", Sampling{FrequencyPenalty: 0.2, RepeatLastN: 64}, []int32{1, 1, 1}, 2},
+		{"out of the window", Sampling{PresencePenalty: 5, RepeatLastN: 2}, []int32{1, 0, 0}, 1},
+		{"window 0 turns penalties off", Sampling{PresencePenalty: 5, RepeatPenalty: 3, RepeatLastN: 0}, []int32{1}, 1},
+		{"negative window is all", Sampling{PresencePenalty: 5, RepeatLastN: -1}, append([]int32{1}, make([]int32, 100)...), 2},
+		{"repeat penalty 0 is off", Sampling{RepeatPenalty: 0, RepeatLastN: 64}, []int32{1}, 1},
+	} {
+		if got := draws(t, test.s, 1, scores, test.history, 1)[0]; got != test.want {
+			t.Errorf("%s: token %d, want %d", test.name, got, test.want)
+		}
+	}
+	// A negative score is multiplied.
+	if got := draws(t, Sampling{RepeatPenalty: 2, RepeatLastN: 1}, 1, []float32{-3, -2}, []int32{1}, 1)[0]; got != 0 {
+		t.Errorf("repeat multiplies a negative score: token %d, want 0", got)
+	}
+}
+
+// The candidates that are left, and their shares, by the definition of each step.
+func TestDistribution(t *testing.T) {
+	p := []float64{0.05, 0.4, 0.1, 0.25, 0.2}
+	scores := make([]float32, len(p))
+	for i := range p {
+		scores[i] = float32(math.Log(p[i]) + 3)
+	}
+	for _, test := range []struct {
+		name string
+		s    Sampling
+		want []float64 // unnormalized
+	}{
+		{"plain", Sampling{Temperature: 1}, p},
+		{"temperature 0.5 squares", Sampling{Temperature: 0.5}, []float64{0.0025, 0.16, 0.01, 0.0625, 0.04}},
+		{"top_k 2", Sampling{Temperature: 1, TopK: 2}, []float64{0, 0.4, 0, 0.25, 0}},
+		{"top_k of the whole vocabulary", Sampling{Temperature: 1, TopK: 5}, p},
+		{"top_k 1", Sampling{Temperature: 1, TopK: 1}, []float64{0, 1, 0, 0, 0}},
+		{"top_p 0.5: the sum before a token counts", Sampling{Temperature: 1, TopP: 0.5}, []float64{0, 0.4, 0, 0.25, 0}},
+		{"top_p 0.66", Sampling{Temperature: 1, TopP: 0.66}, []float64{0, 0.4, 0, 0.25, 0.2}},
+		{"top_p tiny keeps one", Sampling{Temperature: 1, TopP: 1e-9}, []float64{0, 1, 0, 0, 0}},
+		{"top_p 1 is off", Sampling{Temperature: 1, TopP: 1}, p},
+		{"min_p 0.45 of the largest", Sampling{Temperature: 1, MinP: 0.45}, []float64{0, 0.4, 0, 0.25, 0.2}},
+		{"min_p over 1 is off", Sampling{Temperature: 1, MinP: 1.5}, p},
+		{"top_k 3, then top_p over what is left", Sampling{Temperature: 1, TopK: 3, TopP: 0.47}, []float64{0, 0.4, 0, 0, 0}},
+		{"all", Sampling{Temperature: 1, TopK: 4, TopP: 0.9, MinP: 0.55}, []float64{0, 0.4, 0, 0.25, 0}},
+	} {
+		const n = 3000
+		count := make([]float64, len(p))
+		for _, id := range draws(t, test.s, 42, scores, nil, n) {
+			count[id]++
+		}
+		var sum float64
+		for _, w := range test.want {
+			sum += w
+		}
+		for i, w := range test.want {
+			share := w / sum
+			// Five standard deviations; the seed is fixed, so this passes always or never.
+			if limit := 5*math.Sqrt(n*share*(1-share)) + 1e-9; math.Abs(count[i]-n*share) > limit {
+				t.Errorf("%s: token %d came %v times of %d, want about %.0f", test.name, i, count[i], n, n*share)
+			}
+		}
+	}
+}
+
+func TestSeed(t *testing.T) {
+	scores := make([]float32, 100)
+	s := Sampling{Temperature: 1, TopP: 0.95}
+	a, b, c := draws(t, s, 7, scores, nil, 20), draws(t, s, 7, scores, nil, 20), draws(t, s, 8, scores, nil, 20)
+	if !slices.Equal(a, b) {
+		t.Errorf("one seed gave %v and %v", a, b)
+	}
+	if slices.Equal(a, c) {
+		t.Errorf("two seeds gave the same: %v", a)
+	}
+	if one := a[0]; !slices.ContainsFunc(a, func(id int) bool { return id != one }) {
+		t.Errorf("all draws are %d", one)
+	}
+}
+
+func TestSamplingCheck(t *testing.T) {
+	if err := (Sampling{Temperature: math.NaN()}).check(); !errors.Is(err, ErrSampling) {
+		t.Errorf("NaN temperature: %v", err)
+	}
+	if err := (Sampling{Temperature: 0.8, TopP: 0.9}).check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,163 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// verifyRows is the most rows whose scores are held at once.
+const verifyRows = 256
+
+// Compare runs the reference's tokens through the model and compares scores, and, where the reference has one, a greedy
+// continuation; greedyEqual is nil where it has none.
+func (l *Local) Compare(ctx context.Context, ref *Reference) (c Comparison, greedyEqual *bool, err error) {
+	vocab := int(l.config.Facts().Vocab)
+	if ref.Vocab != vocab {
+		return c, nil, fmt.Errorf("logits have %d columns, the model's vocabulary %d: %w", ref.Vocab, vocab, ErrReference)
+	}
+	for i, id := range ref.Tokens {
+		if id < 0 || int(id) >= vocab {
+			return c, nil, fmt.Errorf("tokens[%d] is %d, the vocabulary has %d: %w", i, id, vocab, ErrReference)
+		}
+	}
+	compare := newComparer(ref)
+	if err := l.forward(ctx, ref.Tokens, compare.add); err != nil {
+		return c, nil, err
+	}
+	if ref.Greedy != nil {
+		ids, err := l.greedy(ctx, ref.Tokens, len(ref.Greedy))
+		if err != nil {
+			return c, nil, err
+		}
+		equal := slices.Equal(ids, ref.Greedy)
+		greedyEqual = &equal
+	}
+	return compare.result(), greedyEqual, nil
+}
+
+// forward gives the scores of every position to row, in order. The context's length does not bound it.
+func (l *Local) forward(ctx context.Context, tokens []int32, row func(scores []float32)) error {
+	seq := cache.NewSequence(l.model.Layers())
+	defer func() {
+		_ = l.thread.Do(context.Background(), func() error { seq.Free(); return nil })
+	}()
+	for chunk := range slices.Chunk(tokens, verifyRows) {
+		var scores []float32
+		if err := l.do(ctx, func() error {
+			hidden := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: chunk, All: true}))
+			scores = l.model.Head(hidden).Float32s()
+			return nil
+		}); err != nil {
+			return err
+		}
+		for r := range slices.Chunk(scores, len(scores)/len(chunk)) {
+			row(r)
+		}
+	}
+	return nil
+}
+
+func (l *Local) greedy(ctx context.Context, prompt []int32, n int) ([]int32, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	var ids []int32
+	for e, err := range l.Generate(ctx, Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true}) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, e.IDs...)
+	}
+	return ids, nil
+}
+
+// Probe runs a few tokens through the model; scores that are not finite are an error. It gives the number of tokens.
+func (l *Local) Probe(ctx context.Context) (int, error) {
+	facts := l.config.Facts()
+	n := int(min(8, facts.Context, facts.Vocab))
+	tokens := make([]int32, n)
+	for i := range tokens {
+		tokens[i] = int32(int64(i) * facts.Vocab / int64(n)) // spread over the vocabulary
+	}
+	position := -1
+	var bad error
+	err := l.forward(ctx, tokens, func(scores []float32) {
+		position++
+		for i, v := range scores {
+			if bad == nil && (math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)) {
+				bad = fmt.Errorf("the score of token %d at position %d is %v: %w", i, position, v, ErrImage)
+			}
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, bad
+}
+
+// CheckStats is what CheckImage looked at.
+type CheckStats struct {
+	Blobs   int
+	Tensors int
+	Bytes   int64
+}
+
+// CheckImage hashes every blob of an image and compares every tensor's name, shape and type with the architecture. It
+// needs no engine.
+func CheckImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (CheckStats, error) {
+	var s CheckStats
+	for _, l := range entry.Image.Layers {
+		if err := hashBlob(ctx, store, l); err != nil {
+			return s, err
+		}
+		s.Blobs++
+		s.Bytes += l.Size
+	}
+	f := files{store, entry.Image}
+	config, err := f.config()
+	if err != nil {
+		return s, err
+	}
+	blobs, err := f.openBlobs(config)
+	if err != nil {
+		return s, err
+	}
+	s.Tensors = len(blobs)
+	_, err = f.tokenizer()
+	return s, err
+}
+
+func hashBlob(ctx context.Context, store *manifest.Store, l manifest.Layer) error {
+	f, err := store.OpenBlob(l.Digest)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", l.Kind, l.Name, err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	buffer := make([]byte, 1<<20)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := f.Read(buffer)
+		h.Write(buffer[:n])
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: blob %s: %w", l.Kind, l.Name, l.Digest, err)
+		}
+	}
+	if got := fmt.Sprintf("sha256:%x", h.Sum(nil)); got != l.Digest.String() {
+		return fmt.Errorf("%s %s: the contents of blob %s are damaged (they hash to %s): create or pull the model again: %w", l.Kind, l.Name, l.Digest, got, ErrImage)
+	}
+	return nil
+}
