@@ -131,6 +131,29 @@ func readLayer(t *testing.T, store *manifest.Store, img manifest.Image, kind man
 	return string(data)
 }
 
+const tinyTokenizer = `{"version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
+ "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null, "end_of_word_suffix": null, "fuse_unk": false,
+  "byte_fallback": false, "ignore_merges": false, "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}}`
+
+func TestTokenizer(t *testing.T) {
+	c := tiny(t, tinyConfig, 1)
+	c.files["tokenizer.json"] = tinyTokenizer
+	store := openStore(t)
+	r := mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{})
+	if len(r.Warnings) != 0 {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+	entry, err := store.Resolve(t.Context(), modelName(t, "x"))
+	if err != nil || readLayer(t, store, entry.Image, manifest.KindFile, "tokenizer.json") != tinyTokenizer {
+		t.Errorf("the image has another tokenizer, or %v", err)
+	}
+	c.files["tokenizer.json"] = strings.Replace(tinyTokenizer, `"ab": 2`, `"ab": 300`, 1)
+	r = mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{})
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "301 tokens, the model only 300") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
 // The digest depends on contents alone.
 func TestDigestIsReproducible(t *testing.T) {
 	first := mustCreate(t, openStore(t), "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{}).Digest

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/safetensors"
+	"github.com/ingotml/ingot/tokenizer"
 )
 
 // Each damage gives one line that names the file, and the tensor where there is one, and leaves nothing in the store.
@@ -77,6 +78,11 @@ func TestDamage(t *testing.T) {
 		{"broken generation_config.json", 0, file("generation_config.json", "{\n\"a\":\n}"), nil, ErrSource, []string{"generation_config.json: ", "line 3: "}},
 		{"non-UTF-8 tokenizer", 0, file("tokenizer.json", "{\"model\":\n\"\xff\"}"), nil, ErrSource, []string{"tokenizer.json: ", "not UTF-8 at byte 11, line 2"}},
 		{"broken tokenizer", 0, file("tokenizer.json", `{"model": `), nil, ErrSource, []string{"tokenizer.json: "}},
+		{"tokenizer without a model", 0, file("tokenizer.json", `{"version": "1.0"}`), nil, tokenizer.ErrInvalid, []string{"tokenizer.json: there is no model"}},
+		{"unsupported tokenizer", 0, file("tokenizer.json", `{"version": "1.0", "model": {"type": "Guess", "vocab": {}}}`), nil, tokenizer.ErrUnsupported, []string{"tokenizer.json: ", "Guess"}},
+		{"bad tokenizer_config.json", 0, func(_ *testing.T, c *checkpoint) {
+			c.files["tokenizer.json"], c.files["tokenizer_config.json"] = tinyTokenizer, "[]"
+		}, nil, tokenizer.ErrInvalid, []string{"tokenizer_config.json: "}},
 		{"non-UTF-8 tokenizer_config.json", 0, file("tokenizer_config.json", "{\"a\":\"\xe9\"}"), nil, ErrSource, []string{"tokenizer_config.json: ", "not UTF-8 at byte 6"}},
 	} {
 		t.Run(d.name, func(t *testing.T) {

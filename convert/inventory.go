@@ -48,7 +48,7 @@ func (inv *Inventory) open() error {
 		return fmt.Errorf("%s: %w: there is no %s%s", inv.Dir, ErrSource, configName, layoutHint(inv.Dir))
 	}
 	if inv.Model, err = arch.Detect(config.Data); err != nil {
-		return inv.inConfig(err)
+		return inv.inFolder(err)
 	}
 	if method, ok := quantized(config.Data); ok {
 		return fmt.Errorf("%s: %w: the checkpoint is quantized (%s); import the one in bf16, f16 or f32", filepath.Join(inv.Dir, configName), ErrSource, method)
@@ -74,8 +74,8 @@ func (inv *Inventory) file(name string) (File, bool) {
 	return File{}, false
 }
 
-// inConfig puts the folder in front of an error that starts with "config.json:".
-func (inv *Inventory) inConfig(err error) error {
+// inFolder puts the folder in front of an error that starts with the name of a file in it.
+func (inv *Inventory) inFolder(err error) error {
 	return fmt.Errorf("%s%c%w", inv.Dir, filepath.Separator, err)
 }
 

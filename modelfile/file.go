@@ -40,7 +40,7 @@ type Command struct {
 
 // File is a parsed Modelfile.
 type File struct {
-	Name     string // for messages, e.g. "Modelfile"
+	Name     string // for messages, e.g. "Modelfile"; empty when there is no file
 	Commands []Command
 }
 
@@ -73,17 +73,19 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	where := e.File
-	if where == "" {
-		where = "Modelfile"
-	}
-	if e.Line > 0 {
-		where = fmt.Sprintf("%s:%d:%d", where, e.Line, e.Col)
+	var where string
+	switch {
+	case e.Line > 0 && e.File == "":
+		where = fmt.Sprintf("line %d:%d: ", e.Line, e.Col)
+	case e.Line > 0:
+		where = fmt.Sprintf("%s:%d:%d: ", e.File, e.Line, e.Col)
+	case e.File != "":
+		where = e.File + ": "
 	}
 	if e.Text == "" {
-		return where + ": " + e.Msg
+		return where + e.Msg
 	}
-	return fmt.Sprintf("%s: %s: %q", where, e.Msg, clip(e.Text))
+	return fmt.Sprintf("%s%s: %q", where, e.Msg, clip(e.Text))
 }
 
 // Unwrap makes the error an [ErrModelfile].

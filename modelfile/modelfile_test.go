@@ -274,3 +274,22 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Commands that were made by a program have no place to name.
+func TestErrorPlaces(t *testing.T) {
+	c := Command{Name: From, Value: "x"}
+	for _, e := range []struct {
+		file, want string
+		line       int
+	}{
+		{"", `no such folder: "FROM x"`, 0},
+		{"a/Modelfile", `a/Modelfile: no such folder: "FROM x"`, 0},
+		{"a/Modelfile", `a/Modelfile:3:1: no such folder: "FROM x"`, 3},
+		{"", `line 3:1: no such folder: "FROM x"`, 3},
+	} {
+		c.Line, c.Col = e.line, 1
+		if got := (&File{Name: e.file}).Errorf(c, "no such %s", "folder").Error(); got != e.want {
+			t.Errorf("got %s, want %s", got, e.want)
+		}
+	}
+}
