@@ -37,41 +37,42 @@ type TableError struct {
 	Problems []Problem // never empty
 }
 
-// maxListed bounds how many problems a message spells out: a wrong configuration makes every tensor one.
+// maxListed bounds how many tensors a message names: a wrong configuration makes every tensor a problem.
 const maxListed = 16
 
-// Error has a first line that is complete by itself. Where there is more than one problem, further lines list them.
+// Error is one line: the first problem in full, then the names of the other tensors by what is wrong with them.
 func (e *TableError) Error() string {
 	first := e.Problems[0].String()
 	if len(e.Problems) == 1 {
 		return first
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (the first of %d problems: %s)", first, len(e.Problems), e.counts())
-	for i, p := range e.Problems[1:] {
-		if i+1 == maxListed {
-			fmt.Fprintf(&b, "\n  and %d more", len(e.Problems)-maxListed)
-			break
-		}
-		b.WriteString("\n  " + p.String())
-	}
-	return b.String()
+	return fmt.Sprintf("%s (and %d more: %s)", first, len(e.Problems)-1, e.others())
 }
 
-func (e *TableError) counts() string {
+func (e *TableError) others() string {
 	var out []string
+	listed := 0
 	for _, kind := range []ProblemKind{WrongShape, WrongType, Absent, Unknown} {
-		n := 0
-		for _, p := range e.Problems {
-			if p.Kind == kind {
-				n++
+		var names []string
+		left := 0
+		for _, p := range e.Problems[1:] {
+			switch {
+			case p.Kind != kind:
+			case listed == maxListed:
+				left++
+			default:
+				names = append(names, clipName(p.Tensor))
+				listed++
 			}
 		}
-		if n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", n, kind))
+		if left > 0 {
+			names = append(names, fmt.Sprintf("%d others", left))
+		}
+		if len(names) > 0 {
+			out = append(out, fmt.Sprintf("%s: %s", kind, strings.Join(names, ", ")))
 		}
 	}
-	return strings.Join(out, ", ")
+	return strings.Join(out, "; ")
 }
 
 // Unwrap makes the error an [ErrTable].

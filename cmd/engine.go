@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,7 +40,7 @@ func (a *app) engineStatusCmd(options func() engine.Options) *cobra.Command {
 			if asJSON {
 				return a.printJSON(r)
 			}
-			_, err := fmt.Fprint(a.out, r)
+			_, err := fmt.Fprintln(a.out, strings.TrimSuffix(r.String(), "\n"))
 			return err
 		},
 	}
@@ -114,7 +115,11 @@ func (a *app) openEngine(ctx context.Context) (*mlx.Thread, error) {
 	if err := mlx.Available(); err != nil {
 		return nil, err // before anything is downloaded
 	}
-	e, err := engine.Install(ctx, a.engineOptions(""))
+	e, err := engine.Find(engine.Options{})
+	if errors.Is(err, engine.ErrNotInstalled) {
+		a.note("installing the MLX engine, once")
+		e, err = engine.Install(ctx, a.engineOptions(""))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -104,9 +104,16 @@ func read(file *modelfile.File, dir string) (request, error) {
 	return req, err
 }
 
-// folder finds the folder that FROM means.
+// folder finds the folder that FROM means. A command that was not parsed stands for a folder that the user named.
 func folder(file *modelfile.File, c modelfile.Command, dir string) (string, error) {
 	path, err := modelfile.Resolve(dir, c.Value)
+	if c.Line == 0 && err == nil {
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s: not a folder; name one with config.json and *.safetensors", path)
+		}
+		return path, err
+	}
 	if err != nil {
 		return "", file.Errorf(c, "%v", err)
 	}

@@ -1,0 +1,105 @@
+package cmd_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/cmd"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/engine"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"ingot": func() { os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs the scripts of testdata/script as a user would: each has a home and a store of its own, and the
+// engine of the user who runs the tests. $MODELS and $REFERENCE are the folders of testdata.
+func TestScripts(t *testing.T) {
+	testdata, err := filepath.Abs(filepath.Join("..", "testdata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed, why := installedEngine()
+	if why != nil && os.Getenv("INGOT_TEST_ENGINE") != "" {
+		t.Fatal(why)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("INGOT_HOME", filepath.Join(e.WorkDir, "store"))
+			e.Setenv("INGOT_ENGINE", installed)
+			e.Setenv("MODELS", filepath.Join(testdata, "models"))
+			e.Setenv("REFERENCE", filepath.Join(testdata, "reference"))
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "engine":
+				return why == nil, nil
+			case "cgo":
+				return !errors.Is(mlx.Available(), mlx.ErrNoCgo), nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"oneline": oneLine,
+			"damage":  damage,
+		},
+	})
+}
+
+// installedEngine is the folder of the engine, or why there is none.
+func installedEngine() (string, error) {
+	if err := mlx.Available(); err != nil {
+		return "", err
+	}
+	e, err := engine.Find(engine.Options{})
+	if err != nil {
+		return "", err
+	}
+	return e.Dir, nil
+}
+
+// oneLine checks that a file, stderr by default, is one line: an error without a stack or usage text.
+func oneLine(ts *testscript.TestScript, neg bool, args []string) {
+	name := "stderr"
+	if len(args) > 0 {
+		name = args[0]
+	}
+	text := ts.ReadFile(name)
+	if one := strings.Count(text, "\n") == 1 && strings.HasSuffix(text, "\n"); one == neg {
+		ts.Fatalf("%s is not one line:\n%s", name, text)
+	}
+}
+
+// damage cuts a file to a number of bytes, or writes a byte into it: damage cut FILE N, damage byte FILE OFFSET VALUE.
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[1])
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	var n, v int
+	switch args[0] {
+	case "cut":
+		_, err = fmt.Sscan(args[2], &n)
+		ts.Check(err)
+		b = b[:n]
+	case "byte":
+		_, err = fmt.Sscan(args[2]+" "+args[3], &n, &v)
+		ts.Check(err)
+		b[n] = byte(v)
+	default:
+		ts.Fatalf("damage %s?", args[0])
+	}
+	ts.Check(os.Chmod(path, 0o644))
+	ts.Check(os.WriteFile(path, b, 0o644))
+}
