@@ -1,0 +1,54 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Bounds on what is read into memory. Registries are asked to take manifests of 4 MiB (distribution-spec v1.1.1,
+// "Pushing Manifests"), and common ones take no more.
+const (
+	MaxManifestSize = 4 << 20
+	MaxConfigSize   = 4 << 20
+)
+
+// Decode reads an image from the bytes of its manifest and of the config that the manifest names. The config must
+// match the manifest's descriptor ([ErrCorrupt]). A manifest of another kind is an [*UnknownManifestError]; damage in
+// a known one is an [ErrInvalidManifest].
+func Decode(manifest, config []byte) (Image, error) {
+	m, err := parseManifest(manifest)
+	if err != nil {
+		return Image{}, err
+	}
+	if int64(len(config)) != m.Config.Size || digest.FromBytes(config) != m.Config.Digest {
+		return Image{}, fmt.Errorf("config %s: %w", clip(string(m.Config.Digest)), ErrCorrupt)
+	}
+	return decodeModelPack(m, config)
+}
+
+// parseManifest reads a manifest as far as is needed to fetch its config. It fails on those that Decode does not know.
+func parseManifest(b []byte) (ocispec.Manifest, error) {
+	var m ocispec.Manifest
+	if len(b) > MaxManifestSize {
+		return m, fmt.Errorf("manifest of %d bytes, the limit is %d: %w", len(b), MaxManifestSize, ErrTooLarge)
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		return m, fmt.Errorf("manifest: %v: %w", err, ErrInvalidManifest)
+	}
+	if !isModelPack(m) {
+		return m, &UnknownManifestError{MediaType: m.MediaType, ArtifactType: m.ArtifactType, ConfigMediaType: m.Config.MediaType}
+	}
+	if m.SchemaVersion != 2 {
+		return m, fmt.Errorf("manifest has schema version %d, not 2: %w", m.SchemaVersion, ErrInvalidManifest)
+	}
+	if !validDigest(m.Config.Digest) {
+		return m, fmt.Errorf("config digest %q is not a sha256 digest: %w", clip(string(m.Config.Digest)), ErrInvalidManifest)
+	}
+	if m.Config.Size < 0 || m.Config.Size > MaxConfigSize {
+		return m, fmt.Errorf("config of %d bytes, the limit is %d: %w", m.Config.Size, MaxConfigSize, ErrTooLarge)
+	}
+	return m, nil
+}

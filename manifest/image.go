@@ -1,0 +1,191 @@
+package manifest
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// Kind says what a layer is to ingot. Other kinds than these pass through both ways.
+type Kind string
+
+// The kinds of layers. All but KindTensor are files, and are named by their path in the model's folder.
+const (
+	KindTensor   Kind = "tensor"   // a complete safetensors file holding one logical tensor
+	KindFile     Kind = "file"     // a file of the checkpoint: config.json, tokenizer.json, ...
+	KindLicense  Kind = "license"  // text
+	KindParams   Kind = "params"   // default sampling parameters, JSON
+	KindSystem   Kind = "system"   // system prompt, text
+	KindTemplate Kind = "template" // chat template, Jinja
+)
+
+// Layer is one blob of an image.
+type Layer struct {
+	Kind      Kind
+	Name      string        // of the tensor, or the slash-separated path of the file in the model's folder
+	MediaType string        // as decoded; when empty or another encoding's, encoders choose it by Kind and Name
+	Digest    digest.Digest // SHA-256 of the blob
+	Size      int64         // bytes
+}
+
+// Capabilities that [Config] lists.
+const (
+	CapCompletion = "completion" // text in, text out
+	CapEmbedding  = "embedding"
+	CapVision     = "vision"
+	CapAudio      = "audio"
+	CapTools      = "tools"
+	CapThinking   = "thinking"
+)
+
+// Config holds facts about a model for people and registries. The runtime takes nothing from it: it reads the model's
+// own files. A zero value means unknown.
+type Config struct {
+	Name            string   // the model's own name; not the name it is stored under, which would change the digest
+	Family          string   // such as llama3
+	Licenses        []string // SPDX expressions
+	Architecture    string   // as in config.json, such as LlamaForCausalLM
+	ModelType       string   // as in config.json, such as llama
+	Format          string   // of the weights: safetensors
+	Quantization    string   // empty when not quantized
+	DType           string   // of the weights as safetensors spells it; several are separated by commas
+	Params          int64    // number of parameters
+	Capabilities    []string // CapCompletion, ...
+	ContextLength   int64    // tokens
+	EmbeddingLength int64    // width of the hidden state
+}
+
+// Image is a decoded model image, whatever the encoding it came in. What other tools wrote into a manifest beyond
+// these fields is not part of it; the store keeps the manifest's bytes.
+type Image struct {
+	Config Config
+	Layers []Layer
+}
+
+// Size is the number of bytes of the image's blobs, each blob counted once. The manifest and its config are not included.
+func (img Image) Size() int64 {
+	var sum int64
+	seen := make(map[digest.Digest]bool, len(img.Layers))
+	for _, l := range img.Layers {
+		if !seen[l.Digest] {
+			seen[l.Digest] = true
+			sum += l.Size
+		}
+	}
+	return sum
+}
+
+// Find returns the first layer of that kind and name.
+func (img Image) Find(kind Kind, name string) (Layer, bool) {
+	for _, l := range img.Layers {
+		if l.Kind == kind && l.Name == name {
+			return l, true
+		}
+	}
+	return Layer{}, false
+}
+
+// TensorPath is the file name that a tensor's blob gets when an image is extracted. Names are flat, so that the
+// checkpoint's index file finds them: model-NAME.safetensors.
+func TensorPath(tensor string) string { return "model-" + tensor + ".safetensors" }
+
+// path is where the layer lies in the model's folder; empty when it has no name.
+func (l Layer) path() string {
+	if l.Kind == KindTensor {
+		return TensorPath(l.Name)
+	}
+	return l.Name
+}
+
+// Most bytes of a file's base name that common file systems take.
+const maxFileName = 255
+
+var (
+	kindPattern       = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+	capabilityPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+)
+
+// check tells what is wrong with a layer: its path must stay inside the model's folder on every system.
+func (l Layer) check() error {
+	if !kindPattern.MatchString(string(l.Kind)) {
+		return fmt.Errorf("kind %q is not a lower-case word", clip(string(l.Kind)))
+	}
+	if !validDigest(l.Digest) {
+		return fmt.Errorf("digest %q is not a sha256 digest", clip(string(l.Digest)))
+	}
+	if l.Size < 0 {
+		return fmt.Errorf("size %d is negative", l.Size)
+	}
+	if l.Kind == KindTensor {
+		if l.Name == "" {
+			return fmt.Errorf("tensor without a name")
+		}
+		if strings.Contains(l.Name, "/") {
+			return fmt.Errorf("tensor name %q contains a slash", clip(l.Name))
+		}
+		if len(l.path()) > maxFileName {
+			return fmt.Errorf("tensor name %q is longer than %d bytes", clip(l.Name), maxFileName-len(TensorPath("")))
+		}
+	}
+	if l.Name == "" {
+		return nil
+	}
+	if !fs.ValidPath(l.path()) || l.path() == "." || strings.ContainsFunc(l.Name, badInPath) {
+		return fmt.Errorf("path %q is not a relative path without '.', '..', '\\', ':' and control characters", clip(l.path()))
+	}
+	return nil
+}
+
+func badInPath(r rune) bool { return r == '\\' || r == ':' || unicode.IsControl(r) }
+
+// check tells what is wrong with an image in any encoding.
+func (img Image) check() error {
+	if len(img.Layers) == 0 {
+		return fmt.Errorf("it has no layers")
+	}
+	seen := make(map[string]int, len(img.Layers))
+	var total int64
+	for i, l := range img.Layers {
+		if err := l.check(); err != nil {
+			return fmt.Errorf("layer %d: %w", i, err)
+		}
+		if total += l.Size; total < 0 {
+			return fmt.Errorf("layer %d: the sizes of the layers overflow", i)
+		}
+		if l.Name == "" || isArchive(l.MediaType) {
+			continue // an archive's path is a hint, and several may unpack into one folder
+		}
+		if first, twice := seen[l.path()]; twice {
+			return fmt.Errorf("layers %d and %d are both %q", first, i, clip(l.path()))
+		}
+		seen[l.path()] = i
+	}
+	return img.Config.check()
+}
+
+func (c Config) check() error {
+	for _, s := range append([]string{c.Name, c.Family, c.Architecture, c.ModelType, c.Format, c.Quantization, c.DType}, c.Licenses...) {
+		if !utf8.ValidString(s) {
+			return fmt.Errorf("config text %q is not UTF-8", clip(s))
+		}
+	}
+	for _, s := range c.Capabilities {
+		if !capabilityPattern.MatchString(s) {
+			return fmt.Errorf("capability %q is not a word", clip(s))
+		}
+	}
+	if c.Params < 0 || c.ContextLength < 0 || c.EmbeddingLength < 0 {
+		return fmt.Errorf("config holds a negative number")
+	}
+	return nil
+}
+
+// isArchive reports whether a layer has to be unpacked: its media type ends in .tar, .tar+gzip or .tar+zstd.
+func isArchive(mediaType string) bool {
+	return strings.HasSuffix(mediaType, ".tar") || strings.Contains(mediaType, ".tar+")
+}

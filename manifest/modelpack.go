@@ -1,0 +1,216 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	modelspec "github.com/modelpack/model-spec/specs-go/v1"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// The modelpack encoding: an OCI image manifest as the CNCF model-spec v0.0.7 (docs/spec.md, docs/annotations.md,
+// docs/config.md) wants it, with unarchived layers. What ingot adds is in annotations of its own:
+//
+//	layer     org.ingotml.tensor             name of the logical tensor
+//	layer     org.ingotml.kind               what a layer is that is neither tensor nor plain file
+//	manifest  org.ingotml.model.type         and the following: facts that the config's schema has no place for
+//	manifest  org.ingotml.parameters         exact number; the schema's paramSize is rounded
+//	manifest  org.ingotml.capabilities       separated by commas
+//	manifest  org.ingotml.context.length
+//	manifest  org.ingotml.embedding.length
+const (
+	annotationTensor          = "org.ingotml.tensor"
+	annotationKind            = "org.ingotml.kind"
+	annotationModelType       = "org.ingotml.model.type"
+	annotationParams          = "org.ingotml.parameters"
+	annotationCapabilities    = "org.ingotml.capabilities"
+	annotationContextLength   = "org.ingotml.context.length"
+	annotationEmbeddingLength = "org.ingotml.embedding.length"
+)
+
+// Every media type of the encoding's layers starts so.
+const modelPackPrefix = "application/vnd.cncf.model."
+
+// EncodeModelPack gives the manifest and the config of an image in the modelpack encoding, byte for byte the same for
+// the same image. [Decode] gives the image back, with empty media types filled in. Errors are of kind
+// [ErrInvalidImage], or [ErrTooLarge] when there are more layers than a registry's manifest can hold.
+func EncodeModelPack(img Image) (manifest, config []byte, err error) {
+	if err := img.check(); err != nil {
+		return nil, nil, fmt.Errorf("encode model image: %w: %w", ErrInvalidImage, err)
+	}
+	m := ocispec.Manifest{
+		Versioned:    specs.Versioned{SchemaVersion: 2},
+		MediaType:    ocispec.MediaTypeImageManifest,
+		ArtifactType: modelspec.ArtifactTypeModelManifest,
+		Layers:       make([]ocispec.Descriptor, len(img.Layers)),
+		Annotations:  modelPackAnnotations(img.Config),
+	}
+	diffIDs := make([]digest.Digest, len(img.Layers))
+	for i, l := range img.Layers {
+		if m.Layers[i], err = modelPackLayer(l); err != nil {
+			return nil, nil, fmt.Errorf("encode model image: layer %d: %w: %w", i, ErrInvalidImage, err)
+		}
+		diffIDs[i] = l.Digest // the digest of the unpacked content, which for unarchived layers is the blob itself
+	}
+	if config, err = marshal(modelPackConfig(img.Config, diffIDs)); err != nil {
+		return nil, nil, fmt.Errorf("encode model config: %w", err)
+	}
+	if len(config) > MaxConfigSize {
+		return nil, nil, fmt.Errorf("encode model image: %d layers make a config of %d bytes, the limit is %d: %w",
+			len(img.Layers), len(config), MaxConfigSize, ErrTooLarge)
+	}
+	m.Config = ocispec.Descriptor{
+		MediaType: modelspec.MediaTypeModelConfig,
+		Digest:    digest.FromBytes(config),
+		Size:      int64(len(config)),
+	}
+	if manifest, err = marshal(m); err != nil {
+		return nil, nil, fmt.Errorf("encode model manifest: %w", err)
+	}
+	if len(manifest) > MaxManifestSize {
+		return nil, nil, fmt.Errorf("encode model image: %d layers make a manifest of %d bytes, the limit is %d: %w",
+			len(img.Layers), len(manifest), MaxManifestSize, ErrTooLarge)
+	}
+	return manifest, config, nil
+}
+
+// modelPackLayer describes one layer. File attributes are constants: model-spec wants them present (docs/spec.md,
+// "File Attributes") and reproducible ("Reproducibility").
+func modelPackLayer(l Layer) (ocispec.Descriptor, error) {
+	d := ocispec.Descriptor{MediaType: modelPackMediaType(l), Digest: l.Digest, Size: l.Size}
+	p := l.path()
+	if p == "" {
+		if isArchive(l.MediaType) {
+			return d, nil
+		}
+		return d, fmt.Errorf("a %s without a path", l.Kind)
+	}
+	metadata, err := marshal(modelspec.FileMetadata{
+		Name:     path.Base(p),
+		Mode:     0o644,
+		Size:     l.Size,
+		ModTime:  time.Unix(0, 0).UTC(),
+		Typeflag: '0', // tar's mark of a regular file
+	})
+	if err != nil {
+		return d, err
+	}
+	d.Annotations = map[string]string{
+		modelspec.AnnotationFilepath:     p,
+		modelspec.AnnotationFileMetadata: string(metadata),
+	}
+	switch l.Kind {
+	case KindTensor:
+		d.Annotations[annotationTensor] = l.Name
+	case KindFile:
+	default:
+		d.Annotations[annotationKind] = string(l.Kind)
+	}
+	return d, nil
+}
+
+func modelPackMediaType(l Layer) string {
+	if strings.HasPrefix(l.MediaType, modelPackPrefix) {
+		return l.MediaType
+	}
+	switch l.Kind {
+	case KindTensor:
+		return modelspec.MediaTypeModelWeightRaw
+	case KindLicense:
+		return modelspec.MediaTypeModelDocRaw
+	case KindFile:
+		switch base := strings.ToLower(path.Base(l.Name)); {
+		case path.Ext(base) == ".safetensors":
+			return modelspec.MediaTypeModelWeightRaw
+		case path.Ext(base) == ".md" || hasAnyPrefix(base, "license", "licence", "copying", "notice", "readme"):
+			return modelspec.MediaTypeModelDocRaw
+		}
+	}
+	return modelspec.MediaTypeModelWeightConfigRaw
+}
+
+func hasAnyPrefix(s string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func modelPackAnnotations(c Config) map[string]string {
+	a := map[string]string{}
+	if c.ModelType != "" {
+		a[annotationModelType] = c.ModelType
+	}
+	if len(c.Capabilities) > 0 {
+		a[annotationCapabilities] = strings.Join(c.Capabilities, ",")
+	}
+	for key, n := range map[string]int64{
+		annotationParams:          c.Params,
+		annotationContextLength:   c.ContextLength,
+		annotationEmbeddingLength: c.EmbeddingLength,
+	} {
+		if n != 0 {
+			a[key] = strconv.FormatInt(n, 10)
+		}
+	}
+	return a
+}
+
+// isModelPack goes by the config's type, which is what the blob of facts is read as; model-spec requires the artifact
+// type too, and one that says otherwise is not ours to guess about.
+func isModelPack(m ocispec.Manifest) bool {
+	return m.Config.MediaType == modelspec.MediaTypeModelConfig &&
+		(m.ArtifactType == modelspec.ArtifactTypeModelManifest || m.ArtifactType == "") &&
+		(m.MediaType == ocispec.MediaTypeImageManifest || m.MediaType == "")
+}
+
+func decodeModelPack(m ocispec.Manifest, config []byte) (Image, error) {
+	var img Image
+	var err error
+	if img.Config, err = decodeModelPackConfig(config, m.Annotations); err != nil {
+		return Image{}, fmt.Errorf("model config: %w: %w", ErrInvalidManifest, err)
+	}
+	img.Layers = make([]Layer, len(m.Layers))
+	for i, d := range m.Layers {
+		l := Layer{
+			Kind:      KindFile,
+			Name:      d.Annotations[modelspec.AnnotationFilepath],
+			MediaType: d.MediaType,
+			Digest:    d.Digest,
+			Size:      d.Size,
+		}
+		if tensor, ok := d.Annotations[annotationTensor]; ok {
+			l.Kind, l.Name = KindTensor, tensor
+		} else if kind, ok := d.Annotations[annotationKind]; ok {
+			l.Kind = Kind(kind)
+			if l.Kind == KindTensor {
+				l.Name = "" // a tensor's name is not its path: refused below
+			}
+		}
+		img.Layers[i] = l
+	}
+	if err := img.check(); err != nil {
+		return Image{}, fmt.Errorf("model manifest: %w: %w", ErrInvalidManifest, err)
+	}
+	return img, nil
+}
+
+// marshal writes compact JSON: structs in field order, maps sorted by key, no escaping for HTML, no final newline.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
