@@ -1,0 +1,53 @@
+package manifest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// newTemp makes a file in ingest/, which is on the same file system as the place that it will be renamed to.
+func (s *Store) newTemp(pattern string) (*os.File, error) {
+	dir := s.path(ingestDir)
+	if err := os.MkdirAll(dir, 0o755); err != nil { // a layout that another tool made has no such folder
+		return nil, err
+	}
+	return os.CreateTemp(dir, pattern)
+}
+
+// publish gives a complete temporary file its mode, makes both durable, and gives it its name. The caller removes the
+// file when this fails.
+func publish(f *os.File, mode os.FileMode, path string) error {
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return rename(f.Name(), path)
+}
+
+// replaceFile writes a small file of the store's folder in one step.
+func (s *Store) replaceFile(name string, b []byte) error {
+	f, err := s.newTemp(name + "-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	_, err = f.Write(b)
+	path := s.path(name)
+	if err == nil {
+		err = publish(f, 0o644, path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

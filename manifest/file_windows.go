@@ -1,0 +1,25 @@
+package manifest
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/windows"
+)
+
+// syncDir does nothing: Windows has no such operation, NTFS journals names.
+func syncDir(string) error { return nil }
+
+// rename waits a little for a reader of the old file: Windows does not replace a file that is open.
+func rename(from, to string) error {
+	var err error
+	for range 100 {
+		err = os.Rename(from, to)
+		if !errors.Is(err, windows.ERROR_SHARING_VIOLATION) && !errors.Is(err, windows.ERROR_ACCESS_DENIED) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}

@@ -1,0 +1,240 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Annotations of the index's descriptors beside the name (image-spec v1.1.1, annotations.md). They are copies of what
+// the manifest says, so that List opens none, and the only place with a date.
+const (
+	annotationSize     = "org.ingotml.size"     // bytes of all blobs, manifest and config included
+	annotationModified = "org.ingotml.modified" // RFC 3339, UTC
+)
+
+// More than any index that can be worked with: about 100,000 models.
+const maxIndexSize = 64 << 20
+
+// Summary is what the index says about a model.
+type Summary struct {
+	Name      Name
+	Digest    digest.Digest
+	Size      int64     // bytes of the blobs, manifest and config included; 0 when another tool wrote the entry
+	ModelType string    // empty when unknown
+	Modified  time.Time // when the name was last set; zero when another tool wrote the entry
+}
+
+// List gives the models of the store, sorted by name. Only the index is read.
+func (s *Store) List(ctx context.Context) ([]Summary, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	idx, err := s.readIndex()
+	if err != nil {
+		return nil, err
+	}
+	var list []Summary
+	for _, d := range idx.Manifests {
+		name, ok := entryName(d)
+		if !ok {
+			continue
+		}
+		sum := Summary{Name: name, Digest: d.Digest, ModelType: d.Annotations[annotationModelType]}
+		if n, err := strconv.ParseUint(d.Annotations[annotationSize], 10, 63); err == nil {
+			sum.Size = int64(n)
+		}
+		if t, err := time.Parse(time.RFC3339, d.Annotations[annotationModified]); err == nil {
+			sum.Modified = t
+		}
+		list = append(list, sum)
+	}
+	slices.SortStableFunc(list, func(a, b Summary) int { return strings.Compare(a.Name.String(), b.Name.String()) })
+	return list, nil
+}
+
+// describe fills in the annotations of an entry.
+func describe(d *ocispec.Descriptor, name Name, size int64, modelType string, modified time.Time) {
+	d.Annotations = map[string]string{
+		ocispec.AnnotationRefName: name.String(),
+		annotationSize:            strconv.FormatInt(size, 10),
+		annotationModified:        modified.UTC().Format(time.RFC3339),
+	}
+	if modelType != "" {
+		d.Annotations[annotationModelType] = modelType
+	}
+}
+
+// entryName gives the name of an entry; entries without one are referrers, or not ours.
+func entryName(d ocispec.Descriptor) (Name, bool) {
+	ref := d.Annotations[ocispec.AnnotationRefName]
+	if ref == "" {
+		return Name{}, false
+	}
+	name, err := ParseName(ref)
+	if err != nil || name.Digest != "" {
+		return Name{}, false
+	}
+	return name, true
+}
+
+// matches reports whether an entry is what a name asks for.
+func matches(d ocispec.Descriptor, entry, want Name) bool {
+	return entry.Host == want.Host && entry.Path == want.Path &&
+		(want.Tag == "" || entry.Tag == want.Tag) &&
+		(want.Digest == "" || d.Digest == want.Digest)
+}
+
+// withTag gives a name that was made by hand the tag that ParseName would have.
+func withTag(n Name) Name {
+	if n.Tag == "" && n.Digest == "" {
+		n.Tag = DefaultTag
+	}
+	return n
+}
+
+func lookup(idx ocispec.Index, want Name) (ocispec.Descriptor, Name, bool) {
+	want = withTag(want)
+	for _, d := range idx.Manifests {
+		if name, ok := entryName(d); ok && matches(d, name, want) {
+			return d, name, true
+		}
+	}
+	return ocispec.Descriptor{}, Name{}, false
+}
+
+// setEntry points a name at a manifest. The entry keeps its place; the entries of others are not touched.
+func (s *Store) setEntry(ctx context.Context, name Name, desc ocispec.Descriptor) error {
+	return s.updateIndex(ctx, func(idx *ocispec.Index) error {
+		at := -1
+		kept := idx.Manifests[:0]
+		for _, d := range idx.Manifests {
+			if n, ok := entryName(d); ok && n == name {
+				if at >= 0 {
+					continue
+				}
+				at = len(kept)
+				d = desc
+			}
+			kept = append(kept, d)
+		}
+		if at < 0 {
+			kept = append(kept, desc)
+		}
+		idx.Manifests = kept
+		return nil
+	})
+}
+
+// readIndex needs no lock: the file is replaced whole.
+func (s *Store) readIndex() (ocispec.Index, error) {
+	var idx ocispec.Index
+	b, err := readLimited(s.path(ocispec.ImageIndexFile), maxIndexSize)
+	if err != nil {
+		return idx, fmt.Errorf("read model index: %w", err)
+	}
+	if err := json.Unmarshal(b, &idx); err != nil {
+		return idx, fmt.Errorf("read model index %s: %v: %w", s.path(ocispec.ImageIndexFile), err, ErrCorrupt)
+	}
+	if idx.SchemaVersion != 2 {
+		return idx, fmt.Errorf("read model index %s: schema version %d, not 2: %w",
+			s.path(ocispec.ImageIndexFile), idx.SchemaVersion, ErrCorrupt)
+	}
+	return idx, nil
+}
+
+// updateIndex changes the index under its lock. When change fails, the index stays as it was.
+func (s *Store) updateIndex(ctx context.Context, change func(*ocispec.Index) error) error {
+	unlock, err := s.lockIndex(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	idx, err := s.readIndex()
+	if err != nil {
+		return err
+	}
+	if err := change(&idx); err != nil {
+		return err
+	}
+	return s.writeIndex(idx)
+}
+
+func (s *Store) writeIndex(idx ocispec.Index) error {
+	idx.Versioned = specs.Versioned{SchemaVersion: 2}
+	idx.MediaType = ocispec.MediaTypeImageIndex
+	if idx.Manifests == nil {
+		idx.Manifests = []ocispec.Descriptor{} // the specification requires an array
+	}
+	b, err := marshal(idx)
+	if err != nil {
+		return fmt.Errorf("write model index: %w", err)
+	}
+	if len(b) > maxIndexSize {
+		return fmt.Errorf("write model index: %d bytes, the limit is %d: %w", len(b), maxIndexSize, ErrTooLarge)
+	}
+	return s.replaceFile(ocispec.ImageIndexFile, b)
+}
+
+// notFound says that a name is not there, and names that a person may have meant: the same path or last component
+// elsewhere, with another tag or in another case, or a path that is a few letters off.
+func notFound(idx ocispec.Index, want Name) error {
+	type candidate struct {
+		name string
+		off  int
+	}
+	var near []candidate
+	for _, d := range idx.Manifests {
+		n, ok := entryName(d)
+		if !ok {
+			continue
+		}
+		off := distance(strings.ToLower(n.Path), strings.ToLower(want.Path))
+		if strings.EqualFold(path.Base(n.Path), path.Base(want.Path)) {
+			off = min(off, 1)
+		}
+		if off <= max(1, min(len(n.Path), len(want.Path))/4) {
+			near = append(near, candidate{n.String(), off})
+		}
+	}
+	slices.SortFunc(near, func(a, b candidate) int {
+		if a.off != b.off {
+			return a.off - b.off
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	e := &NotFoundError{Name: want}
+	for _, c := range near[:min(len(near), 3)] {
+		e.Near = append(e.Near, c.name)
+	}
+	return e
+}
+
+// distance counts the insertions, removals and replacements of bytes that lead from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

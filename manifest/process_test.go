@@ -1,0 +1,277 @@
+package manifest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test binary is also the other processes of these tests: with childEnv set it does that job instead.
+const childEnv = "INGOT_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(childEnv); job != "" {
+		if err := runChild(job, os.Getenv("INGOT_HOME")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func child(t *testing.T, job, root string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	// The race detector makes a process wait a second before it ends.
+	cmd.Env = append(os.Environ(), childEnv+"="+job, "INGOT_HOME="+root, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+	return cmd
+}
+
+func runChild(job, root string) error {
+	ctx := context.Background()
+	s, err := Open(root)
+	if err != nil {
+		return err
+	}
+	job, arg, _ := strings.Cut(job, ":")
+	switch job {
+	case "put": // models of its own, and one that all write
+		for i := range 5 {
+			for _, name := range []string{fmt.Sprintf("p%s/m%d", arg, i), "common"} {
+				if err := createModel(ctx, s, name, "shared by all", name+arg, fmt.Sprint(arg, i)); err != nil {
+					return err
+				}
+			}
+		}
+	case "mix": // writers and collections in each other's way
+		s.collectWait = 50 * time.Millisecond
+		for i := range 12 {
+			if err := createModel(ctx, s, fmt.Sprintf("m%d", rand.N(4)), "constant", fmt.Sprint("some", rand.N(6)), fmt.Sprint(arg, i)); err != nil {
+				return err
+			}
+			if err := s.Remove(ctx, Name{Path: fmt.Sprintf("m%d", rand.N(4))}); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrBusy) {
+				return err
+			}
+		}
+	case "hold": // the lock, until told to go
+		if _, err := s.Lock(ctx); err != nil {
+			return err
+		}
+		fmt.Println("ready")
+		io.Copy(io.Discard, os.Stdin)
+	case "churn": // everything, until killed
+		fmt.Println("ready")
+		for i := 0; ; i++ {
+			name := fmt.Sprintf("m%d", i%3)
+			if err := createModel(ctx, s, name, fmt.Sprint("version", i), "constant", strings.Repeat("x", i%5000)); err != nil {
+				return err
+			}
+			if i%2 == 1 {
+				if err := s.Remove(ctx, Name{Path: fmt.Sprintf("m%d", (i+1)%3)}); err != nil && !errors.Is(err, ErrNotFound) {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// createModel does what a command does: the lock, the blobs, then the name.
+func createModel(ctx context.Context, s *Store, name string, texts ...string) error {
+	release, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	var img Image
+	for i, text := range texts {
+		w, err := s.NewBlob(ctx)
+		if err != nil {
+			return err
+		}
+		defer w.Abort()
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
+		d, n, err := w.Commit()
+		if err != nil {
+			return err
+		}
+		img.Layers = append(img.Layers, Layer{Kind: KindTensor, Name: string(rune('a' + i)), Digest: d, Size: n})
+	}
+	_, err = s.Put(ctx, Name{Path: name}, img)
+	return err
+}
+
+// runChildren runs a job in several processes at once.
+func runChildren(t *testing.T, n int, job, root string) {
+	t.Helper()
+	var children []*exec.Cmd
+	for i := range n {
+		cmd := child(t, fmt.Sprintf("%s:%d", job, i), root)
+		cmd.Stderr = new(strings.Builder)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		children = append(children, cmd)
+	}
+	for _, cmd := range children {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("child: %v: %v", err, cmd.Stderr)
+		}
+	}
+}
+
+// checkTidy reads the store and finds nothing unfinished.
+func checkTidy(t *testing.T, s *Store) {
+	t.Helper()
+	for _, dir := range []string{"ingest", "holders"} {
+		if got := files(t, s, dir); len(got) > 0 {
+			t.Errorf("files left in %s: %v", dir, got)
+		}
+	}
+	checkStore(t, s)
+}
+
+func TestProcessesPutAtOnce(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "store") // made by whoever comes first
+	const processes = 4
+	runChildren(t, processes, "put", root)
+	s, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"common:latest"}
+	for p := range processes {
+		for m := range 5 {
+			want = append(want, fmt.Sprintf("p%d/m%d:latest", p, m))
+		}
+	}
+	if got := names(t, s); !slices.Equal(got, want) {
+		t.Errorf("names %v, want %v", got, want)
+	}
+	checkTidy(t, s)
+}
+
+func TestProcessesPutAndRemoveAtOnce(t *testing.T) {
+	s := newStore(t)
+	putModel(t, s, "bystander", "constant", "bystander")
+	runChildren(t, 3, "mix", s.Root())
+	checkTidy(t, s)
+	wantBlobs(t, s, map[string]bool{"bystander": true})
+	for _, name := range names(t, s) {
+		remove(t, s, name)
+	}
+	if got := files(t, s, "blobs/sha256"); len(got) > 0 {
+		t.Errorf("blobs left: %v", got)
+	}
+}
+
+// A child is killed at a random moment, again and again: the store is whole each time, and still works.
+func TestKilledProcess(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "store")
+	s, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := createModel(t.Context(), s, "bystander", "constant", "bystander"); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		cmd := child(t, "churn", root)
+		stdout := startReady(t, cmd)
+		time.Sleep(rand.N(40 * time.Millisecond))
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if rest, _ := io.ReadAll(stdout); len(rest) > 0 {
+			t.Fatalf("child says %s", rest)
+		}
+		cmd.Wait()
+		if msg := fmt.Sprint(cmd.Stderr); msg != "" {
+			t.Fatalf("the child failed by itself: %s", msg)
+		}
+		if s, err = Open(root); err != nil {
+			t.Fatal(err)
+		}
+		checkStore(t, s)
+		if got := names(t, s); !slices.Contains(got, "bystander:latest") {
+			t.Fatalf("names %v", got)
+		}
+	}
+	// What the killed ones left is cleared by the next who works.
+	if err := createModel(t.Context(), s, "m9", "m9"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names(t, s) {
+		remove(t, s, name)
+	}
+	if got := append(files(t, s, "blobs/sha256"), files(t, s, "holders")...); len(got) > 0 {
+		t.Errorf("left behind: %v", got)
+	}
+}
+
+// startReady starts a child and waits until it says that it is ready.
+func startReady(t *testing.T, cmd *exec.Cmd) io.Reader {
+	t.Helper()
+	cmd.Stderr = new(strings.Builder)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() }) // after Wait it does nothing
+	r := bufio.NewReader(stdout)
+	if line, err := r.ReadString('\n'); line != "ready\n" {
+		cmd.Wait()
+		t.Fatalf("child says %q (%v): %v", line, err, cmd.Stderr)
+	}
+	return r
+}
+
+func TestRemoveNamesTheHolder(t *testing.T) {
+	s := newStore(t)
+	putModel(t, s, "a", "a")
+	cmd := child(t, "hold", s.Root())
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	startReady(t, cmd)
+	err = s.Remove(t.Context(), mustName(t, "a"))
+	var busy *BusyError
+	if !errors.Is(err, ErrBlobsKept) || !errors.As(err, &busy) {
+		t.Fatalf("error %v", err)
+	}
+	want := []Holder{{PID: cmd.Process.Pid, Command: os.Args[0]}}
+	if !slices.Equal(busy.Holders, want) {
+		t.Errorf("holders %v, want %v", busy.Holders, want)
+	}
+	if got := files(t, s, "holders"); len(got) != 1 {
+		t.Errorf("notes %v", got)
+	}
+	stdin.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	// It went without taking its note along, as a killed one would: the note no longer counts.
+	if got := s.holders(); len(got) > 0 || len(files(t, s, "holders")) > 0 {
+		t.Errorf("holders %v, notes %v", got, files(t, s, "holders"))
+	}
+	putModel(t, s, "b", "b")
+	remove(t, s, "b")
+	wantBlobs(t, s, map[string]bool{"a": false, "b": false})
+}

@@ -1,0 +1,274 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	modelspec "github.com/modelpack/model-spec/specs-go/v1"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Names in the store's folder beside those of the OCI layout.
+const (
+	blobsDir      = ocispec.ImageBlobsDir + "/sha256"
+	ingestDir     = "ingest"
+	holdersDir    = "holders"
+	lockFile      = "lock"
+	indexLockFile = "index.lock"
+)
+
+// How long a lock is waited for before the wait is reported. A collection can be put off, so it waits less; the index
+// lock is held for milliseconds, so a longer wait means that its holder is stopped.
+const (
+	defaultCollectWait = 5 * time.Second
+	defaultIndexWait   = 30 * time.Second
+)
+
+// Store is a folder of models on disk. Its methods may be called from any goroutine.
+type Store struct {
+	root        string
+	now         func() time.Time
+	collectWait time.Duration
+	indexWait   time.Duration
+}
+
+// Open opens the store at root, and makes it when the folder is absent or empty. An empty root means $INGOT_HOME,
+// else .ingot in the user's home folder. A folder that holds something else, or a layout version that this program
+// does not know, is an [ErrNotStore]. Opening a store that exists writes nothing.
+func Open(root string) (*Store, error) {
+	if root == "" {
+		root = os.Getenv("INGOT_HOME")
+	}
+	if root == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("open model store: no home folder (set INGOT_HOME): %w", err)
+		}
+		root = filepath.Join(home, ".ingot")
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("open model store: %w", err)
+	}
+	s := &Store{root: root, now: time.Now, collectWait: defaultCollectWait, indexWait: defaultIndexWait}
+	err = s.checkLayout()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.create()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open model store %s: %w", root, err)
+	}
+	return s, nil
+}
+
+// Root is the absolute path of the store's folder.
+func (s *Store) Root() string { return s.root }
+
+func (s *Store) path(elem ...string) string {
+	return filepath.Join(append([]string{s.root}, elem...)...)
+}
+
+// checkLayout reads the oci-layout file. An error that is fs.ErrNotExist means that there is none.
+func (s *Store) checkLayout() error {
+	b, err := readLimited(s.path(ocispec.ImageLayoutFile), 64<<10)
+	if err != nil {
+		return err
+	}
+	var layout ocispec.ImageLayout
+	if err := json.Unmarshal(b, &layout); err != nil {
+		return fmt.Errorf("%s: %v: %w", ocispec.ImageLayoutFile, err, ErrNotStore)
+	}
+	if layout.Version != ocispec.ImageLayoutVersion {
+		return fmt.Errorf("image layout version %q is not %s, a newer ingot may know it: %w",
+			clip(layout.Version), ocispec.ImageLayoutVersion, ErrNotStore)
+	}
+	return nil
+}
+
+// create makes the layout. The oci-layout file comes last: where it is, all else is. Several processes may do this at
+// once; the index lock keeps one from replacing the index that another has written to already.
+func (s *Store) create() error {
+	entries, err := os.ReadDir(s.root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if !ownName(e.Name()) {
+			return fmt.Errorf("it holds %s and no %s, choose an empty folder (INGOT_HOME): %w",
+				e.Name(), ocispec.ImageLayoutFile, ErrNotStore)
+		}
+	}
+	for _, dir := range []string{blobsDir, ingestDir} {
+		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
+			return fmt.Errorf("%w (INGOT_HOME chooses another folder)", err)
+		}
+	}
+	unlock, err := s.lockIndex(context.Background())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Lstat(s.path(ocispec.ImageIndexFile)); errors.Is(err, fs.ErrNotExist) {
+		if err := s.writeIndex(ocispec.Index{}); err != nil {
+			return err
+		}
+	}
+	if err := s.checkLayout(); !errors.Is(err, fs.ErrNotExist) {
+		return err // another process was faster
+	}
+	b, err := marshal(ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion})
+	if err != nil {
+		return err
+	}
+	if err := s.replaceFile(ocispec.ImageLayoutFile, b); err != nil {
+		return err
+	}
+	if err := syncDir(s.path(ocispec.ImageBlobsDir)); err != nil {
+		return err
+	}
+	_ = syncDir(filepath.Dir(s.root)) // may be a folder that this user cannot open
+	return nil
+}
+
+// ownName reports whether a file may lie in the folder of a store that is being made: what create writes, and what
+// file systems and desktops put into an empty folder.
+func ownName(name string) bool {
+	switch name {
+	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile, ingestDir, holdersDir, lockFile, indexLockFile,
+		"lost+found", ".DS_Store":
+		return true
+	}
+	return false
+}
+
+// Put stores an image under a name, and gives the digest of its manifest. Every layer's blob must be in the store. A
+// name that exists is replaced in one step; the blobs of the image that it named before stay until a collection.
+func (s *Store) Put(ctx context.Context, name Name, img Image) (digest.Digest, error) {
+	d, err := s.put(ctx, name, img)
+	if err != nil {
+		return "", fmt.Errorf("store %s: %w", name, err)
+	}
+	return d, nil
+}
+
+func (s *Store) put(ctx context.Context, name Name, img Image) (digest.Digest, error) {
+	if name.Digest != "" {
+		return "", &NameError{Name: name.String(), Reason: "a name to store under has no digest"}
+	}
+	name, err := ParseName(name.String()) // callers may have filled the fields by hand
+	if err != nil {
+		return "", err
+	}
+	manifest, config, err := EncodeModelPack(img)
+	if err != nil {
+		return "", err
+	}
+	release, err := s.Lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	for _, l := range img.Layers {
+		if err := s.checkBlob(l.Digest, l.Size); err != nil {
+			return "", fmt.Errorf("layer %s: %w", l.Name, err)
+		}
+	}
+	if _, _, err := s.PutBytes(ctx, config); err != nil {
+		return "", err
+	}
+	d, _, err := s.PutBytes(ctx, manifest)
+	if err != nil {
+		return "", err
+	}
+	// The entries of blobs that other processes have just renamed become durable here too.
+	if err := syncDir(s.path(blobsDir)); err != nil {
+		return "", err
+	}
+	desc := ocispec.Descriptor{
+		MediaType:    ocispec.MediaTypeImageManifest,
+		ArtifactType: modelspec.ArtifactTypeModelManifest,
+		Digest:       d,
+		Size:         int64(len(manifest)),
+	}
+	describe(&desc, name, img.Size()+int64(len(manifest))+int64(len(config)), img.Config.ModelType, s.now())
+	return d, s.setEntry(ctx, name, desc)
+}
+
+// Entry is a model in the store.
+type Entry struct {
+	Name          Name // as the index has it, with its tag
+	Digest        digest.Digest
+	Image         Image
+	ManifestBytes []byte // verbatim
+}
+
+// Resolve finds a model by name. A name with a digest finds the entry of that host and path, and of that tag where one is
+// given, whose manifest has this digest. A name that is not there is a [*NotFoundError]; a manifest that is not a
+// model image is an [ErrUnknownManifest].
+func (s *Store) Resolve(ctx context.Context, name Name) (*Entry, error) {
+	var last digest.Digest
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		idx, err := s.readIndex()
+		if err != nil {
+			return nil, err
+		}
+		desc, found, ok := lookup(idx, name)
+		if !ok {
+			return nil, notFound(idx, name)
+		}
+		e, err := s.readEntry(found, desc.Digest)
+		if errors.Is(err, ErrBlobMissing) && desc.Digest != last {
+			last = desc.Digest // replaced and collected since the index was read: read it again
+			continue
+		}
+		return e, err
+	}
+}
+
+func (s *Store) readEntry(name Name, d digest.Digest) (*Entry, error) {
+	b, err := s.ReadBlob(d, MaxManifestSize)
+	if err != nil {
+		return nil, fmt.Errorf("manifest of %s: %w", name, err)
+	}
+	m, err := parseManifest(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	config, err := s.ReadBlob(m.Config.Digest, MaxConfigSize)
+	if err != nil {
+		return nil, fmt.Errorf("config of %s: %w", name, err)
+	}
+	img, err := Decode(b, config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &Entry{Name: name, Digest: d, Image: img, ManifestBytes: b}, nil
+}
+
+// readLimited reads a whole small file.
+func readLimited(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes: %w", path, limit, ErrTooLarge)
+	}
+	return b, nil
+}

@@ -1,0 +1,544 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	modelspec "github.com/modelpack/model-spec/specs-go/v1"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func newStore(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.now = func() time.Time { return noon }
+	s.collectWait = 100 * time.Millisecond
+	return s
+}
+
+// putBlob stores text as the tensor called name.
+func putBlob(t *testing.T, s *Store, name, text string) Layer {
+	t.Helper()
+	d, n, err := s.PutBytes(t.Context(), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Layer{Kind: KindTensor, Name: name, MediaType: modelspec.MediaTypeModelWeightRaw, Digest: d, Size: n}
+}
+
+// putModel stores a model with one tensor for each text.
+func putModel(t *testing.T, s *Store, name string, texts ...string) digest.Digest {
+	t.Helper()
+	img := Image{Config: Config{ModelType: "llama"}}
+	for i, text := range texts {
+		img.Layers = append(img.Layers, putBlob(t, s, string(rune('a'+i)), text))
+	}
+	d, err := s.Put(t.Context(), mustName(t, name), img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// names lists the store's models.
+func names(t *testing.T, s *Store) []string {
+	t.Helper()
+	list, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{}
+	for _, m := range list {
+		got = append(got, m.Name.String())
+	}
+	return got
+}
+
+// files lists a folder of the store.
+func files(t *testing.T, s *Store, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(s.path(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	return got
+}
+
+func hasBlob(s *Store, text string) bool {
+	_, err := os.Stat(s.BlobPath(digest.FromString(text)))
+	return err == nil
+}
+
+// checkStore reads everything: names resolve, blobs match their digests, the layout is as image-spec v1.1.1 wants it.
+func checkStore(t *testing.T, s *Store) {
+	t.Helper()
+	var layout ocispec.ImageLayout
+	b, err := os.ReadFile(s.path("oci-layout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	strictly(t, b, &layout)
+	if layout.Version != "1.0.0" {
+		t.Errorf("layout version %q", layout.Version)
+	}
+	var idx ocispec.Index
+	if b, err = os.ReadFile(s.path("index.json")); err != nil {
+		t.Fatal(err)
+	}
+	strictly(t, b, &idx)
+	if idx.SchemaVersion != 2 || idx.MediaType != "application/vnd.oci.image.index.v1+json" || idx.Manifests == nil {
+		t.Errorf("index %s", b)
+	}
+	for _, d := range idx.Manifests {
+		m, err := s.ReadBlob(d.Digest, MaxManifestSize)
+		if err != nil || int64(len(m)) != d.Size {
+			t.Errorf("entry %s of size %d: %d bytes, %v", d.Digest, d.Size, len(m), err)
+		}
+	}
+	for _, name := range files(t, s, "blobs/sha256") {
+		path := s.path("blobs", "sha256", name)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if digest.FromBytes(b).Encoded() != name {
+			t.Errorf("blob %s has other bytes", name)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o222 != 0 {
+			t.Errorf("blob %s has mode %v (%v)", name, info.Mode(), err)
+		}
+	}
+	list, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range list {
+		e, err := s.Resolve(t.Context(), m.Name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, l := range e.Image.Layers {
+			if err := s.checkBlob(l.Digest, l.Size); err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+			}
+		}
+	}
+}
+
+func TestPutResolveList(t *testing.T) {
+	s := newStore(t)
+	img := Image{Config: Config{ModelType: "llama", Params: 3}, Layers: []Layer{putBlob(t, s, "w", "weights"), putBlob(t, s, "x", "more")}}
+	name := mustName(t, "ghcr.io/me/Demo:1b")
+	d, err := s.Put(t.Context(), name, img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, config := mustEncode(t, img)
+	if d != digest.FromBytes(manifest) {
+		t.Errorf("Put gave %s, want the digest of the encoded manifest", d)
+	}
+	want := &Entry{Name: name, Digest: d, Image: img, ManifestBytes: manifest}
+	for _, ask := range []string{"ghcr.io/me/Demo:1b", "ghcr.io/me/Demo:1b@" + string(d), "ghcr.io/me/Demo@" + string(d)} {
+		got, err := s.Resolve(t.Context(), mustName(t, ask))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Resolve(%s) (-want +got):\n%s", ask, diff)
+		}
+	}
+	putModel(t, s, "another", "weights")
+	list, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 2 || list[0].Name.String() != "another:latest" {
+		t.Fatalf("List = %+v", list)
+	}
+	wantSum := Summary{Name: name, Digest: d, Size: int64(len("weightsmore") + len(manifest) + len(config)), ModelType: "llama", Modified: noon}
+	if diff := cmp.Diff(wantSum, list[1]); diff != "" {
+		t.Errorf("List (-want +got):\n%s", diff)
+	}
+	if got := files(t, s, "ingest"); len(got) > 0 {
+		t.Errorf("files left in ingest: %v", got)
+	}
+	checkStore(t, s)
+}
+
+// The index is the only place with a date and a store name, so the same image has one digest everywhere.
+func TestDigestIsOfContentAlone(t *testing.T) {
+	a, b := newStore(t), newStore(t)
+	b.now = func() time.Time { return noon.Add(time.Hour) }
+	if x, y := putModel(t, a, "one", "w"), putModel(t, b, "h.io/two:t", "w"); x != y {
+		t.Errorf("digests %s and %s", x, y)
+	}
+}
+
+func TestPutReplaces(t *testing.T) {
+	s := newStore(t)
+	old := putModel(t, s, "demo", "old")
+	putModel(t, s, "other", "other")
+	s.now = func() time.Time { return noon.Add(time.Minute) }
+	now := putModel(t, s, "demo", "new")
+	list, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 2 || list[0].Digest != now || !list[0].Modified.Equal(noon.Add(time.Minute)) {
+		t.Errorf("List = %+v", list)
+	}
+	if !hasBlob(s, "old") {
+		t.Error("Put has collected the old model's blob")
+	}
+	var notFound *NotFoundError
+	if _, err := s.Resolve(t.Context(), mustName(t, "demo@"+string(old))); !errors.As(err, &notFound) {
+		t.Errorf("old digest: %v", err)
+	}
+	checkStore(t, s)
+}
+
+func TestPutErrors(t *testing.T) {
+	s := newStore(t)
+	have := putBlob(t, s, "w", "weights")
+	missing, short := have, have
+	missing.Digest, missing.Name = digest.FromString("nowhere"), "x"
+	short.Size++
+	short.Name = "y"
+	tests := []struct {
+		name string
+		as   Name
+		img  Image
+		want error
+		says string
+	}{
+		{"missing blob", Name{Path: "demo"}, Image{Layers: []Layer{have, missing}}, ErrBlobMissing, "layer x: blob " + string(missing.Digest)},
+		{"wrong size", Name{Path: "demo"}, Image{Layers: []Layer{short}}, ErrCorrupt, "layer y"},
+		{"digest in name", Name{Path: "demo", Digest: someDigest}, Image{Layers: []Layer{have}}, ErrInvalidName, "no digest"},
+		{"bad name", Name{Path: "de mo"}, Image{Layers: []Layer{have}}, ErrInvalidName, "de mo"},
+		{"bad image", Name{Path: "demo"}, Image{}, ErrInvalidImage, "no layers"},
+	}
+	for _, tt := range tests {
+		if _, err := s.Put(t.Context(), tt.as, tt.img); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: error %v, want %v saying %q", tt.name, err, tt.want, tt.says)
+		}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Put(gone, Name{Path: "demo"}, Image{Layers: []Layer{have}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if got := names(t, s); len(got) != 0 {
+		t.Errorf("failed puts left %v", got)
+	}
+	if got := files(t, s, "blobs/sha256"); len(got) != 1 {
+		t.Errorf("failed puts left blobs: %v", got)
+	}
+	if d, err := s.Put(t.Context(), Name{Path: "demo"}, Image{Layers: []Layer{have}}); err != nil || d == "" {
+		t.Fatal(err)
+	}
+	if got := names(t, s); !slices.Equal(got, []string{"demo:latest"}) {
+		t.Errorf("a name without a tag became %v", got)
+	}
+}
+
+func TestNotFoundNamesNear(t *testing.T) {
+	s := newStore(t)
+	for _, n := range []string{"Llama-3.2:1b", "llama-3.2:3b", "hub.io/me/llama-3.2:1b", "qwen3", "entirely/else"} {
+		putModel(t, s, n, "w")
+	}
+	tests := []struct {
+		ask  string
+		near []string
+	}{
+		{"llama-3.2", []string{"Llama-3.2:1b", "llama-3.2:3b", "hub.io/me/llama-3.2:1b"}},
+		{"lama-3.2", []string{"Llama-3.2:1b", "llama-3.2:3b"}},
+		{"qwen2:latest", []string{"qwen3:latest"}},
+		{"zzzzzz", nil},
+	}
+	for _, tt := range tests {
+		_, err := s.Resolve(t.Context(), mustName(t, tt.ask))
+		var e *NotFoundError
+		if !errors.As(err, &e) || !errors.Is(err, ErrNotFound) {
+			t.Errorf("Resolve(%s): %v", tt.ask, err)
+			continue
+		}
+		if diff := cmp.Diff(tt.near, e.Near); diff != "" {
+			t.Errorf("near %s (-want +got):\n%s", tt.ask, diff)
+		}
+		if !strings.Contains(err.Error(), tt.ask) || len(tt.near) > 0 && !strings.Contains(err.Error(), tt.near[0]) {
+			t.Errorf("message %q", err)
+		}
+	}
+}
+
+func TestResolveDamage(t *testing.T) {
+	damage := func(change func(t *testing.T, s *Store, d digest.Digest)) error {
+		s := newStore(t)
+		d := putModel(t, s, "demo", "w")
+		change(t, s, d)
+		_, err := s.Resolve(t.Context(), mustName(t, "demo"))
+		return err
+	}
+	overwrite := func(t *testing.T, path string, b []byte) {
+		t.Helper()
+		os.Remove(path)
+		if err := os.WriteFile(path, b, 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name   string
+		change func(t *testing.T, s *Store, d digest.Digest)
+		want   error
+	}{
+		{"manifest gone", func(t *testing.T, s *Store, d digest.Digest) { os.Remove(s.BlobPath(d)) }, ErrBlobMissing},
+		{"manifest altered", func(t *testing.T, s *Store, d digest.Digest) { overwrite(t, s.BlobPath(d), []byte("{}")) }, ErrCorrupt},
+		{"manifest huge", func(t *testing.T, s *Store, d digest.Digest) {
+			overwrite(t, s.BlobPath(d), make([]byte, MaxManifestSize+1))
+		}, ErrTooLarge},
+		{"config gone", func(t *testing.T, s *Store, d digest.Digest) {
+			for _, f := range files(t, s, "blobs/sha256") {
+				if f != d.Encoded() {
+					os.Remove(s.path("blobs", "sha256", f))
+				}
+			}
+		}, ErrBlobMissing},
+		{"index broken", func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{"schema`)) }, ErrCorrupt},
+		{"index of other version", func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{}`)) }, ErrCorrupt},
+		{"index gone", func(t *testing.T, s *Store, _ digest.Digest) { os.Remove(s.path("index.json")) }, fs.ErrNotExist},
+	}
+	for _, tt := range tests {
+		if err := damage(tt.change); !errors.Is(err, tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+// What other tools put into the layout is shown for what it is, and survives our changes.
+func TestForeignEntries(t *testing.T) {
+	s := newStore(t)
+	manifest := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"` +
+		string(someDigest) + `","size":0},"layers":[]}`)
+	d, n, err := s.PutBytes(t.Context(), manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: d, Size: n,
+		Annotations: map[string]string{ocispec.AnnotationRefName: "v1", "x": "y"}, Platform: &ocispec.Platform{OS: "linux", Architecture: "arm64"}}
+	odd := foreign
+	odd.Annotations = map[string]string{ocispec.AnnotationRefName: "not a name"}
+	if err := s.writeIndex(ocispec.Index{Manifests: []ocispec.Descriptor{foreign, odd}, Annotations: map[string]string{"k": "v"}}); err != nil {
+		t.Fatal(err)
+	}
+	putModel(t, s, "demo", "w")
+	if got := names(t, s); !slices.Equal(got, []string{"demo:latest", "v1:latest"}) {
+		t.Errorf("names %v", got)
+	}
+	var unknown *UnknownManifestError
+	if _, err := s.Resolve(t.Context(), mustName(t, "v1")); !errors.As(err, &unknown) || !errors.Is(err, ErrUnknownManifest) ||
+		unknown.ConfigMediaType != ocispec.MediaTypeImageConfig {
+		t.Errorf("Resolve(v1): %v", err)
+	}
+	idx, err := s.readIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]ocispec.Descriptor{foreign, odd}, idx.Manifests[:2]); diff != "" || idx.Annotations["k"] != "v" {
+		t.Errorf("foreign entries changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	tests := []struct {
+		name, root string
+		want       error // nil: any
+		says       string
+	}{
+		{"something else", filepath.Dir(write("photos/cat.jpg", "")), ErrNotStore, "cat.jpg"},
+		{"newer layout", filepath.Dir(write("newer/oci-layout", `{"imageLayoutVersion":"2.0.0"}`)), ErrNotStore, `"2.0.0"`},
+		{"broken layout", filepath.Dir(write("broken/oci-layout", `{`)), ErrNotStore, "oci-layout"},
+		{"huge layout", filepath.Dir(write("huge/oci-layout", strings.Repeat(" ", 1<<20))), ErrTooLarge, "oci-layout"},
+		{"a file", write("file", ""), nil, "file"},
+		{"under a file", filepath.Join(write("file2", ""), "store"), nil, "file2"},
+	}
+	for _, tt := range tests {
+		s, err := Open(tt.root)
+		if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, error %v, want %v", tt.name, s, err, tt.want)
+			continue
+		}
+		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, tt.root) || strings.Contains(msg, "\n") {
+			t.Errorf("%s: %q does not say %q", tt.name, msg, tt.says)
+		}
+	}
+	if entries, _ := os.ReadDir(filepath.Join(dir, "photos")); len(entries) != 1 {
+		t.Errorf("a refused folder now holds %v", entries)
+	}
+}
+
+func TestOpenUnwritable(t *testing.T) {
+	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
+		t.Skip("modes of folders do not bind this user")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(filepath.Join(dir, "store"))
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "INGOT_HOME") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A store is made in an empty folder, a mount point, and where another tool or a killed process left one half made.
+func TestOpenCreates(t *testing.T) {
+	prepare := map[string]func(root string) error{
+		"absent":      func(string) error { return nil },
+		"empty":       func(root string) error { return os.MkdirAll(root, 0o755) },
+		"mount point": func(root string) error { return os.MkdirAll(filepath.Join(root, "lost+found"), 0o700) },
+		"half made": func(root string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(root, "blobs", "sha256"), 0o755), os.MkdirAll(filepath.Join(root, "ingest"), 0o755),
+				os.WriteFile(filepath.Join(root, "index.lock"), nil, 0o644))
+		},
+		"other tool's": func(root string) error {
+			return errors.Join(os.MkdirAll(root, 0o755), os.WriteFile(filepath.Join(root, "oci-layout"), []byte(`{"imageLayoutVersion": "1.0.0", "x": 1}`), 0o644),
+				os.WriteFile(filepath.Join(root, "index.json"), []byte(`{"schemaVersion":2,"manifests":[]}`), 0o644))
+		},
+	}
+	for name, make := range prepare {
+		t.Run(name, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "a", "store")
+			if err := make(root); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Root() != root {
+				t.Errorf("Root() = %s, want %s", s.Root(), root)
+			}
+			if got := names(t, s); len(got) != 0 {
+				t.Errorf("a new store lists %v", got)
+			}
+			putModel(t, s, "demo", "w")
+			if s, err = Open(root); err != nil {
+				t.Fatal(err)
+			}
+			if got := names(t, s); !slices.Equal(got, []string{"demo:latest"}) {
+				t.Errorf("opened again it lists %v", got)
+			}
+		})
+	}
+}
+
+func TestOpenDefaultRoot(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	t.Setenv("INGOT_HOME", "")
+	s, err := Open("")
+	if err != nil || s.Root() != filepath.Join(home, ".ingot") {
+		t.Errorf("root %v, error %v", s, err)
+	}
+	t.Setenv("INGOT_HOME", filepath.Join(home, "models"))
+	if s, err = Open(""); err != nil || s.Root() != filepath.Join(home, "models") {
+		t.Errorf("root %v, error %v", s, err)
+	}
+}
+
+func TestOpenConcurrently(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "store")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			s, err := Open(root)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			d, n, err := s.PutBytes(t.Context(), []byte("w"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			img := Image{Layers: []Layer{{Kind: KindTensor, Name: "w", Digest: d, Size: n}}}
+			if _, err := s.Put(t.Context(), Name{Path: string(rune('a' + i))}, img); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	s, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, s); len(got) != 8 {
+		t.Errorf("names %v", got)
+	}
+	checkStore(t, s)
+}
+
+// A reader that opens the layout by the specification alone finds the model by its name.
+func TestLayoutReadsByTheSpecification(t *testing.T) {
+	s := newStore(t)
+	putModel(t, s, "h.io/a/demo:1b", "weights")
+	read := func(path string, into any) {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(s.Root(), filepath.FromSlash(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var idx ocispec.Index
+	read("index.json", &idx)
+	if len(idx.Manifests) != 1 || idx.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != "h.io/a/demo:1b" ||
+		idx.Manifests[0].MediaType != "application/vnd.oci.image.manifest.v1+json" {
+		t.Fatalf("index %+v", idx)
+	}
+	var m ocispec.Manifest
+	read("blobs/sha256/"+idx.Manifests[0].Digest.Encoded(), &m)
+	var config modelspec.Model
+	read("blobs/sha256/"+m.Config.Digest.Encoded(), &config)
+	b, err := os.ReadFile(filepath.Join(s.Root(), "blobs", "sha256", m.Layers[0].Digest.Encoded()))
+	if err != nil || string(b) != "weights" {
+		t.Errorf("layer %q, %v", b, err)
+	}
+}
