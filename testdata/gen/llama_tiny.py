@@ -1,0 +1,189 @@
+"""Makes the tiny Llama checkpoints testdata/models/llama-*, with random weights, and their goldens.
+
+One checkpoint per thing that a loader can get wrong. Each lists changes to its config.json that must change the logits:
+a loader that overlooks such a key cannot meet the golden. Weights: seeded by the names of checkpoint and tensor, of
+sizes that keep the activations near 1 (see draw), rounded to the stored type; a seed whose golden would be a poor test
+(a greedy choice by a hair, text that repeats itself) is passed over.
+"""
+
+import json
+import shutil
+import tempfile
+import zlib
+from pathlib import Path
+
+import reference  # first: keeps transformers offline
+
+import numpy as np
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import checkpoint
+import story
+import train_demo
+
+MODELS = Path(__file__).resolve().parent.parent / "models"
+VOCAB = 384
+LIMIT = 400 * 1024
+
+BASE = dict(
+    vocab_size=VOCAB, hidden_size=64, intermediate_size=128, num_hidden_layers=3, num_attention_heads=4,
+    num_key_value_heads=2, max_position_embeddings=128, rms_norm_eps=1e-5, bos_token_id=VOCAB - 2,
+    eos_token_id=VOCAB - 1, rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+)
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 32}
+
+
+def scaled(theta=10000.0, **params):
+    """rope_parameters of a scaled rope."""
+    return {"rope_parameters": {"rope_theta": theta, **params}}
+
+
+def without(config, key):
+    """config.json with one key less, at the top or among the rope's."""
+    value = {k: v for k, v in config.items() if k != key}
+    for rope in ("rope_scaling", "rope_parameters"):
+        if value.get(rope):
+            value[rope] = {k: v for k, v in value[rope].items() if k != key}
+    return value
+
+
+def unscaled(config):
+    """config.json with a plain rope."""
+    if "rope_parameters" in config:
+        return dict(config, rope_parameters={"rope_type": "default", "rope_theta": config["rope_parameters"]["rope_theta"]})
+    return dict(config, rope_scaling=None)
+
+
+def style_5(config, dtype):
+    """config.json as transformers 5 itself saves it: rope_parameters, dtype."""
+    with tempfile.TemporaryDirectory() as folder:
+        LlamaConfig(**config, dtype=dtype, architectures=["LlamaForCausalLM"]).save_pretrained(folder)
+        return json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+
+
+def style_first(config, dtype):
+    """config.json as the first Llamas had it: what has a default is absent."""
+    value = checkpoint.published(config, dtype)
+    for key in ("attention_bias", "attention_dropout", "mlp_bias", "num_key_value_heads", "rope_theta", "rope_scaling",
+                "pretraining_tp", "tie_word_embeddings"):
+        del value[key]
+    return value
+
+
+def style_type(config, dtype):
+    """config.json of the years when rope_scaling said type for rope_type."""
+    value = checkpoint.published(config, dtype)
+    rope = dict(value["rope_scaling"])
+    value["rope_scaling"] = {"type": rope.pop("rope_type"), **rope}
+    return value
+
+
+# name -> (config beyond BASE, how to make and store it, changes that must matter)
+CHECKPOINTS = {
+    "llama-default": (dict(rope_parameters={"rope_type": "default", "rope_theta": 500000.0}), {},
+                      [lambda c: dict(c, rope_theta=10000.0), lambda c: dict(c, rms_norm_eps=1e-1)]),
+    "llama-tied": (dict(tie_word_embeddings=True), {}, []),
+    "llama-mha": (dict(num_key_value_heads=4), {"style": style_first}, []),
+    "llama-head-dim": (dict(head_dim=24), {}, []),
+    "llama-bias": (dict(attention_bias=True, mlp_bias=True), {},
+                   [lambda c: dict(c, attention_bias=False), lambda c: dict(c, mlp_bias=False)]),
+    "llama-sharded": ({}, {"shards": 3}, []),
+    "llama-f16": ({}, {"dtype": "float16"}, []),
+    "llama-f32": (dict(num_hidden_layers=2, tie_word_embeddings=True), {"dtype": "float32"}, []),
+    "llama-rope-linear": (scaled(rope_type="linear", factor=4.0), {"style": style_type}, [unscaled]),
+    "llama-rope-llama3": (scaled(20000.0, **LLAMA3), {},
+                          [unscaled, lambda c: dict(c, rope_scaling=dict(c["rope_scaling"], high_freq_factor=1.5)),
+                           lambda c: dict(c, rope_scaling=dict(c["rope_scaling"], low_freq_factor=0.2)),
+                           lambda c: dict(c, rope_scaling=dict(c["rope_scaling"], original_max_position_embeddings=64))]),
+    "llama-rope-parameters": (scaled(5000.0, **LLAMA3), {"style": style_5},
+                              [unscaled, lambda c: without(c, "rope_theta")]),
+    "llama-rope-yarn": (scaled(**YARN), {"style": style_type},
+                        [unscaled, lambda c: dict(c, rope_scaling=dict(c["rope_scaling"], attention_factor=1.0))]),
+    "llama-rope-yarn-mscale": (scaled(100.0, **YARN, beta_fast=1.5, beta_slow=0.5, mscale=1.5, mscale_all_dim=0.5), {},
+                               [unscaled] + [lambda c, k=k: without(c, k)
+                                             for k in ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")]),
+    "llama-rope-yarn-factor": (scaled(100.0, **YARN, attention_factor=1.5, beta_fast=2.0, truncate=False),
+                               {"style": style_5},
+                               [unscaled] + [lambda c, k=k: without(c, k)
+                                             for k in ("attention_factor", "beta_fast", "truncate", "rope_theta")]),
+}
+
+
+def draw(seed, name, shape, tied):
+    """One weight in float32. RandomState's stream is frozen (NEP 19): the same numbers everywhere."""
+    normal = np.random.RandomState(zlib.crc32(f"{seed}/{name}".encode())).standard_normal(shape)
+    if name.endswith("norm.weight"):
+        value = 0.9 + 0.15 * normal
+    elif name.endswith(".bias"):
+        value = 0.15 * normal
+    elif name == "model.embed_tokens.weight":
+        # A tied head with larger embeddings would only ever repeat the last token.
+        value = (0.12 if tied else 0.5) * normal
+    else:
+        value = 1.2 / np.sqrt(shape[-1]) * normal
+    return torch.tensor(value, dtype=torch.float32)
+
+
+def differs(folder, config, golden):
+    """By how many deviations another config.json moves the logits of the same weights."""
+    with tempfile.TemporaryDirectory() as other:
+        shutil.copytree(folder, other, dirs_exist_ok=True)
+        checkpoint.write_json(Path(other) / "config.json", config)
+        logits = reference.logits_of(reference.load(Path(other)), golden["tokens"])
+    return float(np.abs(logits - golden["logits"]).max() / golden["logits"].std())
+
+
+def make(name):
+    """Makes one checkpoint and its golden, from the first seed whose golden is a good one."""
+    for seed in range(20):
+        try:
+            return attempt(name, f"{name}.{seed}")
+        except reference.Unsuitable as error:
+            print(f"seed {seed} will not do: {error}")
+    raise SystemExit(f"{name}: no seed of twenty will do")
+
+
+def attempt(name, seed):
+    extra, how, matters = CHECKPOINTS[name]
+    how = {"style": checkpoint.published, "dtype": "bfloat16", "shards": 1, **how}
+    config, folder = {**BASE, **extra}, MODELS / name
+    tied = config.get("tie_word_embeddings", False)
+    state = {n: draw(seed, n, tuple(t.shape), tied)
+             for n, t in LlamaForCausalLM(LlamaConfig(**config)).state_dict().items()}
+    stored = how["style"](config, how["dtype"])
+    checkpoint.save(folder, stored, state, getattr(torch, how["dtype"]), how["shards"])
+    if name == "llama-default":
+        train_demo.train_tokenizer(story.stories(seed=1, n=500), VOCAB).save(str(folder / "tokenizer.json"))
+        checkpoint.write_json(folder / "tokenizer_config.json",
+                              train_demo.tokenizer_config(VOCAB, BASE["max_position_embeddings"]))
+
+    golden = reference.write(folder)
+    logits, greedy = golden["logits"], golden["greedy"]
+    same, std = int((logits.argmax(-1) == golden["tokens"]).sum()), float(logits.std())
+    size = sum(p.stat().st_size for p in folder.glob("model*.safetensors"))
+    if same > 3:
+        raise reference.Unsuitable(f"the next token is the last one at {same} of {len(logits)} positions")
+    if not 0.5 < std < 3:
+        raise reference.Unsuitable(f"logits have deviation {std:.2f}")
+    if len(set(greedy.tolist())) < 4:
+        raise reference.Unsuitable(f"greedy text is {greedy}")
+    assert size <= LIMIT, f"{name}: {size} bytes of weights"
+    for i, change in enumerate(matters):
+        off = differs(folder, change(stored), golden)
+        assert off > 0.03, f"{name}: change {i} of config.json moves the logits by only {off:.1e} deviations"
+
+
+def main():
+    reference.setup()
+    for old in MODELS.glob("llama-*"):
+        shutil.rmtree(old)
+    for name in CHECKPOINTS:
+        make(name)
+
+
+if __name__ == "__main__":
+    main()
