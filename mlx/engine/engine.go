@@ -47,7 +47,7 @@ const (
 const (
 	EnvEngine  = "INGOT_ENGINE"         // a folder that holds an engine, used as it is
 	EnvCache   = "INGOT_CACHE"          // the cache folder, in place of ingot/ in the user's
-	EnvFlavour = "INGOT_ENGINE_FLAVOUR" // the flavour, in place of what the machine suggests
+	EnvFlavour = "INGOT_ENGINE_FLAVOUR" // the flavour, in place of what the machine suggests; without effect on INGOT_ENGINE
 	EnvPython  = "INGOT_PYTHON"         // the Python whose pip downloads
 	EnvCXX     = "CXX"                  // the C++ compiler, with arguments if need be
 )
@@ -135,8 +135,8 @@ func (s *setup) find() (*Engine, error) {
 		if len(missing) > 0 {
 			return nil, failf(ErrInvalid, "%s is %s, which lacks %s: point it at a complete engine folder, or unset it", EnvEngine, s.fixed, strings.Join(missing, " and "))
 		}
-		if s.forced != "" && s.forced != e.Flavour {
-			return nil, failf(ErrInvalid, "%s is %s, an engine of flavour %s, but flavour %s was asked for: give up one of the two", EnvEngine, s.fixed, e.Flavour, s.forced)
+		if s.Flavour != "" && s.Flavour != e.Flavour {
+			return nil, failf(ErrInvalid, "%s is %s, an engine of flavour %s, but flavour %s was asked for: give up one of the two", EnvEngine, s.fixed, e.Flavour, s.Flavour)
 		}
 		e.Source = SourceEnv
 		return e, nil

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,8 @@ func (s *setup) download(ctx context.Context, py python, tmp string) error {
 	out := &lineWriter{line: func(line string) {
 		if m := fetching.FindStringSubmatch(line); m != nil {
 			s.Log("%s %s", strings.ToLower(m[1]), m[2])
+		} else if strings.HasPrefix(line, "WARNING: Retrying") {
+			s.Log("no answer from the package index, trying again")
 		}
 	}}
 	cmd := s.command(ctx, tmp, environment, py.path, args...)
@@ -55,14 +58,13 @@ func (s *setup) download(ctx context.Context, py python, tmp string) error {
 }
 
 var (
-	fetching   = regexp.MustCompile(`^\s*(Downloading|Using cached) (\S+\.whl \([^)]*\))`)
-	gotHash    = regexp.MustCompile(`(?s)(\S+==\S+) from (\S+).*?Expected sha256 (\w+).*?Got\s+(\w+)`)
-	noFetch    = regexp.MustCompile(`Could not fetch URL [^\n]*?: (?:connection error|There was a problem confirming the ssl certificate): ([^\n]*)`)
-	innerCause = regexp.MustCompile(`(?:\[Errno -?\d+\] |SSLError\(|timed out|TimeoutError)([^'"\n)]*)`)
-	broken     = regexp.MustCompile(`connection broken by|ConnectionError|ReadTimeoutError|ConnectTimeout|ProxyError|IncompleteRead`)
-	httpError  = regexp.MustCompile(`\b([45]\d\d) (?:Client|Server) Error: ([^\n]*?) for url`)
-	noMatch    = regexp.MustCompile(`No matching distribution found for (\S+)`)
-	errorText  = regexp.MustCompile(`(?m)^ERROR: (.*)$`)
+	fetching  = regexp.MustCompile(`^\s*(Downloading|Using cached) (\S+\.whl \([^)]*\))`)
+	gotHash   = regexp.MustCompile(`(?s)(\S+==\S+) from (\S+).*?Expected sha256 (\w+).*?Got\s+(\w+)`)
+	noFetch   = regexp.MustCompile(`Could not fetch URL [^\n]*?: (?:connection error|There was a problem confirming the ssl certificate): ([^\n]*)`)
+	broken    = regexp.MustCompile(`connection broken by|ConnectionError|ReadTimeoutError|ConnectTimeout|ProxyError|IncompleteRead`)
+	httpError = regexp.MustCompile(`\b([45]\d\d) (?:Client|Server) Error: ([^\n]*?) for url`)
+	noMatch   = regexp.MustCompile(`No matching distribution found for (\S+)`)
+	errorText = regexp.MustCompile(`(?m)^ERROR: (.*)$`)
 )
 
 const pipRemedy = "check the network and pip's own configuration (index, proxy, certificates), or set " + EnvEngine + " to a prepared engine folder"
@@ -81,11 +83,7 @@ func (s *setup) pipError(what, out, log string, err error) error {
 		return failf(ErrNoSpace, "downloading %s: no space left on device: free some space, or set %s to a folder on another disk (now %s)", what, EnvCache, s.cacheDir)
 	}
 	if m := noFetch.FindStringSubmatch(log); m != nil {
-		cause := strings.TrimSpace(m[1])
-		if inner := innerCause.FindAllString(cause, -1); len(inner) > 0 {
-			cause = inner[len(inner)-1]
-		}
-		return failf(ErrDownload, "downloading %s: pip could not reach its package index (%s): %s", what, cause, pipRemedy)
+		return failf(ErrDownload, "downloading %s: pip could not reach its package index (%s): %s", what, innerCause(m[1]), pipRemedy)
 	}
 	if m := httpError.FindStringSubmatch(log); m != nil {
 		return failf(ErrDownload, "downloading %s: pip's package index answered %s %s: %s", what, m[1], m[2], pipRemedy)
@@ -101,4 +99,23 @@ func (s *setup) pipError(what, out, log string, err error) error {
 		said = all[len(all)-1][1]
 	}
 	return failf(ErrDownload, "downloading %s: pip failed: %s", what, said)
+}
+
+// innerCause finds the words for people in an exception that wraps others, as Python prints it: the last quoted text,
+// without the object that it begins with.
+func innerCause(exception string) string {
+	cause := strings.TrimSuffix(strings.TrimSpace(exception), " - skipping")
+	quoted := strings.FieldsFunc(cause, func(r rune) bool { return r == '\'' || r == '"' })
+	for _, text := range slices.Backward(quoted) {
+		if len(strings.Fields(text)) > 1 {
+			cause = text
+			break
+		}
+	}
+	for _, before := range []string{"): ", ">: ", "new connection: "} {
+		if _, after, ok := strings.Cut(cause, before); ok {
+			cause = after
+		}
+	}
+	return cause
 }

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestListSources(t *testing.T) {
+	t.Parallel()
+	sources := fstest.MapFS{}
+	for _, name := range []string{"a.cc", "a.h", "b_avx2.cc", "b_avx512.cc", "b_avx512bf16.cc", "b_neon.cc", "b_dotprod.cc", "b_other.cc", "avx2.cc", "notes.txt"} {
+		sources[name] = file("x")
+	}
+	always := []string{"a.cc", "a.h", "avx2.cc", "b_other.cc"}
+	for arch, special := range map[string][]string{
+		"amd64":   {"b_avx2.cc", "b_avx512.cc", "b_avx512bf16.cc"},
+		"arm64":   {"b_dotprod.cc", "b_neon.cc"},
+		"riscv64": nil,
+	} {
+		list, err := listSources(sources, arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append(slices.Clone(always), special...)
+		slices.Sort(want)
+		var names []string
+		for _, src := range list {
+			names = append(names, src.name)
+			if isSpecial := slices.Contains(special, src.name); isSpecial != (len(src.flags) > 0) {
+				t.Errorf("%s: %s has flags %v", arch, src.name, src.flags)
+			}
+			if src.unit != strings.HasSuffix(src.name, ".cc") {
+				t.Errorf("%s: %s is a unit: %v", arch, src.name, src.unit)
+			}
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("%s: %v, want %v", arch, names, want)
+		}
+	}
+	if _, err := listSources(fstest.MapFS{"a.h": file("x")}, "amd64"); err == nil {
+		t.Error("sources without a translation unit were accepted")
+	}
+}
+
+func TestParseCompiler(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		line, want string
+		old        bool
+	}{
+		{"g++ (Debian 12.2.0-14+deb12u1) 12.2.0", "g++ 12.2.0", false},
+		{"c++ (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0", "g++ 11.4.0", false},
+		{"g++ (GCC) 13.2.1 20231011 (Red Hat 13.2.1-4)", "g++ 13.2.1", false},
+		{"x86_64-conda-linux-gnu-c++ (conda-forge gcc 12.3.0-3) 12.3.0", "g++ 12.3.0", false},
+		{"g++ (Debian 10.2.1-6) 10.2.1 20210110", "g++ 10.2.1", true},
+		{"Debian clang version 14.0.6", "clang 14.0.6", false},
+		{"Ubuntu clang version 13.0.1-2ubuntu2.2", "clang 13.0.1", true},
+		{"Apple clang version 16.0.0 (clang-1600.0.26.4)", "clang 16.0.0", false},
+		{"something else", "something else", false},
+	} {
+		if got, old := parseCompiler(test.line); got != test.want || old != test.old {
+			t.Errorf("%q: %q, old %v; want %q, old %v", test.line, got, old, test.want, test.old)
+		}
+	}
+}
+
+func TestCompileError(t *testing.T) {
+	t.Parallel()
+	c := compiler{command: []string{"/usr/bin/c++"}, version: "g++ 10.2.1", old: true}
+	gcc := "In file included from array.cc:1:\nmlx.h:3:10: fatal error: concepts: No such file or directory\n    3 | #include <concepts>\n      |          ^~~~~~~~~~\ncompilation terminated.\n"
+	for _, test := range []struct {
+		name, output string
+		kind         error
+		says         []string
+	}{
+		{"header is missing", gcc, ErrCompile, []string{"mlx.h:3:10: fatal error: concepts", "g++ 10.2.1 (/usr/bin/c++)", compilerRemedy}},
+		{"GCC 9", "g++: error: unrecognized command line option '-std=c++20'; did you mean '-std=c++2a'?\n", errOldCompiler, nil},
+		{"clang 9", "error: invalid value 'c++20' in '-std=c++20'\n", errOldCompiler, nil},
+		{"clang 4", "error: unknown argument: '-std=c++20'\n", errOldCompiler, nil},
+		{"killed", "", ErrCompile, []string{"signal: killed"}},
+		{"no word of an error", "Segmentation fault\n", ErrCompile, []string{"Segmentation fault", "signal: killed"}},
+		{"many errors", strings.Repeat("a.cc:1:1: error: x\n", 100), ErrCompile, []string{"error: x | a.cc"}},
+	} {
+		err := compileError(c, test.output, errors.New("signal: killed"))
+		if !errors.Is(err, test.kind) {
+			t.Errorf("%s: %v is not %v", test.name, err, test.kind)
+		}
+		if len(err.Error()) > 500 || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: not one short line: %q", test.name, err)
+		}
+		for _, words := range test.says {
+			if !strings.Contains(err.Error(), words) {
+				t.Errorf("%s: %q does not say %q", test.name, err, words)
+			}
+		}
+	}
+}
+
+func TestPipError(t *testing.T) {
+	t.Parallel()
+	s := &setup{host: host{os: "linux", arch: "amd64"}, cacheDir: "/cache"}
+	const none = "ERROR: Could not find a version that satisfies the requirement mlx-cpu==1 (from versions: none)\nERROR: No matching distribution found for mlx-cpu==1\n"
+	for _, test := range []struct {
+		name, out, log string
+		kind           error
+		says           []string
+	}{
+		{"no name resolution", none, "Could not fetch URL https://host/simple/mlx-cpu/: connection error: HTTPSConnectionPool(host='host', port=443): Max retries exceeded with url: /simple/mlx-cpu/ (Caused by NewConnectionError('<x>: Failed to establish a new connection: [Errno -2] Name or service not known')) - skipping\n", ErrDownload, []string{"Name or service not known", "INGOT_ENGINE"}},
+		{"certificate", none, "Could not fetch URL https://host/simple/mlx-cpu/: There was a problem confirming the ssl certificate: HTTPSConnectionPool(host='host', port=443): Max retries exceeded with url: /simple/ (Caused by SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed'))) - skipping\n", ErrDownload, []string{"CERTIFICATE_VERIFY_FAILED", "certificates"}},
+		{"proxy wants a password", none, "Could not fetch URL https://host/simple/mlx-cpu/: connection error: HTTPSConnectionPool(host='host', port=443): Max retries exceeded with url: /simple/ (Caused by ProxyError('Cannot connect to proxy.', OSError('Tunnel connection failed: 407 Proxy Authentication Required'))) - skipping\n", ErrDownload, []string{"407 Proxy Authentication Required", "proxy"}},
+		{"broken off", "ERROR: Exception:\npip._vendor.urllib3.exceptions.ReadTimeoutError: HTTPSConnectionPool(host='host', port=443): Read timed out.\n", "", ErrDownload, []string{"broke"}},
+		{"hash without details", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n", "", ErrHash, []string{"mlx-cpu 1"}},
+		{"silent", "", "", ErrDownload, []string{"exit status 2"}},
+	} {
+		err := s.pipError("mlx-cpu 1", test.out, test.log, errors.New("exit status 2"))
+		if !errors.Is(err, test.kind) {
+			t.Errorf("%s: %v is not %v", test.name, err, test.kind)
+		}
+		for _, words := range test.says {
+			if !strings.Contains(err.Error(), words) {
+				t.Errorf("%s: %q does not say %q", test.name, err, words)
+			}
+		}
+	}
+}

@@ -1,0 +1,28 @@
+//go:build unix
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// processGone waits a little for a killed process to disappear. A dead one that nobody has waited for counts: not
+// every container's first process does so for orphans.
+func processGone(pid int) bool {
+	for range 500 {
+		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
+			return true
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err == nil && strings.Contains(string(stat), ") Z ") {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}
