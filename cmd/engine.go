@@ -54,7 +54,10 @@ func (a *app) engineInstallCmd(options func() engine.Options) *cobra.Command {
 		Short: "Download MLX's official wheel and compile the bridge to it",
 		Long: `Download MLX's official wheel with pip (whose own settings of index and proxy apply),
 check its hash, and compile the bridge with this machine's C++20 compiler.
-What needs the engine does so by itself on first use.`,
+What needs the engine does so by itself on first use.
+
+A flavour given here is installed beside others; INGOT_ENGINE_FLAVOUR makes every
+command use it.`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			e, err := engine.Install(c.Context(), options())

@@ -89,3 +89,11 @@ func keyValues(text string) map[string]string {
 	}
 	return m
 }
+
+// Available is ErrNoCgo where this program can load no engine at all; ask before installing one.
+func Available() error {
+	if !haveCgo {
+		return ErrNoCgo
+	}
+	return nil
+}

@@ -128,8 +128,11 @@ int64_t ig_counter(int32_t which, void* const* arrays, int64_t n) {
       return engine().mapped;
     case IG_HANDLES:
       return engine().handles;
-    case IG_BUFFERS:
-      return int64_t(mx::get_array_buffer_size(list(arrays, n)));
+    case IG_BUFFERS: {
+      int64_t bytes = -1;
+      guard([&] { bytes = int64_t(mx::get_array_buffer_size(list(arrays, n))); });
+      return bytes;
+    }
   }
   return -1;
 }
