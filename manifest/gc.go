@@ -52,8 +52,8 @@ func (s *Store) Remove(ctx context.Context, name Name) error {
 	return nil
 }
 
-// collect deletes every blob that the index does not lead to. It holds the store's lock alone, so no run is between a
-// blob and the entry that will refer to it. ingest/ is left alone: partial files there may be resumed.
+// collect deletes every blob that neither the index nor an unfinished run leads to. It holds the store's lock alone, so
+// no run is between a blob and the entry that will refer to it. Of ingest/ it takes what is too old to be resumed.
 func (s *Store) collect(ctx context.Context) error {
 	release, err := s.lockAll(ctx)
 	if err != nil {
@@ -73,6 +73,9 @@ func (s *Store) collect(ctx context.Context) error {
 		if err := s.dropUnnamed(ctx, dead); err != nil {
 			return err
 		}
+	}
+	if err := s.collectIngest(live); err != nil {
+		return err
 	}
 	return s.sweep(ctx, live)
 }

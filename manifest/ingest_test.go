@@ -1,0 +1,228 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+var testKey = digest.FromString("a run")
+
+func openIngest(t *testing.T, s *Store) *Ingest {
+	t.Helper()
+	in, err := s.OpenIngest(t.Context(), testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(in.Close)
+	return in
+}
+
+func seal(t *testing.T, in *Ingest, name, text string) digest.Digest {
+	t.Helper()
+	b, err := in.NewBlob(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Abort()
+	if _, err := b.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	d, n, err := b.Seal(t.Context())
+	if err != nil || d != digest.FromString(text) || n != int64(len(text)) {
+		t.Fatalf("%s: digest %s, %d bytes, %v", name, d, n, err)
+	}
+	return d
+}
+
+func wantSealed(t *testing.T, in *Ingest, name, text string, there bool) {
+	t.Helper()
+	d, n, ok := in.Lookup(name)
+	if ok != there || ok && (d != digest.FromString(text) || n != int64(len(text))) {
+		t.Errorf("%s: %s, %d bytes, %v, want %v", name, d, n, ok, there)
+	}
+}
+
+func TestIngestResumes(t *testing.T) {
+	s := newStore(t)
+	in := openIngest(t, s)
+	seal(t, in, "a", "first")
+	seal(t, in, "b", "second")
+	seal(t, in, "c", "first") // the same contents under another name
+	partial, err := in.NewBlob("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer partial.Abort()
+	if _, err := partial.Write([]byte("half")); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if got := files(t, s, "blobs/sha256"); len(got) > 0 {
+		t.Errorf("in the store already: %v", got)
+	}
+
+	in = openIngest(t, s)
+	wantSealed(t, in, "a", "first", true)
+	wantSealed(t, in, "b", "second", true)
+	wantSealed(t, in, "c", "first", true)
+	wantSealed(t, in, "d", "", false)
+	if got := len(files(t, s, filepath.Join("ingest", filepath.Base(in.dir)))); got != 4 { // two blobs, lock and journal
+		t.Errorf("%d files, want 4", got)
+	}
+	if err := in.Publish(); err != nil {
+		t.Fatal(err)
+	}
+	wantBlobs(t, s, map[string]bool{"first": true, "second": true})
+	if info, err := os.Stat(s.BlobPath(digest.FromString("first"))); err != nil || info.Mode().Perm()&0o222 != 0 {
+		t.Errorf("%v, %v, want a read-only file", info, err)
+	}
+	in.Close()
+
+	// Killed after that, before the image had its name.
+	in = openIngest(t, s)
+	wantSealed(t, in, "a", "first", true)
+	if err := in.Publish(); err != nil {
+		t.Fatal(err)
+	}
+	in.Remove()
+	wantBlobs(t, s, map[string]bool{"first": true, "second": true})
+	if got := files(t, s, "ingest"); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+}
+
+func TestIngestWriteAhead(t *testing.T) {
+	in := openIngest(t, newStore(t))
+	b, err := in.NewBlob("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Abort()
+	for _, step := range []struct {
+		text string
+		at   int64 // -1: Write
+	}{{"head", -1}, {"EF", 8}, {"ab", -1}, {"GH", 10}, {"cd", -1}} {
+		if step.at < 0 {
+			_, err = b.Write([]byte(step.text))
+		} else {
+			_, err = b.WriteAt([]byte(step.text), step.at)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.WriteAt([]byte("z"), 3); err == nil {
+		t.Error("hashed bytes can be overwritten")
+	}
+	if d, n, err := b.Seal(t.Context()); err != nil || n != 12 || d != digest.FromString("headabcdEFGH") {
+		t.Errorf("%s, %d bytes, %v", d, n, err)
+	}
+	if _, err := b.Write(nil); err == nil {
+		t.Error("a sealed blob can be written")
+	}
+}
+
+// A journal that was cut or scribbled in costs the blobs of the damaged lines, no more.
+func TestIngestDamagedJournal(t *testing.T) {
+	s := newStore(t)
+	in := openIngest(t, s)
+	seal(t, in, "a", "first")
+	journal := in.path(ingestJournal)
+	whole := seal(t, in, "b", "second")
+	in.Close()
+	b, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(journal, append([]byte("\x00\xff{\n"), b[:len(b)-10]...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in = openIngest(t, s)
+	wantSealed(t, in, "a", "first", true)
+	wantSealed(t, in, "b", "", false)
+	if _, err := os.Stat(in.path(whole.Encoded())); err == nil {
+		t.Error("a blob that no line names is kept")
+	}
+	seal(t, in, "b", "second") // its line comes after the torn one
+	in.Close()
+	in = openIngest(t, s)
+	wantSealed(t, in, "b", "second", true)
+}
+
+func TestIngestNothingSealed(t *testing.T) {
+	s := newStore(t)
+	openIngest(t, s).Close()
+	if got := files(t, s, "ingest"); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+	if _, err := s.OpenIngest(t.Context(), "sha256:../x"); err == nil {
+		t.Error("a bad key is accepted")
+	}
+}
+
+// Collections keep what unfinished runs have made, until it is too old.
+func TestIngestAndCollect(t *testing.T) {
+	s := newStore(t)
+	now := time.Now()
+	s.now = func() time.Time { return now }
+	in := openIngest(t, s)
+	seal(t, in, "a", "published")
+	if err := in.Publish(); err != nil {
+		t.Fatal(err)
+	}
+	seal(t, in, "b", "staged")
+	in.Close()
+	putModel(t, s, "m", "w")
+	remove(t, s, "m")
+	wantBlobs(t, s, map[string]bool{"published": true, "w": false})
+	in = openIngest(t, s)
+	wantSealed(t, in, "a", "published", true)
+	wantSealed(t, in, "b", "staged", true)
+	in.Close()
+
+	now = now.Add(IngestAge + time.Hour)
+	putModel(t, s, "m", "w")
+	remove(t, s, "m")
+	wantBlobs(t, s, map[string]bool{"published": false})
+	if got := files(t, s, "ingest"); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// Two runs with one key do not work at once, and the one that waited finds a folder of its own.
+func TestIngestWaits(t *testing.T) {
+	s := newStore(t)
+	first := openIngest(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := s.OpenIngest(ctx, testKey); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error %v", err)
+	}
+	opened := make(chan *Ingest)
+	go func() {
+		in, err := s.OpenIngest(t.Context(), testKey)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- in
+	}()
+	seal(t, first, "a", "x")
+	first.Remove()
+	second := <-opened
+	if second == nil {
+		return
+	}
+	wantSealed(t, second, "a", "", false)
+	seal(t, second, "a", "x")
+	second.Close()
+	if got := files(t, s, "ingest"); !slices.Equal(got, []string{ingestPrefix + testKey.Encoded()}) {
+		t.Errorf("folders %v", got)
+	}
+}
