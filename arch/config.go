@@ -18,6 +18,7 @@ import (
 type object struct {
 	prefix string // of the keys in messages: "rope_scaling."
 	raw    map[string]json.RawMessage
+	outer  map[string]string // prefixes of the keys that are not this object's own, see overlay
 	err    *error
 }
 
@@ -65,17 +66,25 @@ func jsonError(err error, data []byte) string {
 
 func (o object) failed() error { return *o.err }
 
+// path is how messages name a key.
+func (o object) path(key string) string {
+	if p, ok := o.outer[key]; ok {
+		return p + key
+	}
+	return o.prefix + key
+}
+
 // fail records that the value of key is wrong; must completes "must ...".
 func (o object) fail(key, must string) {
 	if *o.err == nil {
-		*o.err = configErrorf("%s%s = %s: must %s", o.prefix, key, clip(string(o.raw[key])), must)
+		*o.err = configErrorf("%s = %s: must %s", o.path(key), clip(string(o.raw[key])), must)
 	}
 }
 
 // missing records that a key without a default is absent.
 func (o object) missing(key string) {
 	if *o.err == nil {
-		*o.err = configErrorf("%s%s: missing", o.prefix, key)
+		*o.err = configErrorf("%s: missing", o.path(key))
 	}
 }
 
@@ -217,11 +226,91 @@ func (o object) object(key string) (object, bool) {
 	if !o.has(key) {
 		return object{}, false
 	}
-	in := object{prefix: o.prefix + key + ".", err: o.err}
+	in := object{prefix: o.path(key) + ".", err: o.err}
 	if json.Unmarshal(o.raw[key], &in.raw) != nil {
 		o.fail(key, "be an object")
 	}
 	return in, len(in.raw) > 0
+}
+
+// overlay returns the keys of o with those of the object under key over them: what a configuration of a model with several
+// parts says of one of them. ok is false, and the result o itself, when there is no such object.
+func (o object) overlay(key string) (object, bool) {
+	in, ok := o.object(key)
+	if !ok {
+		return o, false
+	}
+	in.outer = map[string]string{}
+	for k, v := range o.raw {
+		if _, own := in.raw[k]; !own && k != key {
+			in.raw[k] = v
+			in.outer[k] = o.prefix
+		}
+	}
+	return in, true
+}
+
+// list returns the elements of a list, at most limit; nil when it is absent.
+func (o object) list(key string, limit int) []json.RawMessage {
+	var out []json.RawMessage
+	if !o.has(key) {
+		return nil
+	}
+	if json.Unmarshal(o.raw[key], &out) != nil {
+		o.fail(key, "be a list")
+	}
+	if len(out) > limit {
+		o.fail(key, fmt.Sprintf("have at most %d elements", limit))
+		return nil
+	}
+	return out
+}
+
+// integers returns a list of integers in [lo, hi].
+func (o object) integers(key string, limit, lo, hi int) []int {
+	var out []int
+	for _, raw := range o.list(key, limit) {
+		v, ok := asInteger(raw)
+		if !ok || v < int64(lo) || v > int64(hi) {
+			o.fail(key, fmt.Sprintf("be a list of integers from %d to %d", lo, hi))
+			return nil
+		}
+		out = append(out, int(v))
+	}
+	return out
+}
+
+// numbers returns a list of numbers above 0.
+func (o object) numbers(key string, limit int) []float64 {
+	var out []float64
+	for _, raw := range o.list(key, limit) {
+		v, ok := asNumber(raw)
+		if !ok || v <= 0 || v > maxNumber {
+			o.fail(key, "be a list of numbers > 0")
+			return nil
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// kinds returns a list of n words, each one of known; nil when it is absent.
+func (o object) kinds(key string, n int, known ...string) []string {
+	list := o.strs(key)
+	if list == nil {
+		return nil
+	}
+	if len(list) != n {
+		o.fail(key, fmt.Sprintf("have %d elements, one per layer (it has %d)", n, len(list)))
+		return nil
+	}
+	for i, s := range list {
+		if !slices.Contains(known, s) {
+			o.fail(key, fmt.Sprintf("hold %s only (element %d is %q)", strings.Join(known, " and "), i, clip(s)))
+			return nil
+		}
+	}
+	return list
 }
 
 // clip shortens what a message quotes from the file, and keeps it on one line.

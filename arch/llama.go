@@ -40,6 +40,9 @@ type Llama struct {
 	EOS           []int32
 }
 
+// llamaRopes are the types whose frequencies do not depend on the length of a text.
+var llamaRopes = []RopeType{RopeDefault, RopeLinear, RopeLlama3, RopeYarn}
+
 func init() {
 	register(Arch{
 		ModelType: "llama",
@@ -97,7 +100,7 @@ func ParseLlama(config []byte) (*Llama, error) {
 	default:
 		o.fail("hidden_act", `be "silu"`)
 	}
-	m.Rope = parseRope(o, m.Context)
+	m.Rope = parseRope(o, m.Context, ropeOptions{types: llamaRopes, headDim: m.HeadDim})
 	if m.Rope.PartialFactor != 1 {
 		if m.Rope.Type != RopeDefault && o.failed() == nil {
 			*o.err = configErrorf("partial_rotary_factor = %v: must be 1 for rope type %s", m.Rope.PartialFactor, m.Rope.Type)
@@ -113,6 +116,8 @@ func ParseLlama(config []byte) (*Llama, error) {
 	return m, nil
 }
 
+const dropInvFreq = "a buffer of old checkpoints: computed from the configuration"
+
 // Facts implements [Model].
 func (m *Llama) Facts() Facts {
 	return Facts{
@@ -126,40 +131,22 @@ func (m *Llama) Table() Table {
 	hidden, ff := int64(m.Hidden), int64(m.Intermediate)
 	q, kv := int64(m.Heads)*int64(m.HeadDim), int64(m.KVHeads)*int64(m.HeadDim)
 	t := Table{ModelType: "llama"}
-	linear := func(name string, out, in int64, bias bool) {
-		t.add(name+".weight", out, in)
-		if bias {
-			t.add(name+".bias", out)
-		}
-	}
 	t.add("model.embed_tokens.weight", int64(m.Vocab), hidden)
 	for i := range m.Layers {
 		layer := "model.layers." + strconv.Itoa(i) + "."
 		t.add(layer+"input_layernorm.weight", hidden)
-		linear(layer+"self_attn.q_proj", q, hidden, m.AttentionBias)
-		linear(layer+"self_attn.k_proj", kv, hidden, m.AttentionBias)
-		linear(layer+"self_attn.v_proj", kv, hidden, m.AttentionBias)
-		linear(layer+"self_attn.o_proj", hidden, q, m.AttentionBias)
+		t.linear(layer+"self_attn.q_proj", q, hidden, m.AttentionBias)
+		t.linear(layer+"self_attn.k_proj", kv, hidden, m.AttentionBias)
+		t.linear(layer+"self_attn.v_proj", kv, hidden, m.AttentionBias)
+		t.linear(layer+"self_attn.o_proj", hidden, q, m.AttentionBias)
 		t.add(layer+"post_attention_layernorm.weight", hidden)
-		linear(layer+"mlp.gate_proj", ff, hidden, m.MLPBias)
-		linear(layer+"mlp.up_proj", ff, hidden, m.MLPBias)
-		linear(layer+"mlp.down_proj", hidden, ff, m.MLPBias)
+		t.linear(layer+"mlp.gate_proj", ff, hidden, m.MLPBias)
+		t.linear(layer+"mlp.up_proj", ff, hidden, m.MLPBias)
+		t.linear(layer+"mlp.down_proj", hidden, ff, m.MLPBias)
 	}
 	t.add("model.norm.weight", hidden)
-	if m.TieEmbeddings {
-		// A writer that keeps one of two names of the same memory may have kept the head's.
-		t.Specs[0].Aliases = []string{"lm_head.weight"}
-		t.Droppable = append(t.Droppable, Drop{
-			Pattern: "lm_head.weight", SameAs: "model.embed_tokens.weight",
-			Reason: "the head is the embedding (tie_word_embeddings)",
-		})
-	} else {
-		linear("lm_head", int64(m.Vocab), hidden, false)
-	}
-	t.Droppable = append(t.Droppable, Drop{
-		Pattern: "model.layers.*.self_attn.rotary_emb.inv_freq",
-		Reason:  "a buffer of old checkpoints: computed from the configuration",
-	})
+	t.head(int64(m.Vocab), hidden, m.TieEmbeddings)
+	t.drop(dropInvFreq, "model.layers.*.self_attn.rotary_emb.inv_freq")
 	t.Specs = slices.Clip(t.Specs)
 	return t
 }

@@ -3,48 +3,65 @@ package arch
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // RopeType says how the frequencies of rotary position embedding are derived.
 type RopeType string
 
-// The rope types that are supported.
+// The rope types that are known. Which of them a kind of model takes is its parser's business.
 const (
-	RopeDefault RopeType = "default"
-	RopeLinear  RopeType = "linear"
-	RopeLlama3  RopeType = "llama3"
-	RopeYarn    RopeType = "yarn"
+	RopeDefault      RopeType = "default"
+	RopeLinear       RopeType = "linear"
+	RopeLlama3       RopeType = "llama3"
+	RopeYarn         RopeType = "yarn"
+	RopeLong         RopeType = "longrope"
+	RopeDynamic      RopeType = "dynamic"
+	RopeProportional RopeType = "proportional"
 )
-
-var ropeTypes = []RopeType{RopeDefault, RopeLinear, RopeLlama3, RopeYarn}
 
 // Rope is a model's rotary position embedding. Fields that its type does not use are zero.
 type Rope struct {
 	Type          RopeType
 	Theta         float64
 	PartialFactor float64 // share of a head that is rotated, 1 = all of it
-	Factor        float64 // linear, llama3, yarn
-	OriginalMax   int     // context before scaling; llama3, yarn
+	Factor        float64 // linear, llama3, yarn, longrope, dynamic, proportional
+	OriginalMax   int     // context before scaling; llama3, yarn, longrope
+	Context       int     // max_position_embeddings; dynamic
 
 	// llama3
 	LowFreqFactor, HighFreqFactor float64
 
-	// yarn
+	// yarn; AttentionFactor also longrope
 	AttentionFactor    float64 // 0: derived from Factor and the mscales
 	BetaFast, BetaSlow float64
 	MScale             float64 // 0: not given
 	MScaleAllDim       float64 // 0: not given
 	Truncate           bool    // round the correction range outwards
+
+	// longrope: divisors of the frequencies, one per pair, up to OriginalMax positions and beyond it
+	ShortFactor, LongFactor []float64
+}
+
+// ropeOptions is what a kind of model expects of the rope keys.
+type ropeOptions struct {
+	types   []RopeType // that it takes; nil = those that any decoder takes
+	theta   float64    // where no key says; 0 = 10000
+	partial float64    // where no key says; 0 = 1
+	headDim int        // of the heads that are rotated
 }
 
 const defaultTheta = 10000
 
+// decoderRopes are the types that do not depend on the kind of model.
+var decoderRopes = []RopeType{RopeDefault, RopeLinear, RopeLlama3, RopeYarn, RopeLong, RopeDynamic}
+
 // parseRope reads the rope keys of a configuration: rope_theta with rope_scaling (transformers 4), or rope_parameters
 // (transformers 5). Precedence, defaults and fall-backs are those of transformers 5.23, modeling_rope_utils.py.
-func parseRope(o object, context int) Rope {
-	theta := o.above("rope_theta", defaultTheta, 0)
-	partial := o.number("partial_rotary_factor", 1, isShare, "be > 0 and <= 1")
+func parseRope(o object, context int, opts ropeOptions) Rope {
+	theta := o.above("rope_theta", orDefault(opts.theta, defaultTheta), 0)
+	partial := o.number("partial_rotary_factor", orDefault(opts.partial, 1), isShare, "be > 0 and <= 1")
 	in, ok := o.object("rope_scaling")
 	if !ok {
 		in, ok = o.object("rope_parameters")
@@ -52,6 +69,11 @@ func parseRope(o object, context int) Rope {
 	if !ok {
 		return Rope{Type: RopeDefault, Theta: theta, PartialFactor: partial}
 	}
+	return readRope(o, in, theta, partial, context, opts)
+}
+
+// readRope reads an object of rope parameters; theta and partial are what holds where it does not say.
+func readRope(o, in object, theta, partial float64, context int, opts ropeOptions) Rope {
 	for _, k := range sortedKeys(in.raw) {
 		var nested map[string]json.RawMessage
 		if json.Unmarshal(in.raw[k], &nested) == nil && nested != nil {
@@ -67,10 +89,27 @@ func parseRope(o object, context int) Rope {
 		Theta:         in.above("rope_theta", theta, 0),
 		PartialFactor: in.number("partial_rotary_factor", partial, isShare, "be > 0 and <= 1"),
 	}
+	types := opts.types
+	if types == nil {
+		types = decoderRopes
+	}
+	if !slices.Contains(types, r.Type) {
+		in.fail(typeKey, "be one of "+ropeTypeNames(types)+" (others are not supported)")
+		return r
+	}
 	switch r.Type {
-	case RopeDefault:
 	case RopeLinear:
 		r.Factor = in.factor()
+	case RopeDynamic:
+		r.Factor, r.Context = in.factor(), context
+		if dim := int(float64(opts.headDim) * r.PartialFactor); dim <= 2 {
+			// The exponent divides by dim-2.
+			in.fail(typeKey, fmt.Sprintf("not be dynamic where %d channels of a head are rotated", dim))
+		}
+	case RopeProportional:
+		r.Factor = in.above("factor", 1, 0)
+	case RopeLong:
+		r.longrope(o, in, context, opts.headDim)
 	case RopeLlama3:
 		r.Factor = in.factor()
 		r.OriginalMax = originalMax(o, in, context)
@@ -83,10 +122,31 @@ func parseRope(o object, context int) Rope {
 		}
 	case RopeYarn:
 		r.yarn(o, in, context)
-	default:
-		in.fail(typeKey, "be one of "+ropeTypeNames()+" (others are not supported)")
 	}
 	return r
+}
+
+func (r *Rope) longrope(o, in object, context, headDim int) {
+	r.OriginalMax = originalMax(o, in, context)
+	if r.OriginalMax < 2 {
+		in.fail("original_max_position_embeddings", "be > 1 for rope type longrope")
+	}
+	if r.Factor = in.above("factor", 0, 0); r.Factor == 0 {
+		r.Factor = float64(context) / float64(max(r.OriginalMax, 1)) // as Phi-3 means it
+	}
+	r.AttentionFactor = in.above("attention_factor", 0, 0)
+	pairs := int(float64(headDim)*r.PartialFactor) / 2
+	for _, f := range []struct {
+		key string
+		to  *[]float64
+	}{{"short_factor", &r.ShortFactor}, {"long_factor", &r.LongFactor}} {
+		if !in.has(f.key) {
+			in.missing(f.key)
+		}
+		if *f.to = in.numbers(f.key, maxHeadDim); len(*f.to) != pairs {
+			in.fail(f.key, fmt.Sprintf("have %d numbers, one per rotated pair (it has %d)", pairs, len(*f.to)))
+		}
+	}
 }
 
 func (r *Rope) yarn(o, in object, context int) {
@@ -144,9 +204,9 @@ func orDefault(v, def float64) float64 {
 	return v
 }
 
-func ropeTypeNames() string {
-	out := make([]string, len(ropeTypes))
-	for i, t := range ropeTypes {
+func ropeTypeNames(types []RopeType) string {
+	out := make([]string, len(types))
+	for i, t := range types {
 		out[i] = string(t)
 	}
 	return strings.Join(out, ", ")

@@ -2,11 +2,7 @@ package arch
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"path"
-	"slices"
-	"strings"
 )
 
 // ErrTable says that a set of tensors is not the one that the configuration describes.
@@ -18,6 +14,36 @@ type Spec struct {
 	Shape    []int64  // outermost dimension first
 	Aliases  []string // other names it is published under, in order of preference
 	Optional bool     // may be absent
+
+	Types    []string  // element types that it may have, as safetensors spells them; nil = floating point
+	Reshape  [][]int64 // other shapes it is published in, the elements in the same order
+	FreeRows bool      // the first dimension may differ: the checkpoint decides
+	Offset   bool      // a norm's weight that is used as 1 + w, in float32
+
+	// A tensor that is published in several layouts: Layout names the one of Name, Forms are the others. Tensors of one
+	// Group come in the same layout.
+	Layout string
+	Group  string
+	Forms  []Form
+}
+
+// Form is a way to make a tensor from others.
+type Form struct {
+	Layout string
+	Make   Make
+	Count  int64 // of experts; 1 where there are none
+	// Names of the sources, canonical but for what stands in their place. "*" stands for the number of an expert.
+	Names  []string
+	Shapes [][]int64 // of the sources, one per name
+	Runs   []Run     // of Gather
+}
+
+// Part is a share of a model whose tensors are published under several prefixes. All tensors of a part have the same one.
+type Part struct {
+	Name     string   // for messages: "text", "vision", "mtp"
+	Prefix   string   // canonical
+	Accept   []string // others, in order of preference; "" is one
+	Optional bool     // all of the part may be absent, not a piece of it
 }
 
 // Drop names tensors that may be in a checkpoint and are not imported.
@@ -31,6 +57,7 @@ type Drop struct {
 type Table struct {
 	ModelType string
 	Specs     []Spec
+	Parts     []Part // the first whose prefix a name has is the tensor's; a tensor may have none
 	Droppable []Drop
 }
 
@@ -48,84 +75,92 @@ type Match struct {
 	Dropped []Dropped // sorted by name
 }
 
-// Matched is a tensor of the table with the names of the tensors that it is made from.
-type Matched struct {
-	Spec    Spec
-	Sources []string
-}
-
 // Dropped is a tensor that is not imported.
 type Dropped struct {
 	Name, Reason string
 	SameAs       string // see [Drop]
 }
 
-// floatTypes are the types that a tensor may have.
-var floatTypes = []string{"BF16", "F16", "F32"}
+// Types that a tensor may have.
+var (
+	floatTypes   = []string{"BF16", "F16", "F32", "F64"}
+	integerTypes = []string{"I64", "I32"}
+)
 
-func (t *Table) add(name string, shape ...int64) {
+func (t *Table) add(name string, shape ...int64) *Spec {
 	t.Specs = append(t.Specs, Spec{Name: name, Shape: shape})
+	return &t.Specs[len(t.Specs)-1]
+}
+
+// norm adds the weight of a norm; with offset it is used as 1 + w.
+func (t *Table) norm(name string, size int64, offset bool) {
+	t.add(name+".weight", size).Offset = offset
+}
+
+// linear adds the weight [out, in] of a linear layer, and its bias where it has one.
+func (t *Table) linear(name string, out, in int64, bias bool) {
+	t.add(name+".weight", out, in)
+	if bias {
+		t.add(name+".bias", out)
+	}
+}
+
+// mlp adds a gated feed-forward block.
+func (t *Table) mlp(name string, hidden, intermediate int64) {
+	t.linear(name+".gate_proj", intermediate, hidden, false)
+	t.linear(name+".up_proj", intermediate, hidden, false)
+	t.linear(name+".down_proj", hidden, intermediate, false)
+}
+
+// head adds the output projection, or ties it to the embedding, which must be the table's first tensor.
+func (t *Table) head(vocab, hidden int64, tied bool, aliases ...string) {
+	if !tied {
+		t.add("lm_head.weight", vocab, hidden).Aliases = aliases
+		return
+	}
+	for _, name := range append([]string{"lm_head.weight"}, aliases...) {
+		// A writer that keeps one of two names of the same memory may have kept the head's.
+		t.Specs[0].Aliases = append(t.Specs[0].Aliases, name)
+		t.drop("the head is the embedding (tie_word_embeddings)", name)
+		t.Droppable[len(t.Droppable)-1].SameAs = t.Specs[0].Name
+	}
+}
+
+// drop adds patterns of tensors that are not imported.
+func (t *Table) drop(reason string, patterns ...string) {
+	for _, p := range patterns {
+		t.Droppable = append(t.Droppable, Drop{Pattern: p, Reason: reason})
+	}
 }
 
 // Params is the number of elements of all tensors that are not optional.
 func (t Table) Params() int64 {
 	var sum int64
 	for _, s := range t.Specs {
-		if s.Optional {
+		if p := t.part(s.Name); s.Optional || p >= 0 && t.Parts[p].Optional {
 			continue
 		}
-		n := int64(1)
-		for _, d := range s.Shape {
-			n *= d
-		}
-		sum += n
+		sum += elements(s.Shape)
 	}
 	return sum
 }
 
-// Check finds every tensor of the table among those that are there. All that is wrong comes in one error, a
-// [*TableError]: tensors that are absent, unknown, of another shape, or not of a floating-point type.
-func (t Table) Check(have []TensorInfo) (Match, error) {
-	byName := make(map[string]TensorInfo, len(have))
-	for _, h := range have {
-		byName[h.Name] = h
+func elements(shape []int64) int64 {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
 	}
-	var m Match
-	var problems []Problem
-	for _, s := range t.Specs {
-		i := slices.IndexFunc(append([]string{s.Name}, s.Aliases...), func(n string) bool { _, ok := byName[n]; return ok })
-		if i < 0 {
-			if !s.Optional {
-				problems = append(problems, Problem{Kind: Absent, Tensor: s.Name, Detail: fmt.Sprintf("want shape %v", s.Shape)})
-			}
-			continue
+	return n
+}
+
+// part gives the index of the part that a canonical name belongs to, -1 for none.
+func (t Table) part(name string) int {
+	for i, p := range t.Parts {
+		if len(name) > len(p.Prefix) && name[:len(p.Prefix)] == p.Prefix {
+			return i
 		}
-		source := s.Name
-		if i > 0 {
-			source = s.Aliases[i-1]
-		}
-		h := byName[source]
-		delete(byName, source)
-		if !slices.Equal(h.Shape, s.Shape) {
-			problems = append(problems, Problem{WrongShape, source, h.File, fmt.Sprintf("has shape %v, want %v", h.Shape, s.Shape)})
-		}
-		if !slices.Contains(floatTypes, h.DType) {
-			problems = append(problems, Problem{WrongType, source, h.File, fmt.Sprintf("has type %s, want one of %s", h.DType, strings.Join(floatTypes, ", "))})
-		}
-		m.Tensors = append(m.Tensors, Matched{Spec: s, Sources: []string{source}})
 	}
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		if d, ok := t.droppable(name); ok {
-			m.Dropped = append(m.Dropped, Dropped{Name: name, Reason: d.Reason, SameAs: d.SameAs})
-			continue
-		}
-		h := byName[name]
-		problems = append(problems, Problem{Unknown, name, h.File, fmt.Sprintf("shape %v, no such tensor in a %s model of this configuration", h.Shape, t.ModelType)})
-	}
-	if len(problems) > 0 {
-		return Match{}, &TableError{Problems: problems}
-	}
-	return m, nil
+	return -1
 }
 
 func (t Table) droppable(name string) (Drop, bool) {

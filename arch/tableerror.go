@@ -10,10 +10,11 @@ type ProblemKind string
 
 // What can be wrong with a tensor.
 const (
-	WrongShape ProblemKind = "wrong shape"
-	WrongType  ProblemKind = "wrong type"
-	Absent     ProblemKind = "absent"
-	Unknown    ProblemKind = "unknown"
+	WrongShape   ProblemKind = "wrong shape"
+	WrongType    ProblemKind = "wrong type"
+	MixedLayouts ProblemKind = "mixed layouts"
+	Absent       ProblemKind = "absent"
+	Unknown      ProblemKind = "unknown"
 )
 
 // Problem is one thing that is wrong with a set of tensors.
@@ -52,7 +53,7 @@ func (e *TableError) Error() string {
 func (e *TableError) others() string {
 	var out []string
 	listed := 0
-	for _, kind := range []ProblemKind{WrongShape, WrongType, Absent, Unknown} {
+	for _, kind := range []ProblemKind{WrongShape, WrongType, MixedLayouts, Absent, Unknown} {
 		var names []string
 		left := 0
 		for _, p := range e.Problems[1:] {
