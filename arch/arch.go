@@ -23,8 +23,10 @@ var ErrConfig = errors.New("bad configuration")
 
 // Arch is one kind of model.
 type Arch struct {
-	// ModelType is the value of model_type in config.json.
+	// ModelType is the value of model_type in config.json, and the name of the kind.
 	ModelType string
+	// Aliases are other values of model_type for it: of its text part alone, of releases that differ in names only.
+	Aliases []string
 	// Architectures are the class names that config.json may list for it.
 	Architectures []string
 	// Parse reads a whole config.json of this kind.
@@ -39,7 +41,7 @@ type Model interface {
 
 // Facts are what people and registries want to know of a model. A runtime reads the model's own struct instead.
 type Facts struct {
-	ModelType    string
+	ModelType    string // of the kind of model, see [Arch]
 	Architecture string // class name, as published
 	DType        string // type the checkpoint claims to be in, e.g. "bfloat16"; "" when it does not say
 	Vocab        int64
@@ -83,7 +85,7 @@ func Detect(config []byte) (Model, error) {
 		for _, c := range classes {
 			fits = fits || slices.Contains(a.Architectures, c)
 		}
-		if fits && (modelType == "" || modelType == a.ModelType) {
+		if fits && (modelType == "" || modelType == a.ModelType || slices.Contains(a.Aliases, modelType)) {
 			return a.Parse(config)
 		}
 	}

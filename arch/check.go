@@ -172,7 +172,7 @@ func (c *checker) compose(s Spec, f Form) {
 	for name, shape := range c.sources(f) {
 		h, ok := c.have[name]
 		if !ok {
-			c.problem(Absent, TensorInfo{Name: name}, "want shape %v, one of the %s tensors that make %s", shape, f.Layout, s.Name)
+			c.problem(Absent, TensorInfo{Name: name}, "want shape %v, to make %s", shape, s.Name)
 			continue
 		}
 		c.used[name] = true

@@ -68,7 +68,7 @@ func ParseLlama(config []byte) (*Llama, error) {
 		Heads:         o.required("num_attention_heads", 1, maxHeads),
 		Context:       o.integer("max_position_embeddings", 2048, 1, maxContext),
 		NormEps:       o.above("rms_norm_eps", 1e-6, 0),
-		Activation:    o.str("hidden_act", "silu"),
+		Activation:    o.activation("hidden_act", silu...),
 		AttentionBias: o.boolean("attention_bias", false),
 		MLPBias:       o.boolean("mlp_bias", false),
 		TieEmbeddings: o.boolean("tie_word_embeddings", false),
@@ -79,34 +79,9 @@ func ParseLlama(config []byte) (*Llama, error) {
 	if m.Heads%m.KVHeads != 0 {
 		o.fail("num_key_value_heads", fmt.Sprintf("divide num_attention_heads = %d", m.Heads))
 	}
-	if !o.has("head_dim") && m.Hidden%m.Heads != 0 {
-		o.fail("hidden_size", fmt.Sprintf("be a multiple of num_attention_heads = %d, since there is no head_dim", m.Heads))
-	}
-	m.HeadDim = o.integer("head_dim", m.Hidden/m.Heads, 1, maxHeadDim)
-	if m.HeadDim%2 != 0 {
-		key := "head_dim"
-		if !o.has(key) {
-			key = "hidden_size"
-		}
-		o.fail(key, fmt.Sprintf("give an even head size for rope (it is %d)", m.HeadDim))
-	}
-	if m.HeadDim > maxHeadDim {
-		o.fail("hidden_size", fmt.Sprintf("give a head size <= %d (it is %d)", maxHeadDim, m.HeadDim))
-	}
-	switch m.Activation {
-	case "silu":
-	case "swish": // another name for the same function
-		m.Activation = "silu"
-	default:
-		o.fail("hidden_act", `be "silu"`)
-	}
+	m.HeadDim = parseHeadDim(o, m.Hidden, m.Heads, 0)
 	m.Rope = parseRope(o, m.Context, ropeOptions{types: llamaRopes, headDim: m.HeadDim})
-	if m.Rope.PartialFactor != 1 {
-		if m.Rope.Type != RopeDefault && o.failed() == nil {
-			*o.err = configErrorf("partial_rotary_factor = %v: must be 1 for rope type %s", m.Rope.PartialFactor, m.Rope.Type)
-		}
-		m.Rope.PartialFactor = 1 // the reference's default type does not look at it
-	}
+	m.Rope.ignorePartial(o) // as the reference's default type does
 	if classes := o.strs("architectures"); len(classes) > 0 {
 		m.Architecture = classes[0]
 	}

@@ -50,6 +50,7 @@ type ropeOptions struct {
 	theta   float64    // where no key says; 0 = 10000
 	partial float64    // where no key says; 0 = 1
 	headDim int        // of the heads that are rotated
+	kind    RopeType   // where there are no rope parameters at all; "" = default
 }
 
 const defaultTheta = 10000
@@ -182,6 +183,17 @@ func (r *Rope) yarn(o, in object, context int) {
 	r.Truncate = in.boolean("truncate", !given)
 }
 
+// ignorePartial is for models whose own default type rotates the whole head, whatever partial_rotary_factor says.
+func (r *Rope) ignorePartial(o object) {
+	if r.PartialFactor == 1 {
+		return
+	}
+	if r.Type != RopeDefault && o.failed() == nil {
+		*o.err = configErrorf("partial_rotary_factor = %v: must be 1 for rope type %s", r.PartialFactor, r.Type)
+	}
+	r.PartialFactor = 1
+}
+
 func (o object) factor() float64 {
 	if !o.has("factor") {
 		o.missing("factor")
@@ -197,7 +209,7 @@ func originalMax(top, in object, context int) int {
 
 func isShare(v float64) bool { return v > 0 && v <= 1 }
 
-func orDefault(v, def float64) float64 {
+func orDefault[T int | float64](v, def T) T {
 	if v == 0 {
 		return def
 	}

@@ -81,11 +81,8 @@ type Dropped struct {
 	SameAs       string // see [Drop]
 }
 
-// Types that a tensor may have.
-var (
-	floatTypes   = []string{"BF16", "F16", "F32", "F64"}
-	integerTypes = []string{"I64", "I32"}
-)
+// floatTypes are the types of tensors that say nothing else.
+var floatTypes = []string{"BF16", "F16", "F32", "F64"}
 
 func (t *Table) add(name string, shape ...int64) *Spec {
 	t.Specs = append(t.Specs, Spec{Name: name, Shape: shape})

@@ -1,0 +1,175 @@
+package arch
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Common are the fields that the decoders of this package share.
+type Common struct {
+	Architecture  string // class name, as published
+	DType         string // torch_dtype or dtype, e.g. "bfloat16"; "" when it does not say
+	Vocab         int
+	Hidden        int
+	Layers        int
+	Heads         int // of queries
+	KVHeads       int // of keys and values; divides Heads
+	HeadDim       int // even
+	Context       int // max_position_embeddings
+	NormEps       float64
+	AttentionBias bool // biases on q, k, v and o
+	TieEmbeddings bool // the head is the embedding
+	BOS, EOS      []int32
+	// Prefix starts the names of the text model's tensors: "model.", or "model.language_model." where the configuration
+	// nests the text model beside others.
+	Prefix string
+}
+
+// commonDefaults hold where a key is absent. Sizes that are 0 must be given.
+type commonDefaults struct {
+	class                                      string
+	vocab, hidden, layers, heads, kv, dim, ctx int
+	eps                                        float64
+	tied                                       bool
+	bos, eos                                   []int32
+}
+
+// Prefixes of text models.
+const (
+	textPrefix   = "model."
+	nestedPrefix = "model.language_model."
+)
+
+// textPrefixes are all that text models are published with, the most specific first.
+var textPrefixes = []string{nestedPrefix, "language_model.model.", textPrefix, "language_model.", ""}
+
+// headAliases are other names of the output projection.
+var headAliases = []string{"language_model.lm_head.weight", "model.language_model.lm_head.weight"}
+
+// openText opens a configuration: the whole, and what it says of the text model, which text_config may hold.
+func openText(config []byte) (top, text object, err error) {
+	if top, err = parseObject(config); err != nil {
+		return top, top, err
+	}
+	text, _ = top.overlay("text_config")
+	return top, text, top.failed()
+}
+
+// nested tells whether o is a text_config.
+func (o object) nested() bool { return o.outer != nil }
+
+// size reads a size. Writers leave out of text_config what equals the class's default, so there the default holds; at the
+// top level nobody does, and an absent size is an error.
+func (o object) size(key string, def, hi int) int {
+	if !o.nested() || def == 0 {
+		return o.required(key, 1, hi)
+	}
+	return o.integer(key, def, 1, hi)
+}
+
+func parseCommon(top, o object, d commonDefaults) Common {
+	c := Common{
+		Architecture:  d.class,
+		DType:         o.str("dtype", o.str("torch_dtype", "")),
+		Vocab:         o.size("vocab_size", d.vocab, maxVocab),
+		Hidden:        o.size("hidden_size", d.hidden, maxWidth),
+		Layers:        o.size("num_hidden_layers", d.layers, maxLayers),
+		Heads:         o.size("num_attention_heads", d.heads, maxHeads),
+		Context:       o.integer("max_position_embeddings", d.ctx, 1, maxContext),
+		NormEps:       o.above("rms_norm_eps", d.eps, 0),
+		AttentionBias: o.boolean("attention_bias", false),
+		// The whole model's word counts where both have one: it is the whole model that owns the head.
+		TieEmbeddings: top.boolean("tie_word_embeddings", o.boolean("tie_word_embeddings", d.tied)),
+		BOS:           top.tokens("bos_token_id", o.tokens("bos_token_id", d.bos)),
+		EOS:           top.tokens("eos_token_id", o.tokens("eos_token_id", d.eos)),
+		Prefix:        textPrefix,
+	}
+	if o.nested() {
+		c.Prefix = nestedPrefix
+	}
+	if classes := top.strs("architectures"); len(classes) > 0 {
+		c.Architecture = classes[0]
+	}
+	c.KVHeads = o.integer("num_key_value_heads", orDefault(d.kv, c.Heads), 1, maxHeads)
+	if c.Heads%c.KVHeads != 0 {
+		o.fail("num_key_value_heads", fmt.Sprintf("divide num_attention_heads = %d", c.Heads))
+	}
+	c.HeadDim = parseHeadDim(o, c.Hidden, c.Heads, d.dim)
+	return c
+}
+
+// parseHeadDim reads head_dim. Where it is absent it is def, or the share of a head in the hidden size when def is 0.
+func parseHeadDim(o object, hidden, heads, def int) int {
+	key := "head_dim"
+	if !o.has(key) && def == 0 {
+		if key = "hidden_size"; hidden%heads != 0 {
+			o.fail(key, fmt.Sprintf("be a multiple of num_attention_heads = %d, since there is no head_dim", heads))
+		}
+		def = hidden / heads
+	}
+	dim := o.integer("head_dim", def, 1, maxHeadDim)
+	if dim%2 != 0 {
+		o.fail(key, fmt.Sprintf("give an even head size for rope (it is %d)", dim))
+	}
+	if dim > maxHeadDim {
+		o.fail(key, fmt.Sprintf("give a head size <= %d (it is %d)", maxHeadDim, dim))
+	}
+	return dim
+}
+
+// activation reads the activation function; other names of the same function become the first.
+func (o object) activation(key string, names ...string) string {
+	got := o.str(key, names[0])
+	for _, name := range names {
+		if got == name {
+			return names[0]
+		}
+	}
+	o.fail(key, fmt.Sprintf("be %q", names[0]))
+	return names[0]
+}
+
+// Names of activation functions.
+var (
+	silu = []string{"silu", "swish"}
+	gelu = []string{"gelu_pytorch_tanh", "gelu_tanh"}
+)
+
+func (c Common) facts(modelType string, t Table) Facts {
+	return Facts{
+		ModelType: modelType, Architecture: c.Architecture, DType: c.DType, Vocab: int64(c.Vocab), Hidden: int64(c.Hidden),
+		Layers: int64(c.Layers), Context: int64(c.Context), Params: t.Params(),
+	}
+}
+
+// textPart is the part of the text model's tensors.
+func (c Common) textPart() Part {
+	p := Part{Name: "text", Prefix: c.Prefix}
+	for _, prefix := range textPrefixes {
+		if prefix != c.Prefix {
+			p.Accept = append(p.Accept, prefix)
+		}
+	}
+	return p
+}
+
+// layer is the start of the names of layer i.
+func (c Common) layer(i int) string { return c.Prefix + "layers." + strconv.Itoa(i) + "." }
+
+// attention adds grouped-query attention with norms of queries and keys. Queries may be wider than the output's input.
+func (c Common) attention(t *Table, name string, queries int64, offset bool) {
+	q, kv := int64(c.Heads)*int64(c.HeadDim), int64(c.KVHeads)*int64(c.HeadDim)
+	t.linear(name+".q_proj", queries, int64(c.Hidden), c.AttentionBias)
+	t.linear(name+".k_proj", kv, int64(c.Hidden), c.AttentionBias)
+	t.linear(name+".v_proj", kv, int64(c.Hidden), c.AttentionBias)
+	t.linear(name+".o_proj", int64(c.Hidden), q, c.AttentionBias)
+	t.norm(name+".q_norm", int64(c.HeadDim), offset)
+	t.norm(name+".k_norm", int64(c.HeadDim), offset)
+}
+
+// end adds what follows the last layer, and what is dropped of any text model.
+func (c Common) end(t *Table, offset bool) {
+	t.norm(c.Prefix+"norm", int64(c.Hidden), offset)
+	t.head(int64(c.Vocab), int64(c.Hidden), c.TieEmbeddings, headAliases...)
+	t.drop(dropInvFreq, c.Prefix+"layers.*.self_attn.rotary_emb.inv_freq", c.Prefix+"rotary_emb.inv_freq")
+}

@@ -1,0 +1,109 @@
+package arch
+
+// Gemma3 is the configuration of the text model of model type "gemma3", alone (gemma3_text) or in a multimodal checkpoint,
+// whose vision tower is not imported: norms before and after attention and MLP, with weights used as 1 + w in float32;
+// norms of each head's queries and keys; layers with a sliding window and its own rope in turn with full ones; embeddings
+// multiplied by sqrt(hidden). Defaults of absent keys are those of transformers 5.23, for sizes only inside text_config.
+type Gemma3 struct {
+	Common
+	Intermediate int
+	Activation   string  // always "gelu_pytorch_tanh"
+	QueryScalar  float64 // query_pre_attn_scalar: attention scores are divided by its root
+	Window       int     // positions that a sliding layer sees, itself included
+	Sliding      []bool  // per layer
+	Rope         Rope    // of full layers
+	SlidingRope  Rope
+	LogitCap     float64 // final_logit_softcapping; 0 = none
+	ScoreCap     float64 // attn_logit_softcapping; 0 = none
+}
+
+func init() {
+	register(Arch{
+		ModelType: "gemma3",
+		Aliases:   []string{"gemma3_text"},
+		// The first is that of most published checkpoints.
+		Architectures: []string{"Gemma3ForConditionalGeneration", "Gemma3ForCausalLM"},
+		Parse:         func(config []byte) (Model, error) { return ParseGemma3(config) },
+	})
+}
+
+// ParseGemma3 reads the config.json of a gemma3 model.
+func ParseGemma3(config []byte) (*Gemma3, error) {
+	top, o, err := openText(config)
+	if err != nil {
+		return nil, err
+	}
+	m := &Gemma3{
+		Common: parseCommon(top, o, commonDefaults{
+			class: "Gemma3ForConditionalGeneration", vocab: 262208, hidden: 2304, layers: 26, heads: 8, kv: 4, dim: 256,
+			ctx: 131072, eps: 1e-6, tied: true, bos: []int32{2}, eos: []int32{1},
+		}),
+		Intermediate: o.size("intermediate_size", 9216, maxWidth),
+		Activation:   o.activation("hidden_activation", gelu...),
+		QueryScalar:  o.above("query_pre_attn_scalar", 256, 0),
+		Window:       o.integer("sliding_window", 4096, 1, maxContext),
+		LogitCap:     o.above("final_logit_softcapping", 0, 0),
+		ScoreCap:     o.above("attn_logit_softcapping", 0, 0),
+	}
+	if o.boolean("use_bidirectional_attention", false) {
+		o.fail("use_bidirectional_attention", "be false: encoders are not supported")
+	}
+	m.Sliding = parsePattern(o, m.Layers)
+	opts := ropeOptions{headDim: m.HeadDim, theta: o.above("rope_theta", 1e6, 0)}
+	scaling, _ := o.object("rope_scaling")
+	m.Rope = parseLayerRope(o, fullAttention, scaling, m.Context, opts)
+	opts.theta = o.above("rope_local_base_freq", 1e4, 0)
+	m.SlidingRope = parseLayerRope(o, slidingAttention, object{}, m.Context, opts)
+	if err := o.failed(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// parsePattern tells which layers have a sliding window: those of layer_types, or all but every sixth or
+// sliding_window_pattern-th.
+func parsePattern(o object, layers int) []bool {
+	sliding := make([]bool, layers)
+	kinds := o.kinds("layer_types", layers, fullAttention, slidingAttention)
+	pattern := o.integer("sliding_window_pattern", 6, 1, maxLayers)
+	for i := range sliding {
+		if kinds != nil {
+			sliding[i] = kinds[i] == slidingAttention
+		} else {
+			sliding[i] = (i+1)%pattern != 0
+		}
+	}
+	return sliding
+}
+
+// Facts implements [Model].
+func (m *Gemma3) Facts() Facts { return m.facts("gemma3", m.Table()) }
+
+// Table implements [Model].
+func (m *Gemma3) Table() Table {
+	hidden := int64(m.Hidden)
+	t := Table{ModelType: "gemma3", Parts: []Part{m.textPart()}}
+	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
+	for i := range m.Layers {
+		layer := m.layer(i)
+		t.norm(layer+"input_layernorm", hidden, true)
+		m.attention(&t, layer+"self_attn", int64(m.Heads)*int64(m.HeadDim), true)
+		t.norm(layer+"post_attention_layernorm", hidden, true)
+		t.norm(layer+"pre_feedforward_layernorm", hidden, true)
+		t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+		t.norm(layer+"post_feedforward_layernorm", hidden, true)
+	}
+	m.end(&t, true)
+	t.dropTowers("gemma3")
+	return t
+}
+
+// dropTowers leaves out what a model sees and hears with, where that is not supported.
+func (t *Table) dropTowers(modelType string) {
+	for _, name := range []string{"vision_tower", "multi_modal_projector", "embed_vision", "vision_embedder"} {
+		t.drop("pictures are not supported for "+modelType+", its text model is imported", "model."+name+".*", name+".*")
+	}
+	for _, name := range []string{"audio_tower", "embed_audio"} {
+		t.drop("sound is not supported, the text model is imported", "model."+name+".*", name+".*")
+	}
+}

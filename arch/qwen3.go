@@ -1,0 +1,95 @@
+package arch
+
+// Qwen3 is the configuration of model type "qwen3": pre-norm decoder, grouped-query attention with RMS norms of each head's
+// queries and keys before rope, gated MLP. Defaults of absent keys are those of transformers 5.23, except that sizes must
+// be given.
+type Qwen3 struct {
+	Common
+	Intermediate int
+	Activation   string // always "silu"
+	Rope         Rope
+	// Window is the number of positions that a layer with a sliding window sees, itself included; 0 = no layer has one.
+	Window  int
+	Sliding []bool // per layer: it has the window
+}
+
+func init() {
+	register(Arch{
+		ModelType:     "qwen3",
+		Architectures: []string{"Qwen3ForCausalLM"},
+		Parse:         func(config []byte) (Model, error) { return ParseQwen3(config) },
+	})
+}
+
+// Kinds of attention in layer_types.
+const (
+	fullAttention    = "full_attention"
+	slidingAttention = "sliding_attention"
+	linearAttention  = "linear_attention"
+)
+
+// ParseQwen3 reads the config.json of a qwen3 model.
+func ParseQwen3(config []byte) (*Qwen3, error) {
+	top, o, err := openText(config)
+	if err != nil {
+		return nil, err
+	}
+	m := &Qwen3{
+		Common:       parseCommon(top, o, commonDefaults{class: "Qwen3ForCausalLM", dim: 128, ctx: 32768, eps: 1e-6}),
+		Intermediate: o.size("intermediate_size", 0, maxWidth),
+		Activation:   o.activation("hidden_act", silu...),
+	}
+	m.Rope = parseRope(o, m.Context, ropeOptions{headDim: m.HeadDim})
+	m.Rope.ignorePartial(o)
+	m.Window, m.Sliding = parseWindow(o, m.Layers, o.integer("max_window_layers", 28, 0, maxLayers))
+	if err := o.failed(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// parseWindow reads the keys of a window that the layers from first on have, or those that layer_types names.
+func parseWindow(o object, layers, first int) (window int, sliding []bool) {
+	sliding = make([]bool, layers)
+	kinds := o.kinds("layer_types", layers, fullAttention, slidingAttention)
+	if !o.boolean("use_sliding_window", false) {
+		return 0, sliding
+	}
+	if window = o.integer("sliding_window", 4096, 1, maxContext); !o.has("sliding_window") {
+		if _, null := o.raw["sliding_window"]; null {
+			return 0, sliding
+		}
+	}
+	some := false
+	for i := range sliding {
+		if kinds != nil {
+			sliding[i] = kinds[i] == slidingAttention
+		} else {
+			sliding[i] = i >= first
+		}
+		some = some || sliding[i]
+	}
+	if !some {
+		return 0, sliding
+	}
+	return window, sliding
+}
+
+// Facts implements [Model].
+func (m *Qwen3) Facts() Facts { return m.facts("qwen3", m.Table()) }
+
+// Table implements [Model]. Weights of linear layers are [out, in].
+func (m *Qwen3) Table() Table {
+	hidden := int64(m.Hidden)
+	t := Table{ModelType: "qwen3", Parts: []Part{m.textPart()}}
+	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
+	for i := range m.Layers {
+		layer := m.layer(i)
+		t.norm(layer+"input_layernorm", hidden, false)
+		m.attention(&t, layer+"self_attn", int64(m.Heads)*int64(m.HeadDim), false)
+		t.norm(layer+"post_attention_layernorm", hidden, false)
+		t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+	}
+	m.end(&t, false)
+	return t
+}

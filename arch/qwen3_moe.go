@@ -1,0 +1,87 @@
+package arch
+
+import "slices"
+
+// Qwen3Moe is the configuration of model type "qwen3_moe": [Qwen3] with experts in place of the MLP of some or all layers.
+// The router's probabilities are a softmax over all experts; with NormTopK those of the chosen ones are made to sum to 1.
+type Qwen3Moe struct {
+	Common
+	Intermediate int // of dense layers
+	Activation   string
+	Rope         Rope
+	Window       int // of every layer, see [Qwen3]; 0 = none
+	Experts      Experts
+	Sparse       []bool // per layer: it has experts
+}
+
+func init() {
+	register(Arch{
+		ModelType:     "qwen3_moe",
+		Architectures: []string{"Qwen3MoeForCausalLM"},
+		Parse:         func(config []byte) (Model, error) { return ParseQwen3Moe(config) },
+	})
+}
+
+// ParseQwen3Moe reads the config.json of a qwen3_moe model.
+func ParseQwen3Moe(config []byte) (*Qwen3Moe, error) {
+	top, o, err := openText(config)
+	if err != nil {
+		return nil, err
+	}
+	m := &Qwen3Moe{
+		Common:     parseCommon(top, o, commonDefaults{class: "Qwen3MoeForCausalLM", kv: 4, ctx: 32768, eps: 1e-6}),
+		Activation: o.activation("hidden_act", silu...),
+		Experts: Experts{
+			PerToken:     o.integer("num_experts_per_tok", 8, 1, maxExperts),
+			Intermediate: o.integer("moe_intermediate_size", 768, 1, maxWidth),
+			NormTopK:     o.boolean("norm_topk_prob", false),
+		},
+	}
+	m.Intermediate = o.integer("intermediate_size", 6144, 1, maxWidth)
+	m.Rope = parseRope(o, m.Context, ropeOptions{headDim: m.HeadDim})
+	m.Rope.ignorePartial(o)
+	m.Window, _ = parseWindow(o, m.Layers, 0)
+	m.Experts.Count, m.Sparse = parseSparse(o, m.Layers, 128)
+	o.checkBank("num_experts", m.Experts, m.Hidden)
+	if err := o.failed(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// parseSparse reads how many experts there are, and which layers have them.
+func parseSparse(o object, layers, def int) (experts int, sparse []bool) {
+	// transformers 5 maps the one name to the other.
+	experts = o.integer("num_experts", o.integer("num_local_experts", def, 0, maxExperts), 0, maxExperts)
+	step := o.integer("decoder_sparse_step", 1, 1, maxLayers)
+	dense := o.integers("mlp_only_layers", maxLayers, 0, maxLayers)
+	sparse = make([]bool, layers)
+	for i := range sparse {
+		sparse[i] = experts > 0 && (i+1)%step == 0 && !slices.Contains(dense, i)
+	}
+	return experts, sparse
+}
+
+// Facts implements [Model].
+func (m *Qwen3Moe) Facts() Facts { return m.facts("qwen3_moe", m.Table()) }
+
+// Table implements [Model].
+func (m *Qwen3Moe) Table() Table {
+	hidden := int64(m.Hidden)
+	t := Table{ModelType: "qwen3_moe", Parts: []Part{m.textPart()}}
+	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
+	for i := range m.Layers {
+		layer := m.layer(i)
+		t.norm(layer+"input_layernorm", hidden, false)
+		m.attention(&t, layer+"self_attn", int64(m.Heads)*int64(m.HeadDim), false)
+		t.norm(layer+"post_attention_layernorm", hidden, false)
+		if !m.Sparse[i] {
+			t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+			continue
+		}
+		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
+		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
+	}
+	m.end(&t, false)
+	return t
+}

@@ -1,0 +1,36 @@
+package arch
+
+import (
+	"encoding/json"
+	"maps"
+)
+
+// parseLayerRope reads the rope parameters of one type of layers, which rope_parameters holds under the name of the type.
+// Keys of over, a nested object such as the older rope_scaling, win over them.
+func parseLayerRope(o object, kind string, over object, context int, opts ropeOptions) Rope {
+	in := object{prefix: o.path("rope_parameters") + "." + kind + ".", raw: map[string]json.RawMessage{}, err: o.err}
+	params, ok := o.object("rope_parameters")
+	if !ok && opts.kind != "" {
+		return Rope{Type: opts.kind, Theta: opts.theta, PartialFactor: opts.partial, Factor: 1}
+	}
+	if ok {
+		if !params.has(fullAttention) && !params.has(slidingAttention) {
+			o.fail("rope_parameters", "hold parameters per layer type")
+		}
+		if own, ok := params.object(kind); ok {
+			in = own
+		}
+	}
+	if len(over.raw) > 0 {
+		in.raw = maps.Clone(in.raw)
+		in.outer = map[string]string{}
+		for k, v := range over.raw {
+			in.raw[k], in.outer[k] = v, over.prefix
+		}
+	}
+	r := readRope(o, in, opts.theta, 1, context, opts)
+	if r.Type != RopeProportional {
+		r.ignorePartial(o)
+	}
+	return r
+}
