@@ -1,0 +1,259 @@
+package tokenizer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// addedToken is a token that is found in the text before anything else is done to it.
+type addedToken struct {
+	content    string
+	singleWord bool // not where a word goes on before or after it
+	lstrip     bool // takes the white space before it along
+	rstrip     bool // and after it
+	normalized bool // is looked for in the normalized text
+	special    bool // can be left out when decoding
+}
+
+// addedVocabulary is the added tokens of a tokenizer on top of its model's (added_vocabulary.rs of the reference).
+type addedVocabulary struct {
+	model   model
+	ids     map[string]int32
+	tokens  map[int32]addedToken
+	shown   map[int32]string // the normalized content of a token, where it differs: what decoding sees
+	special map[string]bool
+	top     int32 // one more than the highest id of an added token
+
+	plain      matcher // of tokens that are looked for in the text as it is
+	normalized matcher
+	// splitSpecial leaves special tokens in the text to the model.
+	splitSpecial bool
+}
+
+func newAddedVocabulary(m model) *addedVocabulary {
+	return &addedVocabulary{
+		model: m, ids: map[string]int32{}, tokens: map[int32]addedToken{}, shown: map[int32]string{}, special: map[string]bool{},
+	}
+}
+
+// add adds tokens in order. A token that the vocabulary has keeps its id, others get the next free one: the ids
+// that files list beside added tokens do not count in the reference. A token that was added before
+// changes its properties.
+func (v *addedVocabulary) add(tokens []addedToken, n normalizer) error {
+	next := int32(v.model.size())
+	if v.top > next {
+		next = v.top
+	}
+	for _, t := range tokens {
+		if t.content == "" {
+			continue
+		}
+		id, ok := v.id(t.content)
+		if !ok {
+			if next > maxID {
+				return fmt.Errorf("no id is left for the added token %q", t.content)
+			}
+			id = next
+			next++
+		}
+		if t.normalized && n != nil {
+			s, err := n.normalize(t.content)
+			if err != nil {
+				return err
+			}
+			if s == "" { // the reference cuts the text at every character then
+				return fmt.Errorf("nothing is left of the token %q when it is normalized", t.content)
+			}
+			if s != t.content {
+				v.shown[id] = s
+			}
+		}
+		v.ids[t.content] = id
+		v.tokens[id] = t
+		v.top = max(v.top, id+1)
+		if t.special {
+			v.special[t.content] = true
+		}
+	}
+	return nil
+}
+
+// index builds the matchers, after the last add.
+func (v *addedVocabulary) index() {
+	for _, id := range slices.Sorted(maps.Keys(v.tokens)) {
+		t := v.tokens[id]
+		if !t.normalized {
+			v.plain.insert(t.content, id)
+			continue
+		}
+		content, ok := v.shown[id]
+		if !ok {
+			content = t.content
+		}
+		v.normalized.insert(content, id)
+	}
+}
+
+func (v *addedVocabulary) id(token string) (int32, bool) {
+	if id, ok := v.ids[token]; ok {
+		return id, true
+	}
+	return v.model.id(token)
+}
+
+// token is the text that decoding sees.
+func (v *addedVocabulary) token(id int32) (string, bool) {
+	if s, ok := v.shown[id]; ok {
+		return s, true
+	}
+	if t, ok := v.tokens[id]; ok {
+		return t.content, true
+	}
+	return v.model.token(id)
+}
+
+// split calls text for what is between the added tokens that m finds, and token for each of them.
+func (v *addedVocabulary) split(m *matcher, s string, text func(string) error, token func(int32) error) error {
+	start := 0
+	for at := 0; at < len(s); {
+		from, to, id := m.find(s, at)
+		if from < 0 {
+			break
+		}
+		at = to // also where the match is not accepted after all
+		t := v.tokens[id]
+		if v.splitSpecial && v.special[t.content] || t.singleWord && !alone(s, from, to) {
+			continue
+		}
+		if t.lstrip {
+			from = spaceStart(s, from, start)
+		}
+		if t.rstrip {
+			to = characters().skip(s, to, classSpace)
+		}
+		if start < from {
+			if err := text(s[start:from]); err != nil {
+				return err
+			}
+		}
+		if err := token(id); err != nil {
+			return err
+		}
+		start = to
+	}
+	if start < len(s) {
+		return text(s[start:])
+	}
+	return nil
+}
+
+// alone: no word goes on before or after s[from:to].
+func alone(s string, from, to int) bool {
+	t := characters()
+	if from > 0 {
+		if c, _ := utf8.DecodeLastRuneInString(s[:from]); t.word(c) {
+			return false
+		}
+	}
+	if to < len(s) {
+		if c, _ := utf8.DecodeRuneInString(s[to:]); t.word(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// spaceStart is where the white space before end starts, but not before limit.
+func spaceStart(s string, end, limit int) int {
+	t := characters()
+	for end > limit {
+		c, n := utf8.DecodeLastRuneInString(s[:end])
+		if !t.in(c, classSpace) {
+			break
+		}
+		end -= n
+	}
+	return max(end, limit)
+}
+
+// matcher finds strings in a text: of those that start leftmost the longest.
+type matcher struct {
+	first [256]int32 // node of each first byte, 0: no string starts with it
+	nodes []trieNode // node 0 is none
+}
+
+// trieNode is one byte of a string; its siblings are the other bytes that may stand there.
+type trieNode struct {
+	child, sibling int32
+	id             int32 // of the string that ends here, -1: none
+	b              byte
+}
+
+// insert adds a string; of equal ones the first counts. (The reference takes any.)
+func (m *matcher) insert(s string, id int32) {
+	if s == "" {
+		return
+	}
+	if m.nodes == nil {
+		m.nodes = make([]trieNode, 1)
+	}
+	link := func(to *int32, b byte) int32 {
+		at := int32(len(m.nodes))
+		*to = at
+		m.nodes = append(m.nodes, trieNode{id: -1, b: b})
+		return at
+	}
+	at := m.first[s[0]]
+	if at == 0 {
+		at = link(&m.first[s[0]], s[0])
+	}
+	for i := 1; i < len(s); i++ {
+		next := m.next(at, s[i])
+		if next == 0 {
+			sibling := m.nodes[at].child
+			next = link(&m.nodes[at].child, s[i])
+			m.nodes[next].sibling = sibling
+		}
+		at = next
+	}
+	if m.nodes[at].id < 0 {
+		m.nodes[at].id = id
+	}
+}
+
+// next is the node of b after a node, 0 when there is none.
+func (m *matcher) next(at int32, b byte) int32 {
+	for at = m.nodes[at].child; at != 0 && m.nodes[at].b != b; {
+		at = m.nodes[at].sibling
+	}
+	return at
+}
+
+// find is the first match that starts at or after at; from is -1 when there is none.
+func (m *matcher) find(s string, at int) (from, to int, id int32) {
+	if m.nodes == nil {
+		return -1, 0, 0
+	}
+	for ; at < len(s); at++ {
+		node := m.first[s[at]]
+		if node == 0 {
+			continue
+		}
+		id = -1
+		for i := at + 1; node != 0; i++ {
+			if m.nodes[node].id >= 0 {
+				to, id = i, m.nodes[node].id
+			}
+			if i == len(s) {
+				break
+			}
+			node = m.next(node, s[i])
+		}
+		if id >= 0 {
+			return at, to, id
+		}
+	}
+	return -1, 0, 0
+}

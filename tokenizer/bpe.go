@@ -1,0 +1,182 @@
+package tokenizer
+
+import (
+	"fmt"
+	"sync"
+	"unicode/utf8"
+)
+
+// bpe is a byte pair encoding: a piece starts as one symbol per character, and the adjacent pair that was
+// learnt first is joined until none is left.
+type bpe struct {
+	*vocabulary
+	merges       mergeTable
+	unk          string // token for characters that are not in the vocabulary
+	hasUnk       bool
+	fuseUnk      bool   // one unk for a run of them
+	byteFallback bool   // such a character becomes its bytes' <0xNN> tokens, where all exist
+	prefix       string // of each character but the first
+	suffix       string // of the last character
+	ignoreMerges bool   // a piece that is a token is that token
+
+	// raw: pieces come as the bytes that the byte-level alphabet stands for, and symbols are looked up by byte.
+	raw     bool
+	byteIDs [256]int32 // -1: not in the vocabulary
+
+	pool sync.Pool // of *bpeEncoder
+}
+
+// useRaw makes the model take raw bytes. It reports whether it can: a prefix or suffix would be joined to characters.
+func (m *bpe) useRaw() bool {
+	if m.prefix != "" || m.suffix != "" || m.byteFallback {
+		return false
+	}
+	m.raw = true
+	for b := range m.byteIDs {
+		id, ok := m.ids[string(byteToRune[b])]
+		if !ok {
+			id = -1
+		}
+		m.byteIDs[b] = id
+	}
+	return true
+}
+
+func (m *bpe) encoder() encoder {
+	if e, ok := m.pool.Get().(*bpeEncoder); ok {
+		return e
+	}
+	return &bpeEncoder{m: m, cache: newWordCache()}
+}
+
+type bpeEncoder struct {
+	m       *bpe
+	cache   *wordCache
+	symbols []int32
+	work    mergeBuffer
+	scratch []byte
+}
+
+func (e *bpeEncoder) release() {
+	e.work.shrink()
+	if cap(e.symbols) > maxKept {
+		e.symbols = nil
+	}
+	e.m.pool.Put(e)
+}
+
+func (e *bpeEncoder) append(ids []int32, piece string) ([]int32, error) {
+	if e.m.raw && len(piece) == 1 && e.m.byteIDs[piece[0]] >= 0 {
+		return append(ids, e.m.byteIDs[piece[0]]), nil
+	}
+	slot := e.cache.slot(piece)
+	if slot != nil && slot.key == piece {
+		return append(ids, slot.ids...), nil
+	}
+	n := len(ids)
+	ids, err := e.tokenize(ids, piece)
+	if err == nil && slot != nil {
+		slot.set(piece, ids[n:])
+	}
+	return ids, err
+}
+
+func (e *bpeEncoder) tokenize(ids []int32, piece string) ([]int32, error) {
+	m := e.m
+	if m.ignoreMerges {
+		token := piece
+		if m.raw {
+			token = toByteLevel(piece)
+		}
+		if id, ok := m.ids[token]; ok {
+			return append(ids, id), nil
+		}
+	}
+	var err error
+	if e.symbols, err = m.split(e.symbols[:0], piece, &e.scratch); err != nil {
+		return ids, err
+	}
+	return m.merges.apply(ids, e.symbols, &e.work), nil
+}
+
+// split makes the symbols that merging starts from.
+func (m *bpe) split(symbols []int32, piece string, scratch *[]byte) ([]int32, error) {
+	u := unknown{m: m}
+	if m.raw {
+		for i := 0; i < len(piece); i++ {
+			if id := m.byteIDs[piece[i]]; id >= 0 {
+				symbols = append(u.flush(symbols), id)
+			} else if err := u.add(&symbols, string(byteToRune[piece[i]])); err != nil {
+				return nil, err
+			}
+		}
+		return u.flush(symbols), nil
+	}
+	for i := 0; i < len(piece); {
+		_, n := utf8.DecodeRuneInString(piece[i:])
+		s := (*scratch)[:0]
+		if i > 0 {
+			s = append(s, m.prefix...)
+		}
+		s = append(s, piece[i:i+n]...)
+		if i += n; i == len(piece) {
+			s = append(s, m.suffix...)
+		}
+		*scratch = s
+		if id, ok := m.ids[string(s)]; ok {
+			symbols = append(u.flush(symbols), id)
+		} else if fallback, ok := m.bytes(symbols, s); ok {
+			symbols = fallback // a pending unk stays pending, as in the reference
+		} else if err := u.add(&symbols, string(s)); err != nil {
+			return nil, err
+		}
+	}
+	return u.flush(symbols), nil
+}
+
+// bytes appends the byte tokens of a character when byte fallback is on and all of them exist.
+func (m *bpe) bytes(symbols []int32, s []byte) ([]int32, bool) {
+	if !m.byteFallback {
+		return nil, false
+	}
+	n := len(symbols)
+	for _, b := range s {
+		id, ok := m.ids[fmt.Sprintf("<0x%02X>", b)]
+		if !ok {
+			return symbols[:n], false
+		}
+		symbols = append(symbols, id)
+	}
+	return symbols, true
+}
+
+// unknown is an unk that is written when the next known character comes: until then others may fuse with it.
+type unknown struct {
+	m       *bpe
+	pending bool
+	id      int32
+}
+
+func (u *unknown) flush(symbols []int32) []int32 {
+	if !u.pending {
+		return symbols
+	}
+	u.pending = false
+	return append(symbols, u.id)
+}
+
+// add notes a character that is not in the vocabulary. Without an unk token it vanishes.
+func (u *unknown) add(symbols *[]int32, s string) error {
+	if !u.m.hasUnk {
+		return nil
+	}
+	id, ok := u.m.ids[u.m.unk]
+	if !ok {
+		return failure(ErrToken, "encode: %q has no token, and unk_token %q is not in the vocabulary", s, u.m.unk)
+	}
+	if !u.m.fuseUnk {
+		*symbols = u.flush(*symbols)
+	}
+	u.pending, u.id = true, id
+	return nil
+}

@@ -1,0 +1,211 @@
+package tokenizer
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// readModel reads the value of "model".
+func readModel(r *jsonReader) (*bpe, error) {
+	m := &bpe{}
+	c := component{node: &node{kind: objectNode}, part: "model"}
+	hasMerges, prefixSeen := false, false
+	later := -1 // where merges stand that cannot be read before what comes after them
+	err := r.object(func(key []byte) error {
+		switch name := string(key); name {
+		case "vocab":
+			return r.within(name, func() error { return m.readVocab(r) })
+		case "merges":
+			if r.peek() == 'n' {
+				return r.literal("null")
+			}
+			hasMerges = true
+			return r.within(name, func() error {
+				if m.vocabulary == nil || !prefixSeen {
+					later = r.pos
+					return r.skip()
+				}
+				return m.readMerges(r)
+			})
+		case "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+			"fuse_unk", "byte_fallback", "ignore_merges":
+			return r.within(name, func() error {
+				v, err := r.value()
+				if err != nil {
+					return err
+				}
+				prefixSeen = prefixSeen || name == "continuing_subword_prefix"
+				return m.setOption(&c, name, v)
+			})
+		default:
+			return r.skip()
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	// Files older than the type key are recognised by their merges, as in the reference.
+	case c.name == "" && !hasMerges:
+		return nil, c.invalid("has no type")
+	case m.vocabulary == nil:
+		return nil, c.invalid("has no vocab")
+	case !hasMerges:
+		return nil, c.invalid("has no merges")
+	case later >= 0:
+		end := r.pos
+		r.pos = later
+		if err := r.within("merges", func() error { return m.readMerges(r) }); err != nil {
+			return nil, err
+		}
+		r.pos = end
+	}
+	return m, nil
+}
+
+// setOption takes over one of the small values of the model.
+func (m *bpe) setOption(c *component, name string, v *node) error {
+	if v.kind == nullNode {
+		return nil
+	}
+	want := stringNode
+	switch name {
+	case "dropout":
+		want = numberNode
+	case "fuse_unk", "byte_fallback", "ignore_merges":
+		want = boolNode
+	}
+	if v.kind != want {
+		return c.invalid("has %v as %s, not %v", v.kind, name, want)
+	}
+	switch name {
+	case "type":
+		if c.name = v.text; c.name != "BPE" {
+			return c.unsupported("is not supported")
+		}
+	case "dropout":
+		if !zeroNumber(v.text) {
+			return c.unsupported("with dropout is not supported: its tokens would be random")
+		}
+	case "unk_token":
+		m.unk, m.hasUnk = v.text, true
+	case "continuing_subword_prefix":
+		m.prefix = v.text
+	case "end_of_word_suffix":
+		m.suffix = v.text
+	case "fuse_unk":
+		m.fuseUnk = v.text != ""
+	case "byte_fallback":
+		m.byteFallback = v.text != ""
+	case "ignore_merges":
+		m.ignoreMerges = v.text != ""
+	}
+	return nil
+}
+
+func zeroNumber(text string) bool {
+	for _, c := range text {
+		if c >= '1' && c <= '9' {
+			return false
+		}
+		if c == 'e' || c == 'E' {
+			break
+		}
+	}
+	return true
+}
+
+func (m *bpe) readVocab(r *jsonReader) error {
+	ids := map[string]int32{}
+	at := r.pos
+	err := r.object(func(key []byte) error {
+		token := string(key)
+		id, err := r.id()
+		ids[token] = id
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	v, a, b, id := newVocabulary(ids)
+	if v == nil {
+		return r.failAt(at, "tokens %q and %q have the same id %d", a, b, id)
+	}
+	m.vocabulary = v
+	return nil
+}
+
+// readMerges reads both forms: "a b" (the older one) and ["a", "b"]. One file has only one of them.
+func (m *bpe) readMerges(r *jsonReader) error {
+	m.merges = newMergeTable()
+	var form byte
+	var left []byte
+	var rank uint32
+	return r.array(func(i int) error {
+		at := r.pos
+		kind := r.peek()
+		if i == 0 {
+			form = kind
+		}
+		if kind != form || kind != '"' && kind != '[' {
+			return r.fail("merge %d is not like the first: merges are all \"a b\" or all [\"a\", \"b\"]", i)
+		}
+		var right []byte
+		if kind == '"' {
+			s, err := r.str()
+			if err != nil {
+				return err
+			}
+			if bytes.HasPrefix(s, []byte("#version")) {
+				return nil
+			}
+			a, b, ok := bytes.Cut(s, []byte(" "))
+			if !ok || bytes.IndexByte(b, ' ') >= 0 {
+				return r.failAt(at, "merge %d, %q, is not two tokens with one space between", i, s)
+			}
+			left, right = append(left[:0], a...), b
+		} else {
+			n := 0
+			err := r.array(func(j int) error {
+				s, err := r.str()
+				if n++; j == 0 {
+					left = append(left[:0], s...)
+				}
+				right = s
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if n != 2 {
+				return r.failAt(at, "merge %d has %d tokens, not 2", i, n)
+			}
+		}
+		if err := m.addMerge(left, right, rank); err != nil {
+			return r.failAt(at, "merge %d: %v", i, err)
+		}
+		rank++
+		return nil
+	})
+}
+
+func (m *bpe) addMerge(left, right []byte, rank uint32) error {
+	l, ok := m.ids[string(left)]
+	if !ok {
+		return fmt.Errorf("token %q is not in the vocabulary", left)
+	}
+	r, ok := m.ids[string(right)]
+	if !ok {
+		return fmt.Errorf("token %q is not in the vocabulary", right)
+	}
+	if len(right) < len(m.prefix) {
+		return fmt.Errorf("token %q is shorter than continuing_subword_prefix %q", right, m.prefix)
+	}
+	union := string(left) + string(right[len(m.prefix):])
+	id, ok := m.ids[union]
+	if !ok {
+		return fmt.Errorf("the merged token %q is not in the vocabulary", union)
+	}
+	m.merges.set(l, r, id, rank)
+	return nil
+}

@@ -1,0 +1,329 @@
+package tokenizer
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The reference reads patterns with Oniguruma, Ruby syntax, UTF-8 (https://github.com/kkos/oniguruma/blob/v6.9.10/doc/RE).
+// translate rewrites one for the general engine, whose syntax is .NET's: classes are spelt out, since the
+// engines differ in what \w, (?i) and a Unicode version are, and what is not known to mean the same is refused.
+
+const (
+	maxPatternDepth = 100
+	maxPatternSize  = 4 << 20 // of the translation: \p{L} alone takes 5 KB
+)
+
+type onigParser struct {
+	expr  string
+	pos   int
+	depth int
+	fold  bool // (?i)
+	out   []byte
+	sets  map[class]runeSet // memory of runesOf
+}
+
+// patternError is what is wrong with a pattern; invalid says that the reference refuses it too.
+type patternError struct {
+	text    string
+	invalid bool
+}
+
+func (e *patternError) Error() string { return e.text }
+
+func translate(expr string) (string, error) {
+	p := &onigParser{expr: expr, sets: map[class]runeSet{}}
+	if err := p.alternation(); err != nil {
+		return "", err
+	}
+	if p.pos < len(p.expr) {
+		return "", p.bad("unmatched )")
+	}
+	return string(p.out), nil
+}
+
+// bad: not a pattern for the reference either.
+func (p *onigParser) bad(format string, args ...any) error {
+	return &patternError{fmt.Sprintf(format, args...) + fmt.Sprintf(" at offset %d", p.pos), true}
+}
+
+func (p *onigParser) unsupported(format string, args ...any) error {
+	return &patternError{fmt.Sprintf(format, args...) + fmt.Sprintf(" at offset %d", p.pos), false}
+}
+
+func (p *onigParser) more() bool { return p.pos < len(p.expr) }
+
+// take consumes a text if it is next.
+func (p *onigParser) take(s string) bool {
+	if strings.HasPrefix(p.expr[p.pos:], s) {
+		p.pos += len(s)
+		return true
+	}
+	return false
+}
+
+func (p *onigParser) rune() rune {
+	c, n := utf8.DecodeRuneInString(p.expr[p.pos:])
+	p.pos += n
+	return c
+}
+
+func (p *onigParser) alternation() error {
+	if p.depth++; p.depth > maxPatternDepth {
+		return p.unsupported("nesting deeper than %d", maxPatternDepth)
+	}
+	fold := p.fold
+	for {
+		for p.more() && p.expr[p.pos] != '|' && p.expr[p.pos] != ')' {
+			if err := p.term(); err != nil {
+				return err
+			}
+		}
+		if !p.take("|") {
+			p.depth--
+			p.fold = fold
+			return nil
+		}
+		p.out = append(p.out, '|')
+	}
+}
+
+// term is one atom and its quantifiers.
+func (p *onigParser) term() error {
+	start := len(p.out)
+	quantifiable, err := p.atom()
+	if err != nil {
+		return err
+	}
+	if len(p.out) > maxPatternSize {
+		return p.unsupported("more classes than fit into %d bytes", maxPatternSize)
+	}
+	for n := 0; ; n++ {
+		q, possessive, ok, err := p.quantifier()
+		if err != nil || !ok {
+			return err
+		}
+		if !quantifiable {
+			return p.unsupported("a quantifier after an anchor or a look-around")
+		}
+		if n > 0 { // a quantified term again, as in x{1,3}+
+			p.enclose(start, "(?:")
+		}
+		p.out = append(p.out, q...)
+		if possessive {
+			p.enclose(start, "(?>")
+		}
+	}
+}
+
+// enclose puts what was written since start into a group.
+func (p *onigParser) enclose(start int, open string) {
+	p.out = slices.Insert(p.out, start, []byte(open)...)
+	p.out = append(p.out, ')')
+}
+
+func (p *onigParser) text(s string) { p.out = append(p.out, s...) }
+
+// quantifier reads one in Ruby's syntax: a + after an interval is a quantifier of its own, and ? after {n} too.
+func (p *onigParser) quantifier() (q string, possessive, ok bool, err error) {
+	if !p.more() {
+		return "", false, false, nil
+	}
+	switch c := p.expr[p.pos]; c {
+	case '?', '*', '+':
+		p.pos++
+		q = string(c)
+		if p.take("+") {
+			return q, true, true, nil
+		}
+		if p.take("?") {
+			q += "?"
+		}
+		return q, false, true, nil
+	case '{':
+		end := strings.IndexByte(p.expr[p.pos:], '}')
+		if end < 0 {
+			return "", false, false, p.unsupported("a { that opens no interval")
+		}
+		lo, hi, isRange := strings.Cut(p.expr[p.pos+1:p.pos+end], ",")
+		if lo == "" && hi == "" {
+			return "", false, false, p.unsupported("a { that opens no interval")
+		}
+		if lo == "" {
+			lo = "0"
+		}
+		for _, s := range []string{lo, hi} {
+			if s == "" {
+				continue
+			}
+			if n, err := strconv.ParseUint(s, 10, 32); err != nil {
+				return "", false, false, p.unsupported("a { that opens no interval")
+			} else if n > 100000 {
+				return "", false, false, p.bad("interval over 100000")
+			}
+		}
+		if isRange && hi != "" {
+			l, _ := strconv.Atoi(lo)
+			h, _ := strconv.Atoi(hi)
+			if l > h {
+				return "", false, false, p.unsupported("an interval from more to less")
+			}
+		}
+		p.pos += end + 1
+		switch {
+		case !isRange:
+			return "{" + lo + "}", false, true, nil
+		case p.take("?"):
+			return "{" + lo + "," + hi + "}?", false, true, nil
+		}
+		return "{" + lo + "," + hi + "}", false, true, nil
+	}
+	return "", false, false, nil
+}
+
+// groups are those that mean the same to both engines.
+var groups = []string{"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>"}
+
+// atom writes one; quantifiable is false for those that match no characters.
+func (p *onigParser) atom() (quantifiable bool, err error) {
+	switch p.expr[p.pos] {
+	case '(':
+		return p.group()
+	case '[':
+		p.pos++
+		set, err := p.class()
+		if err != nil {
+			return false, err
+		}
+		p.out = set.appendClass(p.out)
+		return true, nil
+	case '.':
+		p.pos++
+		p.out = newRuneSet(runeRange{'\n', '\n'}).complement().appendClass(p.out)
+		return true, nil
+	case '^': // of a line, but not after a line feed at the end of the text
+		p.pos++
+		p.text(`(?:\A|(?<=\n)(?!\z))`)
+		return false, nil
+	case '$':
+		p.pos++
+		p.text(`(?=\n|\z)`)
+		return false, nil
+	case '*', '+', '?':
+		return false, p.bad("nothing to repeat")
+	case '\\':
+		if p.take(`\A`) {
+			p.text(`\A`)
+			return false, nil
+		}
+		if p.take(`\z`) {
+			p.text(`\z`)
+			return false, nil
+		}
+		if p.take(`\b`) {
+			p.boundary("(?:(?<=", ")(?!", ")|(?<!", ")(?=", "))")
+			return false, nil
+		}
+		if p.take(`\B`) {
+			p.boundary("(?:(?<=", ")(?=", ")|(?<!", ")(?!", "))")
+			return false, nil
+		}
+		set, err := p.escape(false)
+		if err != nil {
+			return false, err
+		}
+		p.write(set)
+		return true, nil
+	}
+	c := p.rune()
+	p.write(newRuneSet(runeRange{c, c}))
+	return true, p.checkFold(c)
+}
+
+// boundary writes \w between the parts.
+func (p *onigParser) boundary(parts ...string) {
+	word := p.onigWord(false)
+	for i, part := range parts {
+		if i > 0 {
+			p.out = word.appendClass(p.out)
+		}
+		p.text(part)
+	}
+}
+
+// write writes a set, with its other cases under (?i).
+func (p *onigParser) write(set runeSet) {
+	if p.fold {
+		set = set.foldASCII()
+	}
+	if len(set) == 1 && set[0].lo == set[0].hi {
+		p.out = appendRune(p.out, set[0].lo)
+		return
+	}
+	p.out = set.appendClass(p.out)
+}
+
+// checkFold refuses what case folding would need tables for: letters that are not ASCII, and the letters
+// that ligatures fold to (ss, st, ff, fi, fl).
+func (p *onigParser) checkFold(c rune) error {
+	if !p.fold {
+		return nil
+	}
+	if c >= utf8.RuneSelf {
+		return p.unsupported("(?i) with %q", c)
+	}
+	if next := p.pos; next < len(p.expr) {
+		switch strings.ToLower(string(c) + p.expr[next:next+1]) {
+		case "ss", "st", "ff", "fi", "fl":
+			return p.unsupported("(?i) with letters that have a ligature")
+		}
+	}
+	return nil
+}
+
+func (p *onigParser) group() (quantifiable bool, err error) {
+	fold := p.fold
+	for _, g := range groups {
+		if !p.take(g) {
+			continue
+		}
+		p.text(g)
+		return g == "(?:" || g == "(?>", p.closeGroup(fold)
+	}
+	switch {
+	case p.take("(?i:"):
+		p.fold = true
+	case p.take("(?-i:"):
+		p.fold = false
+	case p.take("(?i)"): // to the end of the enclosing group, alternatives included
+		p.fold = true
+		p.text("(?:")
+		if err := p.alternation(); err != nil {
+			return false, err
+		}
+		p.text(")")
+		p.fold = fold
+		return false, nil
+	case strings.HasPrefix(p.expr[p.pos:], "(?"):
+		return false, p.unsupported("group %q", p.expr[p.pos:min(p.pos+4, len(p.expr))])
+	default:
+		p.pos++
+	}
+	p.text("(?:")
+	return true, p.closeGroup(fold)
+}
+
+func (p *onigParser) closeGroup(fold bool) error {
+	if err := p.alternation(); err != nil {
+		return err
+	}
+	if !p.take(")") {
+		return p.bad("end pattern with unmatched parenthesis")
+	}
+	p.fold = fold
+	p.text(")")
+	return nil
+}

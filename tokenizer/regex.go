@@ -1,0 +1,102 @@
+package tokenizer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2/v2"
+)
+
+const (
+	matchTimeout = 2 * time.Second  // of one search
+	textTimeout  = 10 * time.Second // of one text, and one second more per megabyte
+	batchSize    = 1 << 10          // matches between two looks at the clock
+	stackLimit   = 1 << 22          // slots of a search's backtracking stack
+)
+
+// regex runs a pattern on the general engine, which backtracks: hence the time limits.
+type regex struct {
+	re    *regexp2.Regexp
+	label string
+}
+
+func compileRegex(c component, expr string) (*regex, error) {
+	const shown = 60
+	label := expr
+	if len(label) > shown {
+		label = validText(label[:shown]) + "..."
+	}
+	translated, err := translate(expr)
+	var bad *patternError
+	switch {
+	case errors.As(err, &bad) && bad.invalid:
+		return nil, c.invalid("has the pattern %q: %v", label, err)
+	case err != nil:
+		return nil, c.unsupported("with the pattern %q is not supported: %v", label, err)
+	}
+	re, err := regexp2.Compile(translated, regexp2.OptionMaxBacktrackingStackSize(stackLimit))
+	if err != nil {
+		return nil, c.unsupported("with the pattern %q is not supported: it does not compile", label)
+	}
+	re.MatchTimeout = matchTimeout
+	return &regex{re, fmt.Sprintf("%v: pattern %q", c, label)}, nil
+}
+
+func (r *regex) matches(s string, found func(start, end int) error) error {
+	if s == "" {
+		return nil
+	}
+	var (
+		text    = []rune(s)
+		at, pos = 0, 0 // the same position counted in characters and in bytes
+		last    = -1   // end of the last match
+		batch   = make([]int, 0, 2*batchSize)
+		limit   = textTimeout + time.Duration(len(s)>>20)*time.Second
+		began   = time.Now()
+		spent   time.Duration // in matching: what found does is not the pattern's fault
+		stop    error
+	)
+	flush := func() error {
+		if spent += time.Since(began); spent > limit {
+			return failure(ErrTimeout, "tokenizer.json: %s: more than %v for %d bytes of text", r.label, limit, len(s))
+		}
+		for i := 0; i < len(batch); i += 2 {
+			if err := found(batch[i], batch[i+1]); err != nil {
+				return err
+			}
+		}
+		batch = batch[:0]
+		began = time.Now()
+		return nil
+	}
+	advance := func(to int) int {
+		for ; at < to; at++ {
+			pos += utf8.RuneLen(text[at])
+		}
+		return pos
+	}
+	err := r.re.FindRunesMatches(text, 0, func(m regexp2.MatchView) bool {
+		i, n, _ := m.GroupRange(0)
+		if n == 0 && i == last { // the reference accepts no empty match right after another
+			return true
+		}
+		last = i + n
+		batch = append(batch, advance(i))
+		batch = append(batch, advance(i+n))
+		if len(batch) == cap(batch) {
+			stop = flush()
+		}
+		return stop == nil
+	})
+	switch {
+	case stop != nil:
+		return stop
+	case errors.Is(err, regexp2.ErrBacktrackingStackLimit):
+		return failure(ErrTimeout, "tokenizer.json: %s: more backtracking than is allowed", r.label)
+	case err != nil: // its text holds the whole input
+		return failure(ErrTimeout, "tokenizer.json: %s: more than %v for one match", r.label, matchTimeout)
+	}
+	return flush()
+}

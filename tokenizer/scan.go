@@ -1,0 +1,151 @@
+package tokenizer
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// gpt2Pattern is the pattern of ByteLevel (pre_tokenizers/byte_level.rs of the reference).
+const gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+
+// scanner runs a split pattern without a regular expression engine. The published patterns are alternations of a few
+// parts, tried in order at each character; each part is a function here, so any order and choice of them is
+// recognised. Every part is checked against the general engine and the reference in the tests.
+type scanner struct {
+	parts []scanPart
+	first [utf8.RuneSelf][]scanPart // the parts that can match where this byte is next
+}
+
+// scanPart is the end of its match at i, or -1. It may look at all of s from i on, and i < len(s).
+type scanPart func(t *unicodeTable, s string, i int) int
+
+// scanParts maps the text of each part to its function.
+var scanParts = map[string]scanPart{
+	`'s|'t|'re|'ve|'m|'ll|'d`:                                   contraction(sameCase),
+	`(?i:'s|'t|'re|'ve|'m|'ll|'d)`:                              contraction(anyCase),
+	`'(?i:[sdmt]|ll|ve|re)`:                                     contraction(anyCase),
+	`(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`: contraction(asciiCase),
+	` ?\p{L}+`:                             spaced(classLetter, ""),
+	` ?[\p{L}\p{M}]+`:                      spaced(classLetter|classMark, ""),
+	` ?\p{N}+`:                             spaced(classNumber, ""),
+	` ?[^\s\p{L}\p{N}]+`:                   spaced(classAll&^(classSpace|classLetter|classNumber), ""),
+	` ?[^\s\p{L}\p{N}]+[\r\n]*`:            spaced(classAll&^(classSpace|classLetter|classNumber), "\r\n"),
+	` ?[^\s\p{L}\p{N}]++[\r\n]*`:           spaced(classAll&^(classSpace|classLetter|classNumber), "\r\n"),
+	` ?[^\s\p{L}\p{N}]+[\r\n/]*`:           spaced(classAll&^(classSpace|classLetter|classNumber), "\r\n/"),
+	` ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*`:       spaced(classAll&^(classSpace|classLetter|classMark|classNumber), "\r\n"),
+	` ?[\p{P}\p{S}]+[\r\n]*`:               spaced(classPunct|classSymbol, "\r\n"),
+	`[^\r\n\p{L}\p{N}]?\p{L}+`:             prefixed(classLetter|classNumber, classLetter),
+	`[^\r\n\p{L}\p{N}]?+\p{L}+`:            prefixed(classLetter|classNumber, classLetter),
+	`[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`:      prefixed(classLetter|classNumber, classLetter|classMark),
+	`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+`: prefixed(classLetter|classPunct|classSymbol, classLetter|classMark),
+	`\p{N}`:                                upTo(1, classNumber),
+	`\p{N}{1,2}`:                           upTo(2, classNumber),
+	`\p{N}{1,3}`:                           upTo(3, classNumber),
+	`\p{N}+`:                               upTo(0, classNumber),
+	"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+": punctuatedASCII,
+	`[一-龥぀-ゟ゠-ヿ]+`:                                          kana,
+	camelLower + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`:            withContraction(camel(true)),
+	camelUpper + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`:            withContraction(camel(false)),
+	camelLower:  camel(true),
+	camelUpper:  camel(false),
+	lineBreaks:  spaceToLineBreak,
+	`\s*[\r\n]`: spaceToLineBreak, // as greedy as the form with +: it ends at the last one
+	`\s+(?!\S)`: spaceBeforeSpace,
+	anySpace:    upTo(0, classSpace),
+}
+
+const (
+	lineBreaks = `\s*[\r\n]+`
+	anySpace   = `\s+`
+	camelLower = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`
+	camelUpper = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*`
+)
+
+// newScanner recognises a pattern that consists of known parts, with line breaks as escapes or as they are.
+func newScanner(expr string) (*scanner, bool) {
+	texts, ok := cutParts(strings.NewReplacer("\r", `\r`, "\n", `\n`).Replace(expr))
+	if !ok {
+		return nil, false
+	}
+	// A part that can fail after a long look must have one after it that then takes what was looked at, else the
+	// look repeats at each character.
+	for i, text := range texts {
+		after := func(prefix string) bool {
+			return slices.ContainsFunc(texts[i:], func(t string) bool { return strings.HasPrefix(t, prefix) })
+		}
+		if strings.HasPrefix(text, `\s`) && !after(anySpace) || strings.HasPrefix(text, camelLower) && !after(camelUpper) {
+			return nil, false
+		}
+	}
+	sc := &scanner{}
+	for _, text := range texts {
+		sc.parts = append(sc.parts, scanParts[text])
+	}
+	t := characters()
+	for b := range sc.first {
+		for _, p := range sc.parts {
+			if canStart(t, p, byte(b)) {
+				sc.first[b] = append(sc.first[b], p)
+			}
+		}
+	}
+	return sc, true
+}
+
+// cutParts splits an alternation into known parts, the longest that fits first.
+func cutParts(expr string) (texts []string, ok bool) {
+	for {
+		best := ""
+		for text := range scanParts {
+			rest, ok := strings.CutPrefix(expr, text)
+			if ok && len(text) > len(best) && (rest == "" || rest[0] == '|') {
+				best = text
+			}
+		}
+		if best == "" {
+			return nil, false
+		}
+		texts = append(texts, best)
+		if expr = expr[len(best):]; expr == "" {
+			return texts, true
+		}
+		expr = expr[1:]
+	}
+}
+
+// canStart reports whether a part can match a text that starts with b, from a few texts that show every way to go on.
+func canStart(t *unicodeTable, p scanPart, b byte) bool {
+	for _, rest := range []string{"", "a", "A", "1", "!", " ", "\n", "s", "ll", "\u0301", "\u3042"} {
+		if p(t, string(rune(b))+rest, 0) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (sc *scanner) matches(s string, found func(start, end int) error) error {
+	t := characters()
+	for i := 0; i < len(s); {
+		parts := sc.parts
+		if c := s[i]; c < utf8.RuneSelf {
+			parts = sc.first[c]
+		}
+		end := -1
+		for _, p := range parts {
+			if end = p(t, s, i); end >= 0 {
+				break
+			}
+		}
+		if end < 0 {
+			_, n := utf8.DecodeRuneInString(s[i:])
+			i += n
+			continue
+		}
+		if err := found(i, end); err != nil {
+			return err
+		}
+		i = end
+	}
+	return nil
+}

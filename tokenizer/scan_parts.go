@@ -1,0 +1,222 @@
+package tokenizer
+
+import "strings"
+
+// The functions here are named after what they match; the pattern of each is in scanParts.
+
+// letterCase is how a contraction compares letters.
+type letterCase int
+
+const (
+	sameCase  letterCase = iota
+	asciiCase            // both cases of ASCII
+	anyCase              // the engine's (?i): the long s too
+)
+
+// contraction matches 's, 't, 're, 've, 'm, 'll, 'd.
+func contraction(fold letterCase) scanPart {
+	return func(_ *unicodeTable, s string, i int) int { return contractionAt(s, i, fold) }
+}
+
+func contractionAt(s string, i int, fold letterCase) int {
+	if s[i] != '\'' || i+1 == len(s) {
+		return -1
+	}
+	lower := func(i int) byte {
+		c := s[i]
+		if fold != sameCase && c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		return c
+	}
+	switch c := lower(i + 1); c {
+	case 's', 't', 'm', 'd':
+		return i + 2
+	case 'r', 'v', 'l':
+		second := byte('e')
+		if c == 'l' {
+			second = 'l'
+		}
+		if i+2 < len(s) && lower(i+2) == second {
+			return i + 3
+		}
+	}
+	if fold == anyCase && strings.HasPrefix(s[i+1:], "\u017f") {
+		return i + 1 + len("\u017f")
+	}
+	return -1
+}
+
+// spaced matches an optional space, a run of the class, and a run of the given ASCII characters.
+func spaced(set class, tail string) scanPart {
+	return func(t *unicodeTable, s string, i int) int {
+		start := i
+		if s[i] == ' ' {
+			start++
+		}
+		end := t.skip(s, start, set)
+		if end == start {
+			return -1 // without the space it would not match either: no class here has one
+		}
+		for tail != "" && end < len(s) && strings.IndexByte(tail, s[end]) >= 0 {
+			end++
+		}
+		return end
+	}
+}
+
+// prefixed matches a run of the class, and before it one character that is neither a line break nor in not.
+func prefixed(not, set class) scanPart {
+	return func(t *unicodeTable, s string, i int) int {
+		end := t.skip(s, i, set)
+		if end > i {
+			return end // a prefix that is of the class itself makes no difference
+		}
+		if s[i] == '\r' || s[i] == '\n' {
+			return -1
+		}
+		bad, n := t.at(s, i, not)
+		if bad {
+			return -1
+		}
+		if end = t.skip(s, i+n, set); end > i+n {
+			return end
+		}
+		return -1
+	}
+}
+
+// upTo matches one to limit characters of the class, any number of them when limit is 0.
+func upTo(limit int, set class) scanPart {
+	return func(t *unicodeTable, s string, i int) int {
+		if limit == 0 {
+			if end := t.skip(s, i, set); end > i {
+				return end
+			}
+			return -1
+		}
+		end := i
+		for n := 0; n < limit && end < len(s); n++ {
+			ok, width := t.at(s, end, set)
+			if !ok {
+				break
+			}
+			end += width
+		}
+		if end == i {
+			return -1
+		}
+		return end
+	}
+}
+
+// spaceToLineBreak matches white space up to and with the last line break in it.
+func spaceToLineBreak(t *unicodeTable, s string, i int) int {
+	end := t.skip(s, i, classSpace)
+	if at := strings.LastIndexAny(s[i:end], "\r\n"); at >= 0 {
+		return i + at + 1
+	}
+	return -1
+}
+
+// spaceBeforeSpace matches white space but for the character before something else.
+func spaceBeforeSpace(t *unicodeTable, s string, i int) int {
+	last, end := i, i // where the last white space starts
+	for end < len(s) {
+		ok, n := t.at(s, end, classSpace)
+		if !ok {
+			break
+		}
+		last, end = end, end+n
+	}
+	if end < len(s) {
+		end = last
+	}
+	if end == i {
+		return -1
+	}
+	return end
+}
+
+// punctuatedASCII matches one ASCII punctuation character and ASCII letters.
+func punctuatedASCII(_ *unicodeTable, s string, i int) int {
+	if c := s[i]; c <= ' ' || c >= 0x7f || asciiLetter(c) || c >= '0' && c <= '9' {
+		return -1
+	}
+	end := i + 1
+	for end < len(s) && asciiLetter(s[end]) {
+		end++
+	}
+	if end == i+1 {
+		return -1
+	}
+	return end
+}
+
+func asciiLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// kana matches a run of U+4E00 to U+9FA5 and U+3040 to U+30FF.
+func kana(_ *unicodeTable, s string, i int) int {
+	for at, c := range s[i:] {
+		if !(c >= 0x4e00 && c <= 0x9fa5 || c >= 0x3040 && c <= 0x30ff) {
+			if at == 0 {
+				return -1
+			}
+			return i + at
+		}
+	}
+	return len(s)
+}
+
+const (
+	classUpper class = 1<<catLu | 1<<catLt | 1<<catLm | 1<<catLo | classMark
+	classLower class = 1<<catLl | 1<<catLm | 1<<catLo | classMark
+)
+
+// camel matches capitals and then small letters, at least one of the latter (lower) or of the former, after an optional
+// prefix. Characters without case belong to both, which is where a match with lower may have to go back.
+func camel(lower bool) scanPart {
+	word := func(t *unicodeTable, s string, i int) int {
+		upper := i // end of the capitals
+		both := -1 // end of the last of them that could also be a small letter
+		for upper < len(s) {
+			ok, n := t.at(s, upper, classUpper)
+			if !ok {
+				break
+			}
+			if small, _ := t.at(s, upper, classLower); small {
+				both = upper + n
+			}
+			upper += n
+		}
+		end := t.skip(s, upper, classLower)
+		switch {
+		case lower && end == upper:
+			return both
+		case !lower && upper == i:
+			return -1
+		}
+		return end
+	}
+	return func(t *unicodeTable, s string, i int) int {
+		if s[i] != '\r' && s[i] != '\n' {
+			if bad, n := t.at(s, i, classLetter|classNumber); !bad && i+n < len(s) {
+				if end := word(t, s, i+n); end >= 0 {
+					return end
+				}
+			}
+		}
+		return word(t, s, i)
+	}
+}
+
+// withContraction lets a contraction follow.
+func withContraction(p scanPart) scanPart {
+	return func(t *unicodeTable, s string, i int) int {
+		end := p(t, s, i)
+		if end < 0 || end == len(s) {
+			return end
+		}
+		return max(end, contractionAt(s, end, anyCase))
+	}
+}

@@ -1,0 +1,33 @@
+package tokenizer
+
+// Stream decodes ids as they come. What Next and Flush return, put together, is what Decode makes of all the ids.
+// One goroutine uses it.
+type Stream struct {
+	t           *Tokenizer
+	skipSpecial bool
+	decoding    decoding
+	buf         []byte
+}
+
+// Stream starts a text. skipSpecial leaves special tokens out.
+func (t *Tokenizer) Stream(skipSpecial bool) *Stream {
+	return &Stream{t: t, skipSpecial: skipSpecial, decoding: t.decoder.start()}
+}
+
+// Next is the text that id adds: whole characters only, "" while one is not complete. An id that the
+// vocabulary does not have adds nothing.
+func (s *Stream) Next(id int32) string {
+	token, ok := s.t.decodable(id, s.skipSpecial)
+	if !ok {
+		return ""
+	}
+	s.buf = s.decoding.token(s.buf[:0], token)
+	return string(s.buf)
+}
+
+// Flush is the text that was held back, U+FFFD for a character that was never completed. The stream is then as new.
+func (s *Stream) Flush() string {
+	s.buf = s.decoding.end(s.buf[:0])
+	s.decoding = s.t.decoder.start()
+	return string(s.buf)
+}

@@ -1,0 +1,120 @@
+package tokenizer
+
+// template is what is put around the ids of a text: the post-processor. nil is the text alone.
+type template []templatePiece
+
+// templatePiece is the text itself (ids nil), or special tokens.
+type templatePiece struct {
+	ids []int32
+}
+
+// newTemplate reads a post-processor. Only TemplateProcessing changes ids; ByteLevel moves offsets.
+func newTemplate(n *node) (template, error) {
+	c, err := asComponent(n, "post_processor")
+	if err != nil {
+		return nil, err
+	}
+	return buildTemplate(c)
+}
+
+func buildTemplate(c component) (template, error) {
+	switch c.name {
+	case "ByteLevel":
+		return nil, nil
+	case "TemplateProcessing":
+		return readTemplate(c)
+	case "Sequence":
+		parts, err := c.parts("processors")
+		if err != nil {
+			return nil, err
+		}
+		var t template
+		for _, part := range parts {
+			next, err := buildTemplate(part)
+			if err != nil {
+				return nil, err
+			}
+			if t != nil && next != nil { // the second would see the parts of the first as texts of their own
+				return nil, c.unsupported("with two TemplateProcessing is not supported")
+			}
+			if next != nil {
+				t = next
+			}
+		}
+		return t, nil
+	}
+	return nil, c.unsupported("is not supported")
+}
+
+func readTemplate(c component) (template, error) {
+	single, err := c.field("single", arrayNode)
+	if err != nil {
+		return nil, err
+	}
+	special, err := c.field("special_tokens", objectNode)
+	if err != nil {
+		return nil, err
+	}
+	t := template{}
+	for _, piece := range single.list {
+		if piece.kind != objectNode || len(piece.keys) != 1 || piece.list[0].kind != objectNode {
+			return nil, c.invalid("has a piece in single that is neither {\"Sequence\": ...} nor {\"SpecialToken\": ...}")
+		}
+		id := piece.list[0].get("id")
+		if id == nil || id.kind != stringNode {
+			return nil, c.invalid("has a piece without id in single")
+		}
+		switch kind := piece.keys[0]; kind {
+		case "Sequence":
+			if id.text != "A" {
+				return nil, c.invalid("uses sequence %q in single, where there is only A", id.text)
+			}
+			t = append(t, templatePiece{})
+		case "SpecialToken":
+			ids, err := specialIDs(c, special.get(id.text), id.text)
+			if err != nil {
+				return nil, err
+			}
+			t = append(t, templatePiece{ids})
+		default:
+			return nil, c.unsupported("with a piece of kind %q is not supported", kind)
+		}
+	}
+	return t, nil
+}
+
+// specialIDs are the ids that stand for a special token of the template; never nil.
+func specialIDs(c component, token *node, name string) ([]int32, error) {
+	if token == nil || token.kind != objectNode {
+		return nil, c.invalid("uses the special token %q, which its special_tokens does not have", name)
+	}
+	list := token.get("ids")
+	if list == nil || list.kind != arrayNode {
+		return nil, c.invalid("has no ids for the special token %q", name)
+	}
+	ids := []int32{}
+	for _, n := range list.list {
+		id, ok := parseID(n)
+		if !ok {
+			return nil, c.invalid("has %q as an id of the special token %q", n.text, name)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// apply writes the template around text; without special only the text.
+func (t template) apply(text []int32, special bool) []int32 {
+	if t == nil {
+		return text
+	}
+	out := make([]int32, 0, len(text)+len(t))
+	for _, piece := range t {
+		if piece.ids == nil {
+			out = append(out, text...)
+		} else if special {
+			out = append(out, piece.ids...)
+		}
+	}
+	return out
+}

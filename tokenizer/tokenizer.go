@@ -1,0 +1,90 @@
+package tokenizer
+
+// Tokenizer is a loaded tokenizer.json. It is immutable and safe for concurrent use.
+type Tokenizer struct {
+	model      model
+	added      *addedVocabulary
+	normalizer normalizer   // nil: none
+	pre        preTokenizer // nil: none
+	template   template     // nil: none
+	decoder    decoder
+	bos, eos   int32 // -1: none
+}
+
+// Encode is the ids of text. With special, what the post-processor puts around a text (BOS, EOS) is there too;
+// special tokens that stand in the text are recognised either way. The empty text has no ids of its own.
+// Errors: ErrTimeout; ErrToken where the tokenizer has an unk_token that its vocabulary lacks.
+func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
+	text = validText(text)
+	e := t.model.encoder()
+	defer e.release()
+	ids := make([]int32, 0, len(text)/4+4)
+	token := func(id int32) error {
+		ids = append(ids, id)
+		return nil
+	}
+	piece := func(s string) (err error) {
+		ids, err = e.append(ids, s)
+		return err
+	}
+	words := piece
+	if t.pre != nil {
+		words = func(s string) error { return t.pre.pieces(s, piece) }
+	}
+	normalized := func(s string) error { return t.added.split(&t.added.normalized, s, words, token) }
+	plain := normalized
+	if t.normalizer != nil {
+		plain = func(s string) error {
+			s, err := t.normalizer.normalize(s)
+			if err != nil || s == "" {
+				return err
+			}
+			return normalized(s)
+		}
+	}
+	if err := t.added.split(&t.added.plain, text, plain, token); err != nil {
+		return nil, err
+	}
+	return t.template.apply(ids, special), nil
+}
+
+// Decode is the text of ids. skipSpecial leaves special tokens out. Ids that the vocabulary does not have (models have
+// more rows than tokens) add nothing, as in the reference; a negative one is an error, ErrToken.
+func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) (string, error) {
+	d := t.decoder.start()
+	var out []byte
+	for i, id := range ids {
+		if id < 0 {
+			return "", failure(ErrToken, "decode: id %d at position %d is negative", id, i)
+		}
+		if token, ok := t.decodable(id, skipSpecial); ok {
+			out = d.token(out, token)
+		}
+	}
+	return string(d.end(out)), nil
+}
+
+// decodable is the token of an id, unless it is left out.
+func (t *Tokenizer) decodable(id int32, skipSpecial bool) (string, bool) {
+	token, ok := t.added.token(id)
+	if !ok || skipSpecial && t.added.special[token] {
+		return "", false
+	}
+	return token, true
+}
+
+// Size is one more than the highest id: every id is below it, and a model needs as many embedding rows.
+// Where the ids have holes it is more than the number of tokens.
+func (t *Tokenizer) Size() int { return int(max(t.model.limit(), t.added.top)) }
+
+// Token is the token of an id as the vocabulary writes it (byte-level ones in their alphabet), false for a hole.
+func (t *Tokenizer) Token(id int32) (string, bool) { return t.added.token(id) }
+
+// ID is the id of a token.
+func (t *Tokenizer) ID(token string) (int32, bool) { return t.added.id(token) }
+
+// BOS is the id of the bos_token of tokenizer_config.json, false where there is none.
+func (t *Tokenizer) BOS() (int32, bool) { return t.bos, t.bos >= 0 }
+
+// EOS is the id of the eos_token of tokenizer_config.json, false where there is none.
+func (t *Tokenizer) EOS() (int32, bool) { return t.eos, t.eos >= 0 }

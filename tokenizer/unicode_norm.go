@@ -1,0 +1,182 @@
+package tokenizer
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// unicodeForm is a normalization form with the reference's data: Unicode 9.0. Characters that are newer
+// stay as they are and have combining class 0. x/text supplies the data (that of older characters never changes) and
+// the quick check; its own normalizer would insert U+034F into runs of more than 30 marks, which the reference does not.
+type unicodeForm struct{ form norm.Form }
+
+func (f unicodeForm) normalize(s string) (string, error) {
+	i := 0
+	for i < len(s) && s[i] < utf8.RuneSelf {
+		i++
+	}
+	if i == len(s) || f.form.IsNormalString(s) { // normal with the newer data is normal with the older
+		return s, nil
+	}
+	// ASCII characters never join what is before them, so the text falls into islands: one of them at most, and what
+	// follows that is not ASCII.
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/8)
+	var work []normRune
+	start := max(i-1, 0)
+	b.WriteString(s[:start])
+	for start < len(s) {
+		end := start + 1
+		if s[start] >= utf8.RuneSelf {
+			end = start
+		}
+		for end < len(s) && s[end] >= utf8.RuneSelf {
+			end++
+		}
+		if island := s[start:end]; len(island) == 1 || f.form.IsNormalString(island) {
+			b.WriteString(island)
+		} else {
+			work = f.island(work[:0], island)
+			for _, r := range work {
+				b.WriteRune(r.c)
+			}
+		}
+		start = end
+	}
+	return b.String(), nil
+}
+
+type normRune struct {
+	c     rune
+	class uint8
+}
+
+// island decomposes, orders and, for the composed forms, composes (UAX 15, Unicode 9.0).
+func (f unicodeForm) island(out []normRune, s string) []normRune {
+	table := characters()
+	decomposed := norm.NFD
+	if f.form == norm.NFKC || f.form == norm.NFKD {
+		decomposed = norm.NFKD
+	}
+	for i := 0; i < len(s); {
+		c, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case !table.active(c):
+			out = append(out, normRune{c, 0})
+		case c >= hangulBase && c < hangulEnd:
+			out = decomposeHangul(out, c)
+		default:
+			p := decomposed.PropertiesString(s[i : i+n])
+			d := p.Decomposition()
+			if d == nil {
+				out = append(out, normRune{c, p.CCC()})
+			}
+			for len(d) > 0 {
+				c, n := utf8.DecodeRune(d)
+				out = append(out, normRune{c, decomposed.Properties(d).CCC()})
+				d = d[n:]
+			}
+		}
+		i += n
+	}
+	order(out)
+	if f.form == norm.NFC || f.form == norm.NFKC {
+		out = compose(out)
+	}
+	return out
+}
+
+// order sorts each run of marks by combining class.
+func order(out []normRune) {
+	for i := 0; i < len(out); {
+		if out[i].class == 0 {
+			i++
+			continue
+		}
+		end := i
+		for end < len(out) && out[end].class != 0 {
+			end++
+		}
+		slices.SortStableFunc(out[i:end], func(a, b normRune) int { return int(a.class) - int(b.class) })
+		i = end
+	}
+}
+
+// compose joins each starter with the marks that are not blocked from it.
+func compose(out []normRune) []normRune {
+	starter, n := -1, 0
+	var last uint8 // class of the character before, 0 right after the starter
+	for _, r := range out {
+		if starter >= 0 && (n == starter+1 || last != 0 && last < r.class) {
+			if c, ok := composePair(out[starter].c, r.c); ok {
+				out[starter].c = c
+				continue
+			}
+		}
+		if r.class == 0 {
+			starter = n
+		}
+		last = r.class
+		out[n] = r
+		n++
+	}
+	return out[:n]
+}
+
+// Hangul syllables are composed by rule (Unicode 9.0, section 3.12).
+const (
+	hangulBase = 0xac00
+	hangulEnd  = 0xd7a4
+	leadBase   = 0x1100
+	vowelBase  = 0x1161
+	trailBase  = 0x11a7
+	leadCount  = 19
+	vowelCount = 21
+	trailCount = 28
+)
+
+func decomposeHangul(out []normRune, c rune) []normRune {
+	c -= hangulBase
+	out = append(out, normRune{leadBase + c/(vowelCount*trailCount), 0}, normRune{vowelBase + c/trailCount%vowelCount, 0})
+	if t := c % trailCount; t != 0 {
+		out = append(out, normRune{trailBase + t, 0})
+	}
+	return out
+}
+
+func composePair(a, b rune) (rune, bool) {
+	switch {
+	case a >= leadBase && a < leadBase+leadCount && b >= vowelBase && b < vowelBase+vowelCount:
+		return hangulBase + ((a-leadBase)*vowelCount+b-vowelBase)*trailCount, true
+	case a >= hangulBase && a < hangulEnd && (a-hangulBase)%trailCount == 0 && b > trailBase && b < trailBase+trailCount:
+		return a + b - trailBase, true
+	}
+	c, ok := compositions()[[2]rune{a, b}]
+	return c, ok
+}
+
+// compositions maps pairs to the characters that NFC makes of them: about a thousand.
+var compositions = sync.OnceValue(func() map[[2]rune]rune {
+	table := characters()
+	pairs := map[[2]rune]rune{}
+	for c := rune(0xc0); c < 0x30000; c++ {
+		if !table.active(c) || c >= hangulBase && c < hangulEnd {
+			continue
+		}
+		s := string(c)
+		d := norm.NFD.PropertiesString(s).Decomposition()
+		if d == nil || norm.NFC.String(s) != s { // the second: excluded from composition
+			continue
+		}
+		b, n := utf8.DecodeLastRune(d)
+		first := norm.NFC.String(string(d[:len(d)-n]))
+		if a, m := utf8.DecodeRuneInString(first); m == len(first) {
+			pairs[[2]rune{a, b}] = c
+		}
+	}
+	return pairs
+})
