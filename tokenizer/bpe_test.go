@@ -1,0 +1,133 @@
+package tokenizer
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// mergeSlowly is the definition: join the lowest pair, the leftmost of equal ones, until there is none.
+func mergeSlowly(t *mergeTable, s []int32) []int32 {
+	for {
+		best, at := noRank, -1
+		for i := range len(s) - 1 {
+			if r, _ := t.rank(s[i], s[i+1]); r < best {
+				best, at = r, i
+			}
+		}
+		if at < 0 {
+			return s
+		}
+		_, id := t.rank(s[at], s[at+1])
+		s = slices.Replace(s, at, at+2, id)
+	}
+}
+
+func TestMergesInOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		// Tokens are strings, so that equal concatenations are one token, as in real merges.
+		ids := map[string]int32{"a": 0, "b": 1, "c": 2}
+		tokens := []string{"a", "b", "c"}
+		table := newMergeTable()
+		for rank := range uint32(1 + rng.IntN(60)) {
+			a, b := tokens[rng.IntN(len(tokens))], tokens[rng.IntN(len(tokens))]
+			if len(a+b) > 12 {
+				continue
+			}
+			id, ok := ids[a+b]
+			if !ok {
+				id = int32(len(tokens))
+				ids[a+b] = id
+				tokens = append(tokens, a+b)
+			}
+			table.set(ids[a], ids[b], id, rank)
+		}
+		symbols := make([]int32, rng.IntN(3*scanLimit))
+		for i := range symbols {
+			symbols[i] = int32(rng.IntN(3))
+		}
+		want := mergeSlowly(&table, slices.Clone(symbols))
+		var work mergeBuffer
+		if got := table.applyLong(nil, slices.Clone(symbols), &work); !slices.Equal(got, want) {
+			t.Fatalf("heap: %v: got %v, want %v", symbols, got, want)
+		}
+		if got := table.applyShort(slices.Clone(symbols), &work); !slices.Equal(got, want) {
+			t.Fatalf("scan: %v: got %v, want %v", symbols, got, want)
+		}
+	}
+}
+
+// A text that is one word: with quadratic merging or scanning this would take minutes.
+func TestLongWord(t *testing.T) {
+	for _, name := range []string{"gpt2", "starcoder", "llama3", "o200k"} {
+		tok := loadFixture(t, name)
+		for _, unit := range []string{"a", "theandof", " ", "\n", "!", "1", "日", "A日", "'s", "\u0301"} {
+			text := strings.Repeat(unit, 1<<16/len(unit))
+			ids, err := tok.Encode(text, false)
+			if err != nil {
+				t.Errorf("%s, %q: %v", name, unit, err)
+				continue
+			}
+			back, err := tok.Decode(ids, false)
+			if name == "starcoder" { // puts a space before each digit
+				back, text = strings.ReplaceAll(back, " ", ""), strings.ReplaceAll(text, " ", "")
+			}
+			if err != nil || back != text {
+				t.Errorf("%s, %q: decodes to %d bytes of %d, %v", name, unit, len(back), len(text), err)
+			}
+		}
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	tok := loadFixture(t, "llama3")
+	texts := make([]string, 50)
+	want := make([][]int32, len(texts))
+	rng := rand.New(rand.NewPCG(5, 6))
+	for i := range texts {
+		texts[i] = scanText(rng, 200)
+		ids, err := tok.Encode(texts[i], true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[i] = ids
+	}
+	fresh := loadFixture(t, "llama3")
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			for i := range texts {
+				i := (i*7 + worker) % len(texts)
+				got, err := fresh.Encode(texts[i], true)
+				if err != nil || !slices.Equal(got, want[i]) {
+					t.Errorf("%q: got %v, want %v, %v", texts[i], got, want[i], err)
+				}
+				if _, err := fresh.Decode(got, true); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// The cache has one place for many words: a word must never get the ids of another.
+func TestWordCache(t *testing.T) {
+	c := newWordCache()
+	for i := range 3 * cacheSlots {
+		word := strings.Repeat(string(rune('a'+i%26)), i%7+1) + string(rune(0x4e00+i%20000))
+		s := c.slot(word)
+		if s.key != word {
+			s.set(word, []int32{int32(i)})
+		}
+		if s := c.slot(word); s.key != word || len(s.ids) != 1 {
+			t.Fatalf("%q: %q %v", word, s.key, s.ids)
+		}
+	}
+	if c.slot(strings.Repeat("x", cacheMaxWord+1)) != nil {
+		t.Error("a long word has a slot")
+	}
+}

@@ -1,0 +1,230 @@
+package tokenizer
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var samples = flag.String("samples", "", "`NAME=FILE` with what tokenizer_fixtures.py sample NAME printed")
+
+// encodeCase is what the reference makes of one text.
+type encodeCase struct {
+	Text    string  `json:"text"`
+	Hex     string  `json:"hex"` // of a text that is not UTF-8
+	IDs     []int32 `json:"ids"`
+	Special []int32 `json:"special"` // absent when equal to IDs
+}
+
+type decodeCase struct {
+	IDs  []int32 `json:"ids"`
+	Text string  `json:"text"`
+	Skip *string `json:"skip"` // absent when equal to Text
+}
+
+func readJSON(t testing.TB, path string, to any) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, to); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func loadFixture(t testing.TB, name string) *Tokenizer {
+	t.Helper()
+	read := func(file string) []byte {
+		data, err := os.ReadFile(filepath.Join("testdata", name, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	tok, err := Load(read("tokenizer.json"), read("tokenizer_config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+func checkEncode(t *testing.T, tok *Tokenizer, c encodeCase) {
+	t.Helper()
+	text := c.Text
+	if c.Hex != "" {
+		b, err := hex.DecodeString(c.Hex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(b)
+	}
+	special := c.Special
+	if special == nil {
+		special = c.IDs
+	}
+	for _, run := range []struct {
+		special bool
+		want    []int32
+	}{{false, c.IDs}, {true, special}} {
+		got, err := tok.Encode(text, run.special)
+		if err != nil {
+			t.Errorf("Encode(%q, %v): %v", text, run.special, err)
+		} else if fmt.Sprint(got) != fmt.Sprint(run.want) {
+			t.Errorf("Encode(%q, %v):\n got %v\nwant %v", text, run.special, got, run.want)
+		}
+	}
+}
+
+func checkDecode(t *testing.T, tok *Tokenizer, c decodeCase) {
+	t.Helper()
+	skip := c.Text
+	if c.Skip != nil {
+		skip = *c.Skip
+	}
+	for _, run := range []struct {
+		skip bool
+		want string
+	}{{false, c.Text}, {true, skip}} {
+		got, err := tok.Decode(c.IDs, run.skip)
+		if err != nil {
+			t.Errorf("Decode(%v, %v): %v", c.IDs, run.skip, err)
+		} else if got != run.want {
+			t.Errorf("Decode(%v, %v):\n got %q\nwant %q", c.IDs, run.skip, got, run.want)
+		}
+		s := tok.Stream(run.skip)
+		streamed := ""
+		for _, id := range c.IDs {
+			streamed += s.Next(id)
+		}
+		if streamed += s.Flush(); streamed != run.want {
+			t.Errorf("streaming %v, %v:\n got %q\nwant %q", c.IDs, run.skip, streamed, run.want)
+		}
+	}
+}
+
+var trained = []string{"gpt2", "starcoder", "llama3", "qwen", "qwen35", "o200k", "deepseek"}
+
+func TestTrained(t *testing.T) {
+	for _, name := range trained {
+		t.Run(name, func(t *testing.T) {
+			tok := loadFixture(t, name)
+			var golden struct {
+				Encode []encodeCase `json:"encode"`
+				Decode []decodeCase `json:"decode"`
+			}
+			readJSON(t, name+"/golden.json", &golden)
+			for _, c := range golden.Encode {
+				checkEncode(t, tok, c)
+			}
+			for _, c := range golden.Decode {
+				checkDecode(t, tok, c)
+			}
+		})
+	}
+}
+
+// withAlphabet puts the byte-level alphabet, ids 0 to 255 in code point order, into the model of a tokenizer.json.
+func withAlphabet(file map[string]any) {
+	var chars []rune
+	for c, b := range runeToByte {
+		if b >= 0 {
+			chars = append(chars, rune(c))
+		}
+	}
+	vocab := file["model"].(map[string]any)["vocab"].(map[string]any)
+	for i, c := range chars {
+		vocab[string(c)] = i
+	}
+}
+
+func toJSON(t testing.TB, v any) []byte {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestSmall(t *testing.T) {
+	var all []struct {
+		Name      string         `json:"name"`
+		Tokenizer map[string]any `json:"tokenizer"`
+		Alphabet  bool           `json:"alphabet"`
+		Encode    []encodeCase   `json:"encode"`
+		Decode    []decodeCase   `json:"decode"`
+	}
+	readJSON(t, "small.json", &all)
+	for _, x := range all {
+		t.Run(x.Name, func(t *testing.T) {
+			if x.Alphabet {
+				withAlphabet(x.Tokenizer)
+			}
+			tok, err := Load(toJSON(t, x.Tokenizer), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range x.Encode {
+				checkEncode(t, tok, c)
+			}
+			for _, c := range x.Decode {
+				checkDecode(t, tok, c)
+			}
+		})
+	}
+}
+
+func TestConfig(t *testing.T) {
+	var golden struct {
+		Tokenizer map[string]any `json:"tokenizer"`
+		Posts     map[string]any `json:"posts"`
+		Cases     []struct {
+			Post   string         `json:"post"`
+			Config map[string]any `json:"config"`
+			BOS    *int32         `json:"bos"`
+			EOS    *int32         `json:"eos"`
+			Runs   []struct {
+				Text    string  `json:"text"`
+				IDs     []int32 `json:"ids"`
+				Special []int32 `json:"special"`
+				Decode  string  `json:"decode"`
+				Skip    string  `json:"skip"`
+			} `json:"runs"`
+		} `json:"cases"`
+	}
+	readJSON(t, "config.json", &golden)
+	withAlphabet(golden.Tokenizer)
+	optional := func(id int32, ok bool) *int32 {
+		if !ok {
+			return nil
+		}
+		return &id
+	}
+	for _, c := range golden.Cases {
+		config := toJSON(t, c.Config)
+		t.Run(c.Post+string(config), func(t *testing.T) {
+			golden.Tokenizer["post_processor"] = golden.Posts[c.Post]
+			tok, err := Load(toJSON(t, golden.Tokenizer), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.BOS, optional(tok.BOS())); d != "" {
+				t.Error("BOS", d)
+			}
+			if d := cmp.Diff(c.EOS, optional(tok.EOS())); d != "" {
+				t.Error("EOS", d)
+			}
+			for _, r := range c.Runs {
+				checkEncode(t, tok, encodeCase{Text: r.Text, IDs: r.IDs, Special: r.Special})
+				checkDecode(t, tok, decodeCase{IDs: r.Special, Text: r.Decode, Skip: &r.Skip})
+			}
+		})
+	}
+}
