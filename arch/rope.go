@@ -51,6 +51,8 @@ type ropeOptions struct {
 	partial float64    // where no key says; 0 = 1
 	headDim int        // of the heads that are rotated
 	kind    RopeType   // where there are no rope parameters at all; "" = default
+	// zeroPartial: a partial_rotary_factor of 0 counts as absent.
+	zeroPartial bool
 }
 
 const defaultTheta = 10000
@@ -62,7 +64,7 @@ var decoderRopes = []RopeType{RopeDefault, RopeLinear, RopeLlama3, RopeYarn, Rop
 // (transformers 5). Precedence, defaults and fall-backs are those of transformers 5.23, modeling_rope_utils.py.
 func parseRope(o object, context int, opts ropeOptions) Rope {
 	theta := o.above("rope_theta", orDefault(opts.theta, defaultTheta), 0)
-	partial := o.number("partial_rotary_factor", orDefault(opts.partial, 1), isShare, "be > 0 and <= 1")
+	partial := o.partial(orDefault(opts.partial, 1), opts)
 	in, ok := o.object("rope_scaling")
 	if !ok {
 		in, ok = o.object("rope_parameters")
@@ -88,7 +90,7 @@ func readRope(o, in object, theta, partial float64, context int, opts ropeOption
 	r := Rope{
 		Type:          RopeType(in.str(typeKey, string(RopeDefault))),
 		Theta:         in.above("rope_theta", theta, 0),
-		PartialFactor: in.number("partial_rotary_factor", partial, isShare, "be > 0 and <= 1"),
+		PartialFactor: in.partial(partial, opts),
 	}
 	types := opts.types
 	if types == nil {
@@ -192,6 +194,14 @@ func (r *Rope) ignorePartial(o object) {
 		*o.err = configErrorf("partial_rotary_factor = %v: must be 1 for rope type %s", r.PartialFactor, r.Type)
 	}
 	r.PartialFactor = 1
+}
+
+func (o object) partial(def float64, opts ropeOptions) float64 {
+	const key = "partial_rotary_factor"
+	if v, ok := asNumber(o.raw[key]); ok && v <= 0 && opts.zeroPartial {
+		return def
+	}
+	return o.number(key, def, isShare, "be > 0 and <= 1")
 }
 
 func (o object) factor() float64 {

@@ -1,0 +1,146 @@
+package arch
+
+import "fmt"
+
+// Qwen35 is the configuration of model type "qwen3_5": three of four layers are gated delta nets with a state of fixed size,
+// the others full attention, whose queries come with a gate for its output, and whose heads are rotated in part by three
+// positions (time, height, width of a picture). Norms have weights that are used as 1 + w in float32. Defaults of absent
+// keys are those of transformers 5.23, for sizes only inside text_config.
+type Qwen35 struct {
+	Common
+	Intermediate int
+	Activation   string // always "silu"
+	Rope         Rope   // PartialFactor of a head is rotated
+	// Sections are how many of the rotated pairs belong to time, height and width. Interleaved: pair j is height's where
+	// j mod 3 = 1 and j < 3*Sections[1], width's where j mod 3 = 2 and j < 3*Sections[2], else time's.
+	Sections    [3]int
+	Interleaved bool
+	Full        []bool // per layer: full attention, else gated delta
+	Delta       GatedDelta
+	// MTP is the number of layers of the head that predicts the token after the next; its tensors (mtp.*) may be absent.
+	MTP    int
+	Vision *QwenVision // nil = none
+	// Tokens of pictures in a text, 0 where the configuration has none.
+	ImageToken, VideoToken, VisionStart, VisionEnd int
+}
+
+// GatedDelta is the shape of gated delta layers. Queries have the heads of keys.
+type GatedDelta struct {
+	KeyHeads, ValueHeads int // KeyHeads divides ValueHeads
+	KeyDim, ValueDim     int // of a head
+	Kernel               int // of the convolution over queries, keys and values
+}
+
+// Keys and Values are the widths of all heads.
+func (d GatedDelta) Keys() int { return d.KeyHeads * d.KeyDim }
+
+// Values is the width of all heads of values.
+func (d GatedDelta) Values() int { return d.ValueHeads * d.ValueDim }
+
+func init() {
+	register(Arch{
+		ModelType:     "qwen3_5",
+		Aliases:       []string{"qwen3_5_text"},
+		Architectures: []string{"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},
+		Parse:         func(config []byte) (Model, error) { return ParseQwen35(config) },
+	})
+}
+
+// ParseQwen35 reads the config.json of a qwen3_5 model.
+func ParseQwen35(config []byte) (*Qwen35, error) {
+	top, o, err := openText(config)
+	if err != nil {
+		return nil, err
+	}
+	m := parseQwen35(top, o, commonDefaults{
+		class: "Qwen3_5ForConditionalGeneration", vocab: 248320, hidden: 4096, layers: 32, heads: 16, kv: 4, dim: 256, ctx: 32768, eps: 1e-6,
+	})
+	m.Intermediate = o.size("intermediate_size", 12288, maxWidth)
+	if err := o.failed(); err != nil {
+		return nil, err
+	}
+	return &m, nil
+}
+
+// parseQwen35 reads what dense models and those with experts share.
+func parseQwen35(top, o object, d commonDefaults) Qwen35 {
+	m := Qwen35{
+		Common:     parseCommon(top, o, d),
+		Activation: o.activation("hidden_act", silu...),
+		Delta: GatedDelta{
+			KeyHeads:   o.integer("linear_num_key_heads", 16, 1, maxHeads),
+			ValueHeads: o.integer("linear_num_value_heads", 32, 1, maxHeads),
+			KeyDim:     o.integer("linear_key_head_dim", 128, 1, maxHeadDim),
+			ValueDim:   o.integer("linear_value_head_dim", 128, 1, maxHeadDim),
+			Kernel:     o.integer("linear_conv_kernel_dim", 4, 1, 64),
+		},
+		MTP: o.integer("mtp_num_hidden_layers", o.integer("num_nextn_predict_layers", 1, 0, 16), 0, 16),
+	}
+	if m.Delta.ValueHeads%m.Delta.KeyHeads != 0 {
+		o.fail("linear_num_value_heads", fmt.Sprintf("be a multiple of linear_num_key_heads = %d", m.Delta.KeyHeads))
+	}
+	if !o.boolean("attn_output_gate", true) {
+		o.fail("attn_output_gate", "be true")
+	}
+	if o.boolean("mtp_use_dedicated_embeddings", false) {
+		o.fail("mtp_use_dedicated_embeddings", "be false")
+	}
+	interval := o.integer("full_attention_interval", 4, 1, maxLayers)
+	kinds := o.kinds("layer_types", m.Layers, linearAttention, fullAttention)
+	m.Full = make([]bool, m.Layers)
+	for i := range m.Full {
+		m.Full[i] = (i+1)%interval == 0
+		if kinds != nil {
+			m.Full[i] = kinds[i] == fullAttention
+		}
+	}
+	m.parseRope(o)
+	m.Vision = parseQwenVision(top, m.Hidden)
+	for _, t := range []struct {
+		key string
+		to  *int
+	}{
+		{"image_token_id", &m.ImageToken}, {"video_token_id", &m.VideoToken},
+		{"vision_start_token_id", &m.VisionStart}, {"vision_end_token_id", &m.VisionEnd},
+	} {
+		*t.to = top.integer(t.key, 0, 0, maxVocab)
+	}
+	return m
+}
+
+// parseRope reads the rope keys: those of any decoder, a quarter of each head by default, and the sections.
+func (m *Qwen35) parseRope(o object) {
+	m.Rope = parseRope(o, m.Context, ropeOptions{partial: 0.25, zeroPartial: true, headDim: m.HeadDim})
+	if int(float64(m.HeadDim)*m.Rope.PartialFactor) < 2 && o.failed() == nil {
+		*o.err = configErrorf("partial_rotary_factor = %v: must leave a pair of %d channels to rotate", m.Rope.PartialFactor, m.HeadDim)
+	}
+	m.Sections, m.Interleaved = [3]int{11, 11, 10}, true
+	in, ok := o.object("rope_scaling")
+	if !ok {
+		in, _ = o.object("rope_parameters")
+	}
+	for _, place := range []struct {
+		at  object
+		key string
+	}{{o, "mrope_sections"}, {in, "mrope_section"}, {in, "dimension_sections"}} {
+		if !place.at.has(place.key) {
+			continue
+		}
+		list := place.at.integers(place.key, 4, 0, maxHeadDim)
+		if len(list) < 3 {
+			place.at.fail(place.key, "have three numbers: of time, height and width")
+		}
+		m.Sections = [3]int{}
+		copy(m.Sections[:], list)
+		break
+	}
+	m.Interleaved = o.boolean("mrope_interleaved", in.optional("mrope_interleaved", true))
+}
+
+// optional is boolean for an object that may not be there at all.
+func (o object) optional(key string, def bool) bool {
+	if o.err == nil {
+		return def
+	}
+	return o.boolean(key, def)
+}

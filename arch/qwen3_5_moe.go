@@ -1,0 +1,74 @@
+package arch
+
+// Qwen35Moe is the configuration of model type "qwen3_5_moe", and of its predecessor "qwen3_next": [Qwen35] with experts in
+// place of the MLP, and one more expert that every token passes, times a sigmoid gate. The router's probabilities are a
+// softmax over all experts; with NormTopK those of the chosen ones are made to sum to 1.
+type Qwen35Moe struct {
+	Qwen35
+	Experts            Experts
+	SharedIntermediate int    // width of the shared expert; 0 = none
+	Sparse             []bool // per layer: it has experts; Qwen3-Next only has others
+}
+
+func init() {
+	register(Arch{
+		ModelType:     "qwen3_5_moe",
+		Aliases:       []string{"qwen3_5_moe_text", "qwen3_next"},
+		Architectures: []string{"Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM", "Qwen3NextForCausalLM"},
+		Parse:         func(config []byte) (Model, error) { return ParseQwen35Moe(config) },
+	})
+}
+
+// ParseQwen35Moe reads the config.json of a qwen3_5_moe or qwen3_next model.
+func ParseQwen35Moe(config []byte) (*Qwen35Moe, error) {
+	top, o, err := openText(config)
+	if err != nil {
+		return nil, err
+	}
+	d := commonDefaults{
+		class: "Qwen3_5MoeForConditionalGeneration", vocab: 248320, hidden: 2048, layers: 40, heads: 16, kv: 2, dim: 256, ctx: 32768, eps: 1e-6,
+	}
+	experts, perToken := 256, 8
+	if top.str("model_type", "") == "qwen3_next" {
+		d.class, d.vocab, d.layers = "Qwen3NextForCausalLM", 151936, 48
+		experts, perToken = 512, 10
+	}
+	m := &Qwen35Moe{Qwen35: parseQwen35(top, o, d)}
+	m.Intermediate = o.integer("intermediate_size", 5632, 1, maxWidth)
+	width := 512
+	if o.has("intermediate_size") {
+		width = m.Intermediate
+	}
+	m.Experts = Experts{
+		PerToken:     o.integer("num_experts_per_tok", perToken, 1, maxExperts),
+		Intermediate: o.integer("moe_intermediate_size", width, 1, maxWidth),
+		NormTopK:     o.boolean("norm_topk_prob", true),
+	}
+	m.SharedIntermediate = o.integer("shared_expert_intermediate_size", width, 0, maxWidth)
+	m.Experts.Count, m.Sparse = parseSparse(o, m.Layers, experts)
+	o.checkBank("num_experts", m.Experts, m.Hidden)
+	if err := o.failed(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Facts implements [Model].
+func (m *Qwen35Moe) Facts() Facts { return m.facts("qwen3_5_moe", m.Table()) }
+
+// Table implements [Model].
+func (m *Qwen35Moe) Table() Table {
+	hidden := int64(m.Hidden)
+	return m.table("qwen3_5_moe", func(t *Table, layer string, i int) {
+		if m.Experts.Count == 0 || i >= 0 && !m.Sparse[i] {
+			t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+			return
+		}
+		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
+		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
+		if m.SharedIntermediate > 0 {
+			t.mlp(layer+"mlp.shared_expert", hidden, int64(m.SharedIntermediate))
+			t.add(layer+"mlp.shared_expert_gate.weight", 1, hidden)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package arch
+
+import "strconv"
+
+// Facts implements [Model].
+func (m *Qwen35) Facts() Facts { return m.facts("qwen3_5", m.Table()) }
+
+// Table implements [Model].
+func (m *Qwen35) Table() Table {
+	return m.table("qwen3_5", func(t *Table, layer string, _ int) { t.mlp(layer+"mlp", int64(m.Hidden), int64(m.Intermediate)) })
+}
+
+const mtpPrefix = "mtp."
+
+// table makes the table; mlp adds the feed-forward block of a layer, whose number is -1 in the MTP head.
+func (m *Qwen35) table(modelType string, mlp func(t *Table, layer string, i int)) Table {
+	hidden := int64(m.Hidden)
+	t := Table{ModelType: modelType, Parts: []Part{
+		{Name: "mtp", Prefix: mtpPrefix, Accept: []string{"language_model.mtp.", "model.mtp.", "model.language_model.mtp."}, Optional: true},
+	}}
+	if m.Vision != nil {
+		t.Parts = append(t.Parts, visionPart())
+	}
+	t.Parts = append(t.Parts, m.textPart())
+	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
+	for i := range m.Layers {
+		layer := m.layer(i)
+		t.norm(layer+"input_layernorm", hidden, true)
+		if m.Full[i] {
+			m.gatedAttention(&t, layer+"self_attn")
+		} else {
+			t.gatedDelta(layer+"linear_attn", m.Delta, hidden)
+		}
+		t.norm(layer+"post_attention_layernorm", hidden, true)
+		mlp(&t, layer, i)
+	}
+	m.end(&t, true)
+	if m.Vision != nil {
+		m.Vision.table(&t)
+	} else {
+		t.drop("the configuration has no vision_config", "model.visual.*", "visual.*", "vision_tower.*")
+	}
+	m.mtp(&t, mlp)
+	return t
+}
+
+// mtp adds the head that predicts the token after the next: it joins the embedding of the next token with the hidden state,
+// and has layers with full attention and keys of their own. Embedding and output projection are the model's.
+func (m *Qwen35) mtp(t *Table, mlp func(*Table, string, int)) {
+	hidden := int64(m.Hidden)
+	if m.MTP == 0 {
+		return
+	}
+	t.norm(mtpPrefix+"pre_fc_norm_embedding", hidden, true)
+	t.norm(mtpPrefix+"pre_fc_norm_hidden", hidden, true)
+	t.linear(mtpPrefix+"fc", hidden, 2*hidden, false)
+	for i := range m.MTP {
+		layer := mtpPrefix + "layers." + strconv.Itoa(i) + "."
+		t.norm(layer+"input_layernorm", hidden, true)
+		m.gatedAttention(t, layer+"self_attn")
+		t.norm(layer+"post_attention_layernorm", hidden, true)
+		mlp(t, layer, -1)
+	}
+	t.norm(mtpPrefix+"norm", hidden, true)
+}
+
+// gatedAttention adds attention whose q_proj gives each head its queries and then the gate of its output.
+func (m *Qwen35) gatedAttention(t *Table, name string) {
+	m.attention(t, name, 2*int64(m.Heads)*int64(m.HeadDim), true)
+}
+
+// gatedDelta adds a gated delta net. Its inputs are published as four projections, or, in Qwen3-Next, as two, whose rows go
+// key head by key head: queries, keys, values and gates of that head, and beta and alpha likewise.
+func (t *Table) gatedDelta(name string, d GatedDelta, hidden int64) {
+	heads, key := int64(d.KeyHeads), int64(d.KeyDim)
+	perHead := int64(d.ValueHeads / d.KeyHeads) // value heads of a key head
+	value := perHead * int64(d.ValueDim)
+	block := 2*key + 2*value
+	qkvz, ba := []int64{heads * block, hidden}, []int64{2 * int64(d.ValueHeads), hidden}
+	rows := func(begin, count, step int64) Run {
+		return Run{Begin: begin * hidden, Count: count * hidden, Step: step * hidden, Times: heads}
+	}
+	project := func(suffix string, out int64, from string, shape []int64, runs ...Run) {
+		s := t.add(name+suffix, out, hidden)
+		s.Layout, s.Group = Split, name
+		s.Forms = []Form{{Layout: Fused, Make: Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape}, Runs: runs}}
+	}
+	channels := 2*int64(d.Keys()) + int64(d.Values())
+	project(".in_proj_qkv.weight", channels, ".in_proj_qkvz.weight", qkvz,
+		rows(0, key, block), rows(key, key, block), rows(2*key, value, block))
+	project(".in_proj_z.weight", int64(d.Values()), ".in_proj_qkvz.weight", qkvz, rows(2*key+value, value, block))
+	project(".in_proj_b.weight", int64(d.ValueHeads), ".in_proj_ba.weight", ba, rows(0, perHead, 2*perHead))
+	project(".in_proj_a.weight", int64(d.ValueHeads), ".in_proj_ba.weight", ba, rows(perHead, perHead, 2*perHead))
+	conv := t.add(name+".conv1d.weight", channels, 1, int64(d.Kernel))
+	conv.Reshape = [][]int64{{channels, int64(d.Kernel), 1}, {channels, int64(d.Kernel)}}
+	t.add(name+".dt_bias", int64(d.ValueHeads))
+	t.add(name+".A_log", int64(d.ValueHeads))
+	t.norm(name+".norm", int64(d.ValueDim), false)
+	t.linear(name+".out_proj", hidden, int64(d.Values()), false)
+}

@@ -1,0 +1,164 @@
+package arch
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// QwenVision is the vision tower of a [Qwen35]: patches, learned positions, blocks with full attention over a picture,
+// and a merger of Merge x Merge patches into one vector of the text model's width. Norms are LayerNorms with eps 1e-6.
+type QwenVision struct {
+	Depth        int // blocks
+	Hidden       int
+	Intermediate int
+	Heads        int
+	Channels     int // of a picture
+	Patch        int // side of a patch in pixels
+	Temporal     int // frames of a patch; a picture is repeated
+	Merge        int
+	Out          int // hidden size of the text model
+	Positions    int // rows of learned positions; the tensor decides, these are for checkpoints that do not say
+	Theta        float64
+}
+
+const maxDepth = 1 << 10
+
+// parseQwenVision reads vision_config; nil when there is no tower.
+func parseQwenVision(top object, hidden int) *QwenVision {
+	if !top.has("vision_config") {
+		return nil
+	}
+	o, _ := top.object("vision_config")
+	v := &QwenVision{
+		Depth:        o.integer("depth", o.integer("num_hidden_layers", 27, 0, maxDepth), 0, maxDepth),
+		Hidden:       o.integer("hidden_size", 1152, 1, maxWidth),
+		Intermediate: o.integer("intermediate_size", 4304, 1, maxWidth),
+		Heads:        o.integer("num_heads", o.integer("num_attention_heads", 16, 1, maxHeads), 1, maxHeads),
+		Channels:     o.integer("in_channels", 3, 1, 16),
+		Patch:        o.side("patch_size", 16),
+		Temporal:     o.side("temporal_patch_size", 2),
+		Merge:        o.integer("spatial_merge_size", 2, 1, 64),
+		Out:          o.integer("out_hidden_size", 3584, 1, maxWidth),
+		Positions:    o.integer("num_position_embeddings", 2304, 1, maxVocab),
+	}
+	v.Theta = o.above("rope_theta", 10000, 0)
+	if in, ok := o.object("rope_parameters"); ok {
+		v.Theta = in.above("rope_theta", v.Theta, 0)
+	}
+	o.activation("hidden_act", gelu...)
+	if v.Hidden%v.Heads != 0 || v.Hidden/v.Heads%4 != 0 {
+		o.fail("hidden_size", fmt.Sprintf("give num_heads = %d heads of a multiple of 4 channels", v.Heads))
+	}
+	if len(o.integers("deepstack_visual_indexes", maxDepth, 0, maxDepth)) > 0 {
+		o.fail("deepstack_visual_indexes", "be empty: deepstack is not supported")
+	}
+	if v.Depth == 0 {
+		return nil
+	}
+	if v.Out != hidden {
+		o.fail("out_hidden_size", fmt.Sprintf("be the text model's hidden_size = %d", hidden))
+	}
+	return v
+}
+
+// side reads a size that may be published once or per axis.
+func (o object) side(key string, def int) int {
+	const limit = 1 << 10
+	if o.has(key) {
+		if _, one := asInteger(o.raw[key]); !one {
+			list := o.integers(key, 3, 1, limit)
+			for _, n := range list {
+				if n != list[0] {
+					o.fail(key, "be the same on all axes")
+				}
+			}
+			if len(list) == 0 {
+				o.fail(key, "be an integer")
+				return def
+			}
+			return list[0]
+		}
+	}
+	return o.integer(key, def, 1, limit)
+}
+
+const visionPrefix = "model.visual."
+
+// visionPart is the part of the tower's tensors, under any of the prefixes that it is published with.
+func visionPart() Part {
+	p := Part{Name: "vision", Prefix: visionPrefix, Accept: []string{"vision_tower.", "visual."}}
+	for _, text := range textPrefixes {
+		for _, tower := range []string{"vision_tower.", "model.visual.", "visual."} {
+			if name := text + tower; name != visionPrefix && text != "" {
+				p.Accept = append(p.Accept, name)
+			}
+		}
+	}
+	return p
+}
+
+// table adds the tower.
+func (v *QwenVision) table(t *Table) {
+	hidden, merged := int64(v.Hidden), int64(v.Hidden)*int64(v.Merge)*int64(v.Merge)
+	c, frames, side := int64(v.Channels), int64(v.Temporal), int64(v.Patch)
+	p := visionPrefix
+	patch := t.add(p+"patch_embed.proj.weight", hidden, c, frames, side, side)
+	patch.Aliases, patch.Reshape = []string{p + "patch_embed.weight"}, [][]int64{{hidden, c * frames * side * side}}
+	bias := t.add(p+"patch_embed.proj.bias", hidden)
+	bias.Aliases, bias.Optional = []string{p + "patch_embed.bias"}, true
+	pos := t.add(p+"pos_embed.weight", int64(v.Positions), hidden)
+	pos.Aliases, pos.FreeRows = []string{p + "pos_embed", p + "position_embedding.weight", p + "position_embedding"}, true
+	for i := range v.Depth {
+		block := p + "blocks." + strconv.Itoa(i) + "."
+		t.layerNorm(block+"norm1", hidden)
+		t.packedQKV(block, hidden)
+		t.aliased(block+"attn.proj", hidden, hidden, block+"attn_out", block+"attn.o_proj")
+		t.layerNorm(block+"norm2", hidden)
+		t.aliased(block+"mlp.linear_fc1", int64(v.Intermediate), hidden, block+"mlp.fc1")
+		t.aliased(block+"mlp.linear_fc2", hidden, int64(v.Intermediate), block+"mlp.fc2")
+	}
+	t.layerNorm(p+"merger.norm", hidden, p+"merger.ln_q")
+	t.aliased(p+"merger.linear_fc1", merged, merged, p+"merger.mlp.0")
+	t.aliased(p+"merger.linear_fc2", int64(v.Out), merged, p+"merger.mlp.2")
+}
+
+// layerNorm adds weight and bias of a LayerNorm: X.weight and X.bias, or X and X_bias.
+func (t *Table) layerNorm(name string, size int64, others ...string) {
+	weight, bias := t.add(name+".weight", size), Spec{Name: name + ".bias", Shape: []int64{size}}
+	for _, n := range append([]string{name}, others...) {
+		if n != name {
+			weight.Aliases, bias.Aliases = append(weight.Aliases, n+".weight"), append(bias.Aliases, n+".bias")
+		}
+		weight.Aliases, bias.Aliases = append(weight.Aliases, n), append(bias.Aliases, n+"_bias")
+	}
+	t.Specs = append(t.Specs, bias)
+}
+
+// aliased adds a linear layer with bias that goes by several names.
+func (t *Table) aliased(name string, out, in int64, others ...string) {
+	weight, bias := t.add(name+".weight", out, in), Spec{Name: name + ".bias", Shape: []int64{out}}
+	for _, n := range others {
+		weight.Aliases, bias.Aliases = append(weight.Aliases, n+".weight"), append(bias.Aliases, n+".bias")
+	}
+	t.Specs = append(t.Specs, bias)
+}
+
+// packedQKV adds the projection of queries, keys and values in one.
+func (t *Table) packedQKV(block string, hidden int64) {
+	for _, kind := range []struct {
+		suffix string
+		shape  []int64
+	}{{".weight", []int64{hidden, hidden}}, {".bias", []int64{hidden}}} {
+		packed := append([]int64{3 * hidden}, kind.shape[1:]...)
+		s := t.add(block+"attn.qkv"+kind.suffix, packed...)
+		s.Aliases = []string{block + "attn_qkv" + kind.suffix}
+		s.Layout, s.Group = Fused, block+"attn"
+		for _, names := range [][]string{{"attn.q_proj", "attn.k_proj", "attn.v_proj"}, {"attn_q", "attn_k", "attn_v"}} {
+			f := Form{Layout: Split, Make: Stack, Count: 1}
+			for _, n := range names {
+				f.Names, f.Shapes = append(f.Names, block+n+kind.suffix), append(f.Shapes, kind.shape)
+			}
+			s.Forms = append(s.Forms, f)
+		}
+	}
+}
