@@ -29,7 +29,7 @@ func (s *Store) NewBlob(ctx context.Context) (*BlobWriter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := s.newTemp("blob-*")
+	f, err := s.newTemp(partialPrefix + "*")
 	if err != nil {
 		return nil, fmt.Errorf("new blob: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/gofrs/flock"
@@ -220,19 +219,4 @@ func removeIngest(dir string) {
 	}
 	os.Remove(filepath.Join(dir, ingestLock))
 	os.Remove(dir)
-}
-
-// ingestFolders lists the folders of unfinished runs.
-func (s *Store) ingestFolders() ([]string, error) {
-	entries, err := os.ReadDir(s.path(ingestDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var out []string
-	for _, e := range entries {
-		if e.IsDir() && strings.HasPrefix(e.Name(), ingestPrefix) {
-			out = append(out, s.path(ingestDir, e.Name()))
-		}
-	}
-	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -48,14 +49,21 @@ func appendJournal(f *os.File, l sealed) error {
 	return err
 }
 
-// collectIngest removes the folders of runs that nobody has taken up for IngestAge, and marks what the others have
-// published. The caller holds the store's lock alone, so nobody works in any of them.
+// collectIngest removes blobs that a killed process had begun, and the folders of runs that nobody has taken up for
+// IngestAge, and marks what the others have published. The caller holds the store's lock alone, so nobody writes any of them.
 func (s *Store) collectIngest(live map[digest.Digest]bool) error {
-	dirs, err := s.ingestFolders()
-	if err != nil {
+	entries, err := os.ReadDir(s.path(ingestDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, dir := range dirs {
+	for _, e := range entries {
+		dir := s.path(ingestDir, e.Name())
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), ingestPrefix) {
+			if strings.HasPrefix(e.Name(), partialPrefix) {
+				os.Remove(dir)
+			}
+			continue
+		}
 		path := filepath.Join(dir, ingestJournal)
 		info, err := os.Stat(path)
 		if err != nil || s.now().Sub(info.ModTime()) > IngestAge {

@@ -44,6 +44,34 @@ type Store struct {
 // else .ingot in the user's home folder. A folder that holds something else, or a layout version that this program
 // does not know, is an [ErrNotStore]. Opening a store that exists writes nothing.
 func Open(root string) (*Store, error) {
+	s, err := at(root)
+	if err != nil {
+		return nil, err
+	}
+	err = s.checkLayout()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.create()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open model store %s: %w", s.root, err)
+	}
+	return s, nil
+}
+
+// OpenExisting is Open, but makes nothing: where there is no store, the error is fs.ErrNotExist.
+func OpenExisting(root string) (*Store, error) {
+	s, err := at(root)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkLayout(); err != nil {
+		return nil, fmt.Errorf("open model store %s: %w", s.root, err)
+	}
+	return s, nil
+}
+
+// at gives the store at root without looking at it.
+func at(root string) (*Store, error) {
 	if root == "" {
 		root = os.Getenv("INGOT_HOME")
 	}
@@ -58,15 +86,7 @@ func Open(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open model store: %w", err)
 	}
-	s := &Store{root: root, now: time.Now, collectWait: defaultCollectWait, indexWait: defaultIndexWait}
-	err = s.checkLayout()
-	if errors.Is(err, fs.ErrNotExist) {
-		err = s.create()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open model store %s: %w", root, err)
-	}
-	return s, nil
+	return &Store{root: root, now: time.Now, collectWait: defaultCollectWait, indexWait: defaultIndexWait}, nil
 }
 
 // Root is the absolute path of the store's folder.
