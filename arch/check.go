@@ -12,11 +12,12 @@ import (
 // published prefix they come. All that is wrong comes in one error, a [*TableError]: tensors that are absent, unknown, of
 // another shape, of a type that they cannot have, or in a layout that the rest of their group does not have.
 func (t Table) Check(have []TensorInfo) (Match, error) {
-	c := checker{table: t, have: make(map[string]TensorInfo, len(have)), used: map[string]bool{}, layouts: map[string]layout{}}
+	c := checker{table: t, have: make(map[string]TensorInfo, len(have)), used: map[string]bool{}, missed: map[string]bool{}, layouts: map[string]layout{}}
 	for _, h := range have {
 		c.have[h.Name] = h
 	}
 	c.findPrefixes()
+	c.findLayouts()
 	for _, s := range t.Specs {
 		c.find(s)
 	}
@@ -31,11 +32,12 @@ func (t Table) Check(have []TensorInfo) (Match, error) {
 type checker struct {
 	table    Table
 	have     map[string]TensorInfo
-	used     map[string]bool // names of sources
-	prefixes []string        // of the parts in this checkpoint
-	absent   []bool          // parts without any tensor
-	layouts  map[string]layout
-	shifted  bool // some tensor came in a shape that only mlx-lm writes
+	used     map[string]bool   // names of sources
+	prefixes []string          // of the parts in this checkpoint
+	absent   []bool            // parts without any tensor
+	missed   map[string]bool   // absent tensors that were reported
+	layouts  map[string]layout // of groups
+	shifted  bool              // some tensor came in a shape that only mlx-lm writes
 	match    Match
 	problems []Problem
 }
@@ -84,27 +86,62 @@ func (c *checker) source(canonical string) string {
 	return c.prefixes[i] + canonical[len(c.table.Parts[i].Prefix):]
 }
 
+// lookup tells in which layout a tensor is there: as the table has it, whole, or as a form, of which a source is there.
+func (c *checker) lookup(s Spec) (whole TensorInfo, form *Form) {
+	for _, name := range append([]string{s.Name}, s.Aliases...) {
+		if h, ok := c.have[c.source(name)]; ok {
+			return h, nil
+		}
+	}
+	found := 0
+	for i, f := range s.Forms {
+		if n := c.count(f); n > found {
+			form, found = &s.Forms[i], n
+		}
+	}
+	return whole, form
+}
+
+// findLayouts finds the layout of each group: that of its first tensor that is there.
+func (c *checker) findLayouts() {
+	for _, s := range c.table.Specs {
+		if _, ok := c.layouts[s.Group]; ok || s.Group == "" {
+			continue
+		}
+		if whole, form := c.lookup(s); whole.Name != "" {
+			c.layouts[s.Group] = layout{s.Name, s.Layout}
+		} else if form != nil {
+			c.layouts[s.Group] = layout{s.Name, form.Layout}
+		}
+	}
+}
+
 func (c *checker) find(s Spec) {
 	if i := c.table.part(s.Name); i >= 0 && c.table.Parts[i].Optional && c.absent[i] {
 		return
 	}
-	for _, name := range append([]string{s.Name}, s.Aliases...) {
-		if h, ok := c.have[c.source(name)]; ok {
-			c.take(s, h)
-			return
-		}
-	}
-	best, found := -1, 0
-	for i, f := range s.Forms {
-		if n := c.count(f); n > found {
-			best, found = i, n
+	whole, form := c.lookup(s)
+	if form == nil && whole.Name == "" && s.Group != "" {
+		// Nothing is there: what is missed is what the layout of the rest asks for.
+		if i := slices.IndexFunc(s.Forms, func(f Form) bool { return f.Layout == c.layouts[s.Group].name }); i >= 0 {
+			form = &s.Forms[i]
 		}
 	}
 	switch {
-	case best >= 0:
-		c.compose(s, s.Forms[best])
+	case whole.Name != "":
+		c.take(s, whole)
+	case form != nil:
+		c.compose(s, *form)
 	case !s.Optional:
-		c.problem(Absent, TensorInfo{Name: c.source(s.Name)}, "want shape %v", s.Shape)
+		c.missing(c.source(s.Name), "want shape %v", s.Shape)
+	}
+}
+
+// missing reports an absent tensor, once.
+func (c *checker) missing(name, format string, args ...any) {
+	if !c.missed[name] {
+		c.missed[name] = true
+		c.problem(Absent, TensorInfo{Name: name}, format, args...)
 	}
 }
 
@@ -172,7 +209,7 @@ func (c *checker) compose(s Spec, f Form) {
 	for name, shape := range c.sources(f) {
 		h, ok := c.have[name]
 		if !ok {
-			c.problem(Absent, TensorInfo{Name: name}, "want shape %v, to make %s", shape, s.Name)
+			c.missing(name, "want shape %v, to make %s", shape, s.Name)
 			continue
 		}
 		c.used[name] = true
@@ -227,14 +264,7 @@ func (c *checker) checkType(s Spec, h TensorInfo) {
 }
 
 func (c *checker) checkLayout(s Spec, name string) {
-	if s.Group == "" {
-		return
-	}
-	first, ok := c.layouts[s.Group]
-	switch {
-	case !ok:
-		c.layouts[s.Group] = layout{s.Name, name}
-	case first.name != name:
+	if first := c.layouts[s.Group]; s.Group != "" && first.name != name {
 		c.problem(MixedLayouts, TensorInfo{Name: c.source(s.Name)}, "it is %s, but %s is %s", name, c.source(first.tensor), first.name)
 	}
 }

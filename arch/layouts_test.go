@@ -1,0 +1,207 @@
+package arch
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func table(t *testing.T, name string) (Table, []TensorInfo) {
+	t.Helper()
+	for _, c := range checkpoints(t) {
+		if c.Name == name {
+			return c.detect(t).Table(), c.have(t)
+		}
+	}
+	t.Fatalf("no checkpoint %s", name)
+	return Table{}, nil
+}
+
+func matched(t *testing.T, name, tensor string) Matched {
+	t.Helper()
+	tb, have := table(t, name)
+	m, err := tb.Check(have)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(m.Tensors, func(m Matched) bool { return m.Spec.Name == tensor })
+	if i < 0 {
+		t.Fatalf("%s: no tensor %s", name, tensor)
+	}
+	return m.Tensors[i]
+}
+
+// build makes a tensor from sources whose elements are numbered on from source to source.
+func build(m Matched, sizes ...int64) []int64 {
+	starts := []int64{0}
+	for _, n := range sizes {
+		starts = append(starts, starts[len(starts)-1]+n)
+	}
+	var out []int64
+	for p := range m.Pieces() {
+		for i := range p.Count {
+			out = append(out, starts[p.Source]+p.Begin+i)
+		}
+	}
+	return out
+}
+
+// In all layouts the fused tensor has, expert by expert, the rows of gate and then those of up.
+func TestExpertsAreFused(t *testing.T) {
+	const name, experts, width, hidden = "model.layers.1.mlp.experts.gate_up_proj", 4, 16, 32
+	slab := int64(width * hidden)
+
+	one := matched(t, "qwen3_moe-published", name)
+	if one.Make != Stack || len(one.Sources) != 2*experts || one.Sources[3] != "model.layers.1.mlp.experts.1.up_proj.weight" {
+		t.Errorf("one per expert: %s from %v", one.Make, one.Sources)
+	}
+	if got := build(one, slices.Repeat([]int64{slab}, 2*experts)...); !slices.IsSorted(got) || len(got) != 2*experts*int(slab) {
+		t.Error("one per expert: the sources are not one after another")
+	}
+
+	stacked := matched(t, "qwen3_moe-mlx", name)
+	if stacked.Make != Interleave || len(stacked.Sources) != 2 {
+		t.Errorf("stacked: %s from %v", stacked.Make, stacked.Sources)
+	}
+	got := build(stacked, experts*slab, experts*slab)
+	for e := range int64(experts) {
+		// Gate and up of expert e start at e slabs into their sources.
+		if gate, up := got[2*e*slab], got[(2*e+1)*slab]; gate != e*slab || up != (experts+e)*slab {
+			t.Errorf("stacked: expert %d starts with %d and %d", e, gate, up)
+		}
+	}
+	if down := matched(t, "qwen3_moe-mlx", "model.layers.1.mlp.experts.down_proj"); down.Make != Copy {
+		t.Errorf("stacked: down_proj by %s from %v", down.Make, down.Sources)
+	}
+	if fused := matched(t, "qwen3_moe-fused", name); fused.Make != Copy {
+		t.Errorf("fused: %s from %v", fused.Make, fused.Sources)
+	}
+}
+
+func TestLayoutProblems(t *testing.T) {
+	edit := func(name string, f func([]TensorInfo) []TensorInfo) error {
+		tb, have := table(t, name)
+		_, err := tb.Check(f(have))
+		return err
+	}
+	drop := func(parts ...string) func([]TensorInfo) []TensorInfo {
+		return func(have []TensorInfo) []TensorInfo {
+			return slices.DeleteFunc(have, func(h TensorInfo) bool {
+				return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(h.Name, p) })
+			})
+		}
+	}
+	for _, c := range []struct {
+		name string
+		err  error
+		want []string
+	}{
+		{"experts missing", edit("qwen3_moe-published", drop("layers.1.mlp.experts.1.up", "layers.1.mlp.experts.3.up")),
+			[]string{"tensor model.layers.1.mlp.experts.1.up_proj.weight: absent: want shape [16 32], to make model.layers.1.mlp.experts.gate_up_proj",
+				"absent: model.layers.1.mlp.experts.3.up_proj.weight"}},
+		{"all down projections missing", edit("qwen3_moe-published", drop("down_proj")), []string{"and 4 more: absent: model.layers.1.mlp.experts.0.down_proj.weight"}},
+		{"expert too many", edit("qwen3_moe-published", func(have []TensorInfo) []TensorInfo {
+			return append(have, TensorInfo{Name: "model.layers.1.mlp.experts.4.up_proj.weight", DType: "BF16", Shape: []int64{16, 32}})
+		}), []string{"tensor model.layers.1.mlp.experts.4.up_proj.weight: unknown"}},
+		{"two layouts", edit("qwen3_moe-published", func(have []TensorInfo) []TensorInfo {
+			return append(drop("down_proj")(have), TensorInfo{Name: "model.layers.1.mlp.experts.down_proj", DType: "BF16", Shape: []int64{4, 32, 16}},
+				TensorInfo{Name: "model.layers.0.mlp.down_proj.weight", DType: "BF16", Shape: []int64{32, 48}})
+		}), []string{"tensor model.layers.1.mlp.experts.down_proj: mixed layouts: it is fused, but model.layers.1.mlp.experts.gate_up_proj is one per expert"}},
+		{"two types in one bank", edit("qwen3_moe-published", func(have []TensorInfo) []TensorInfo {
+			i := slices.IndexFunc(have, func(h TensorInfo) bool { return strings.HasSuffix(h.Name, "experts.2.up_proj.weight") })
+			have[i].DType = "F32"
+			return have
+		}), []string{"experts.2.up_proj.weight: wrong type: has type F32, but model.layers.1.mlp.experts.0.gate_proj.weight has BF16"}},
+		{"half a tower", edit("qwen3_5-published", drop("visual.blocks.1.", "visual.merger")), []string{"model.visual.blocks.1.norm1.weight: absent", "model.visual.merger.norm.weight"}},
+		{"no tower", edit("qwen3_5-published", drop("visual")), []string{"model.visual.patch_embed.proj.weight: absent"}},
+		{"half a head for the next token", edit("qwen3_5-published", drop("mtp.fc")), []string{"tensor mtp.fc.weight: absent"}},
+		{"token order that is no integer", edit("gemma4_assistant", func(have []TensorInfo) []TensorInfo {
+			i := slices.IndexFunc(have, func(h TensorInfo) bool { return h.Name == "masked_embedding.token_ordering" })
+			have[i].DType = "F32"
+			return have
+		}), []string{"tensor masked_embedding.token_ordering: wrong type: has type F32, want one of I64, I32"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !errors.Is(c.err, ErrTable) {
+				t.Fatalf("error %v", c.err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(c.err.Error(), want) {
+					t.Errorf("error %q, want %q", c.err, want)
+				}
+			}
+		})
+	}
+	if err := edit("qwen3_5-published", drop("mtp.")); err != nil {
+		t.Errorf("without the head for the next token: %v", err)
+	}
+	if err := edit("qwen3_5-published", drop("patch_embed.proj.bias")); err != nil {
+		t.Errorf("without the bias of patches: %v", err)
+	}
+}
+
+// The rows of learned positions are the checkpoint's.
+func TestPositionsAreFree(t *testing.T) {
+	tb, have := table(t, "qwen3_5")
+	i := slices.IndexFunc(have, func(h TensorInfo) bool { return strings.HasSuffix(h.Name, "pos_embed.weight") })
+	have[i].Shape = []int64{49, 32}
+	m, err := tb.Check(have)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i = slices.IndexFunc(m.Tensors, func(m Matched) bool { return strings.HasSuffix(m.Spec.Name, "pos_embed.weight") })
+	if got := m.Tensors[i].Spec.Shape; !slices.Equal(got, []int64{49, 32}) {
+		t.Errorf("shape %v", got)
+	}
+}
+
+// mlx-lm adds 1 to the norms of the models that it writes, which shows in the shape of the convolutions.
+func TestShiftIsUndone(t *testing.T) {
+	for _, c := range []struct {
+		checkpoint, prefix string
+		shifted            bool
+	}{{"qwen3_5-mlx", nestedPrefix, true}, {"qwen3_5_moe-mlx", nestedPrefix, true}, {"qwen3_5-published", nestedPrefix, false}, {"qwen3_5_text", textPrefix, false}} {
+		for _, name := range []string{"layers.0.input_layernorm.weight", "layers.3.self_attn.k_norm.weight", "norm.weight"} {
+			m := matched(t, c.checkpoint, c.prefix+name)
+			if shifted := m.Make == Add && m.Add == -1; shifted != c.shifted {
+				t.Errorf("%s: %s by %s %v", c.checkpoint, name, m.Make, m.Add)
+			}
+		}
+		if m := matched(t, c.checkpoint, c.prefix+"layers.0.linear_attn.norm.weight"); m.Make != Copy {
+			t.Errorf("%s: the plain norm by %s", c.checkpoint, m.Make)
+		}
+		want := Copy
+		if c.shifted {
+			want = Reshape
+		}
+		if m := matched(t, c.checkpoint, c.prefix+"layers.0.linear_attn.conv1d.weight"); m.Make != want || !slices.Equal(m.Spec.Shape, []int64{48, 1, 4}) {
+			t.Errorf("%s: convolution by %s as %v", c.checkpoint, m.Make, m.Spec.Shape)
+		}
+	}
+}
+
+func TestSharedKeysAreDropped(t *testing.T) {
+	tb, have := table(t, "gemma4-e2b-published")
+	m, err := tb.Check(have)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]string{}
+	for _, d := range m.Dropped {
+		reasons[d.Name] = d.Reason
+	}
+	for name, want := range map[string]string{
+		"model.language_model.layers.3.self_attn.k_proj.weight": "not used: layer 3 attends the keys and values of layer 1",
+		"model.language_model.layers.5.self_attn.v_proj.weight": "not used: layer 5 attends the keys and values of layer 2",
+		"model.vision_tower.patch_embedder.input_proj.weight":   "pictures are not supported for gemma4, its text model is imported",
+		"model.embed_audio.embedding_projection.weight":         "sound is not supported, the text model is imported",
+	} {
+		if reasons[name] != want {
+			t.Errorf("%s: reason %q, want %q", name, reasons[name], want)
+		}
+	}
+	if _, ok := reasons["model.language_model.layers.2.self_attn.k_proj.weight"]; ok {
+		t.Error("keys of a layer with its own are dropped")
+	}
+}

@@ -1,0 +1,295 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// checkpoint is a file of testdata/gen/arch_tables.py: what a tiny model's checkpoint holds.
+type checkpoint struct {
+	Name    string
+	Config  json.RawMessage   `json:"config"`
+	Tensors map[string]string `json:"tensors"` // type and dimensions
+}
+
+func checkpoints(t testing.TB) []checkpoint {
+	t.Helper()
+	files, err := filepath.Glob("testdata/tables/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no tables", err)
+	}
+	var out []checkpoint
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := checkpoint{Name: strings.TrimSuffix(filepath.Base(f), ".json")}
+		if err := json.Unmarshal(data, &c); err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (c checkpoint) have(t testing.TB) []TensorInfo {
+	t.Helper()
+	var out []TensorInfo
+	for name, spec := range c.Tensors {
+		fields := strings.Fields(spec)
+		h := TensorInfo{Name: name, DType: fields[0], Shape: []int64{}, File: "model.safetensors"}
+		for _, f := range fields[1:] {
+			n, err := strconv.ParseInt(f, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Shape = append(h.Shape, n)
+		}
+		out = append(out, h)
+	}
+	slices.SortFunc(out, func(a, b TensorInfo) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (c checkpoint) detect(t testing.TB) Model {
+	t.Helper()
+	m, err := Detect(c.Config)
+	if err != nil {
+		t.Fatalf("%s: %v", c.Name, err)
+	}
+	return m
+}
+
+func TestCheckpointsFit(t *testing.T) {
+	for _, c := range checkpoints(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			m := c.detect(t)
+			table, have := m.Table(), c.have(t)
+			match, err := table.Check(have)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shapes := map[string][]int64{}
+			for _, h := range have {
+				shapes[h.Name] = h.Shape
+			}
+			for _, tensor := range match.Tensors {
+				checkPieces(t, tensor, shapes)
+			}
+			for _, d := range match.Dropped {
+				if d.Reason == "" {
+					t.Errorf("%s is dropped without a reason", d.Name)
+				}
+			}
+			for _, s := range table.Specs {
+				if strings.HasPrefix(s.Name, "mtp.") {
+					continue
+				}
+				if !s.Optional && !slices.ContainsFunc(match.Tensors, func(m Matched) bool { return m.Spec.Name == s.Name }) {
+					t.Errorf("%s is nowhere", s.Name)
+				}
+			}
+			// What was imported is a checkpoint of its own.
+			var again []TensorInfo
+			for _, tensor := range match.Tensors {
+				dtype := "BF16"
+				if tensor.Spec.Types != nil {
+					dtype = tensor.Spec.Types[0]
+				}
+				again = append(again, TensorInfo{Name: tensor.Spec.Name, DType: dtype, Shape: tensor.Spec.Shape})
+			}
+			second, err := table.Check(again)
+			if err != nil || len(second.Tensors) != len(match.Tensors) || len(second.Dropped) > 0 {
+				t.Fatalf("the image's tensors: %v, %d of %d, %d dropped", err, len(second.Tensors), len(match.Tensors), len(second.Dropped))
+			}
+			for _, tensor := range second.Tensors {
+				if tensor.Make != Copy || tensor.Sources[0] != tensor.Spec.Name {
+					t.Errorf("%s would be made from %v by %s again", tensor.Spec.Name, tensor.Sources, tensor.Make)
+				}
+			}
+		})
+	}
+}
+
+// checkPieces follows the pieces of a tensor: they give all its elements, none of a source twice, and all of a source
+// except where only some rows are gathered.
+func checkPieces(t *testing.T, m Matched, shapes map[string][]int64) {
+	t.Helper()
+	total := int64(0)
+	seen := make([]map[int64]bool, len(m.Sources))
+	for p := range m.Pieces() {
+		if seen[p.Source] == nil {
+			seen[p.Source] = map[int64]bool{}
+		}
+		size := elements(shapes[m.Sources[p.Source]])
+		if p.Begin < 0 || p.Count <= 0 || p.Begin+p.Count > size || seen[p.Source][p.Begin] {
+			t.Errorf("%s: piece %+v of a source of %d elements, again: %v", m.Spec.Name, p, size, seen[p.Source][p.Begin])
+		}
+		seen[p.Source][p.Begin] = true
+		total += p.Count
+	}
+	if want := elements(m.Spec.Shape); total != want {
+		t.Errorf("%s: pieces give %d elements, want %d", m.Spec.Name, total, want)
+	}
+	all := int64(0)
+	for _, s := range m.Sources {
+		all += elements(shapes[s])
+	}
+	if m.Make != Gather && all != total {
+		t.Errorf("%s: pieces give %d elements of %d", m.Spec.Name, total, all)
+	}
+	if cols := m.Spec.Shape[len(m.Spec.Shape)-1]; m.Make != Reshape && len(m.Spec.Shape) > 1 {
+		for p := range m.Pieces() {
+			if p.Begin%cols != 0 || p.Count%cols != 0 {
+				t.Errorf("%s: piece %+v is not of whole rows of %d", m.Spec.Name, p, cols)
+			}
+		}
+	}
+}
+
+// Each tensor that is imported is missed when it is not there, found when it is of another shape, and nothing else is let in.
+func TestCheckpointsThatDoNotFit(t *testing.T) {
+	for _, c := range checkpoints(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			table, have := c.detect(t).Table(), c.have(t)
+			match, err := table.Check(have)
+			if err != nil {
+				t.Fatal(err)
+			}
+			needed, canonical := map[string]bool{}, map[string]string{}
+			for _, m := range match.Tensors {
+				for _, s := range m.Sources {
+					needed[s] = !m.Spec.Optional
+					canonical[s] = m.Spec.Name
+				}
+			}
+			for i, h := range have {
+				_, err := table.Check(slices.Delete(slices.Clone(have), i, i+1))
+				wantTableError(t, err, needed[h.Name], "without "+h.Name, h.Name, canonical[h.Name])
+
+				wrong := slices.Clone(have)
+				wrong[i].Shape = append([]int64{3}, h.Shape...)
+				_, err = table.Check(wrong)
+				_, imported := needed[h.Name]
+				wantTableError(t, err, imported, "with another shape of "+h.Name, h.Name)
+			}
+			for _, name := range []string{"x", "model.layers.0.self_attn.x_proj.weight", have[0].Name + ".extra"} {
+				_, err := table.Check(append(slices.Clone(have), TensorInfo{Name: name, DType: "BF16", Shape: []int64{4}}))
+				// Whatever lies in a tower that is dropped is dropped with it.
+				if _, dropped := table.droppable(name); !dropped {
+					wantTableError(t, err, true, "with "+name, name)
+				}
+			}
+		})
+	}
+}
+
+// wantTableError wants an error that names the tensor, or what it is in the table.
+func wantTableError(t *testing.T, err error, want bool, what string, names ...string) {
+	t.Helper()
+	if !want {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		return
+	}
+	var te *TableError
+	if !errors.As(err, &te) {
+		t.Errorf("%s: error %v, want a table error", what, err)
+		return
+	}
+	if !slices.ContainsFunc(te.Problems, func(p Problem) bool { return namesOne(p.Tensor, names) }) {
+		t.Errorf("%s: %v does not name it", what, err)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: more than one line: %q", what, err)
+	}
+}
+
+// namesOne tells whether a name is one of names, but for the prefix of its part.
+func namesOne(name string, names []string) bool {
+	for _, prefix := range append([]string{"visual."}, textPrefixes...) {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if ok && slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, rest) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// A model is the same whichever key style describes it.
+func TestPublishedConfigsMeanTheSame(t *testing.T) {
+	byName := map[string]checkpoint{}
+	for _, c := range checkpoints(t) {
+		byName[c.Name] = c
+	}
+	pairs := 0
+	for name, c := range byName {
+		saved, ok := byName[strings.TrimSuffix(name, "-published")]
+		if !ok || saved.Name == name {
+			continue
+		}
+		pairs++
+		a, b := saved.detect(t), c.detect(t)
+		if name == "gemma3-published" {
+			// It scales rope, as the published sizes do, which the saved one does not.
+			b.(*Gemma3).Rope = a.(*Gemma3).Rope
+		}
+		sameConfig(t, name, a, b)
+	}
+	if pairs < 10 {
+		t.Errorf("only %d pairs", pairs)
+	}
+}
+
+func TestGatheredRows(t *testing.T) {
+	data, err := os.ReadFile("testdata/gathered_rows.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden map[string]json.RawMessage
+	if err := json.Unmarshal(data, &golden); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Detect(golden["config"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := m.Facts().Hidden
+	for _, s := range m.Table().Specs {
+		name, ok := strings.CutPrefix(s.Name, "model.layers.0.linear_attn.")
+		if !ok || len(s.Forms) == 0 {
+			continue
+		}
+		var want, got []int64
+		if err := json.Unmarshal(golden[strings.TrimSuffix(name, ".weight")], &want); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for p := range (Matched{Repeat: 1, Runs: s.Forms[0].Runs}).Pieces() {
+			for row := p.Begin / hidden; row < (p.Begin+p.Count)/hidden; row++ {
+				got = append(got, row)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: rows %v, want %v", name, got, want)
+		}
+	}
+}
+
+// sameConfig compares two configurations but for what a key style cannot say.
+func sameConfig(t *testing.T, name string, a, b Model) {
+	t.Helper()
+	if d := cmp.Diff(a, b, cmpopts.IgnoreFields(Common{}, "EOS", "BOS")); d != "" {
+		t.Errorf("%s: %s", name, d)
+	}
+}
