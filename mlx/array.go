@@ -2,6 +2,8 @@ package mlx
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"unsafe"
@@ -55,15 +57,23 @@ func (a *Array) String() string {
 
 // check panics when the array cannot be used.
 func (a *Array) check(op string) {
+	if a == nil {
+		panic(&Error{Message: op + ": an array is nil"})
+	}
 	if a.handle == nil {
 		panic(&Error{Message: fmt.Sprintf("%s(%v): the array was freed", op, a)})
 	}
 }
 
+// product is the number of elements, or -1 where it does not fit.
 func product(shape []int) int {
 	n := 1
 	for _, d := range shape {
-		n *= d
+		hi, lo := bits.Mul64(uint64(n), uint64(d))
+		if hi != 0 || lo > math.MaxInt/8 {
+			return -1
+		}
+		n = int(lo)
 	}
 	return n
 }

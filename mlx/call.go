@@ -111,9 +111,6 @@ func (t *Thread) begin(op int32) call {
 }
 
 func (c call) array(a *Array) {
-	if a == nil {
-		panic(&Error{Message: opNames[c.op] + ": an array is nil"})
-	}
 	a.check(opNames[c.op])
 	c.t.frame.array(a.handle)
 }

@@ -39,8 +39,13 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// Size is the number of bytes of one element.
-func (d DType) Size() int { return dtypes[d].size }
+// Size is the number of bytes of one element; 0 for what is no type.
+func (d DType) Size() int {
+	if d < 0 || int(d) >= len(dtypes) {
+		return 0
+	}
+	return dtypes[d].size
+}
 
 // Float tells whether d is a floating point type.
 func (d DType) Float() bool { return d >= Float16 && d <= BFloat16 }

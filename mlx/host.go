@@ -72,6 +72,7 @@ func fromHost(t *Thread, data unsafe.Pointer, d DType, shape []int) *Array {
 
 // ToSlice evaluates a and copies its elements in row-major order. T must be the type of a's elements.
 func ToSlice[T Element](a *Array) []T {
+	a.check("ToSlice")
 	if d := dtypeOf[T](); d != a.dtype {
 		panic(&Error{Message: fmt.Sprintf("ToSlice(%v): not %v", a, d)})
 	}
@@ -82,6 +83,7 @@ func ToSlice[T Element](a *Array) []T {
 
 // ToBytes evaluates a and copies its elements as they lie in memory, in row-major order.
 func (a *Array) ToBytes() []byte {
+	a.check("ToBytes")
 	out := make([]byte, a.Bytes())
 	a.toHost(unsafe.Pointer(unsafe.SliceData(out)))
 	return out
@@ -89,6 +91,7 @@ func (a *Array) ToBytes() []byte {
 
 // Float32s evaluates a and copies its elements as float32, whatever their type.
 func (a *Array) Float32s() []float32 {
+	a.check("Float32s")
 	if a.dtype != Float32 {
 		a = AsType(a, Float32)
 	}
@@ -97,6 +100,7 @@ func (a *Array) Float32s() []float32 {
 
 // Int evaluates an integer array of one element.
 func (a *Array) Int() int {
+	a.check("Int")
 	if a.Size() != 1 {
 		panic(&Error{Message: fmt.Sprintf("Int(%v): not one element", a)})
 	}
@@ -104,7 +108,6 @@ func (a *Array) Int() int {
 }
 
 func (a *Array) toHost(to unsafe.Pointer) {
-	a.check("ToHost")
 	a.t.must(prefix("ToHost("+a.String()+")", cToHost(a.handle, to, a.Bytes())))
 }
 

@@ -44,6 +44,7 @@ func (s Span) resolve(n int) (start, stop int) {
 }
 
 func resolve(op string, x *Array, spans []Span) (start, stop, step []int) {
+	x.check(op)
 	if len(spans) != x.Rank() {
 		panic(&Error{Message: fmt.Sprintf("%s(%v): %d spans for %d axes", op, x, len(spans), x.Rank())})
 	}
@@ -74,6 +75,7 @@ func SliceUpdate(x, update *Array, spans ...Span) *Array {
 
 // SliceAxis takes a span of one axis and all of the others.
 func SliceAxis(x *Array, axis int, span Span) *Array {
+	x.check("SliceAxis")
 	if axis < 0 {
 		axis += x.Rank()
 	}

@@ -5,6 +5,7 @@
 #include "mlx/backend/cuda/cuda.h"
 #include "mlx/backend/metal/metal.h"
 #include "mlx/compile.h"
+#include "mlx/scheduler.h"
 
 namespace ingot {
 
@@ -31,6 +32,37 @@ std::vector<mx::array> list(void* const* arrays, int64_t n) {
     }
   }
   return v;
+}
+
+// Brings MLX's count of active tasks back to zero after an evaluation that failed. A task that throws on its stream's
+// thread before its completion is enqueued never lowers the count (mlx 0.32.4, backend/cpu/encoder.h and StreamThread's
+// enqueue in scheduler.cpp); later evaluations above the memory limit would then wait for ever.
+void settle() {
+  auto& e = engine();
+  if (e.gpu) {
+    return;
+  }
+  for (auto& s : e.streams) {
+    try {
+      mx::synchronize(s);
+    } catch (const std::exception&) {  // what failed has been said
+    }
+  }
+  while (mx::scheduler::n_active_tasks() > 0) {
+    mx::scheduler::notify_task_completion(e.streams[0]);
+  }
+}
+
+template <class F>
+const char* guard_evaluation(F&& f) noexcept {
+  return guard([&] {
+    try {
+      f();
+    } catch (...) {
+      settle();
+      throw;
+    }
+  });
 }
 
 }  // namespace
@@ -61,6 +93,7 @@ const char* ig_init(const char* flavour, int32_t* device) {
     }
     e.shares_host_memory = e.flavour == "cpu" && wraps_host_memory();
     e.streams.push_back(mx::default_stream(d));
+    e.gpu = gpu;
     *device = gpu;
   });
   if (failed) {
@@ -70,7 +103,7 @@ const char* ig_init(const char* flavour, int32_t* device) {
 }
 
 const char* ig_eval(void* const* arrays, int64_t n, int32_t async) {
-  return guard([&] {
+  return guard_evaluation([&] {
     auto v = list(arrays, n);
     if (v.empty()) {
       return;
@@ -87,7 +120,7 @@ const char* ig_from_host(const void* data, int32_t dtype, const int64_t* shape, 
   return guard([&] {
     auto type = dtype_of(dtype);
     mx::array a(shape_of(shape, rank), type, nullptr, {});
-    reserve(a.nbytes(), to_string(a));
+    reserve(bytes_of(a), to_string(a));
     a.set_data(mx::allocator::malloc(a.nbytes()));
     std::memcpy(a.data<void>(), data, a.nbytes());
     a.set_status(mx::array::Status::available);
@@ -96,7 +129,7 @@ const char* ig_from_host(const void* data, int32_t dtype, const int64_t* shape, 
 }
 
 const char* ig_to_host(void* array, void* data, int64_t bytes) {
-  return guard([&] {
+  return guard_evaluation([&] {
     mx::array a = *static_cast<mx::array*>(array);
     if (int64_t(a.nbytes()) != bytes) {
       throw std::invalid_argument(to_string(a) + " has " + std::to_string(a.nbytes()) + " bytes, not " +
@@ -181,7 +214,7 @@ const char* ig_stream_use(int32_t index) {
 }
 
 const char* ig_synchronize(void) {
-  return guard([&] { mx::synchronize(engine().streams.at(engine().current)); });
+  return guard_evaluation([&] { mx::synchronize(engine().streams.at(engine().current)); });
 }
 
 const char* ig_device_info(void) {

@@ -96,12 +96,30 @@ void reserve(size_t bytes, const std::string& what) {
   }
 }
 
+size_t bytes_of(const mx::array& a) {
+  int64_t bytes = int64_t(a.itemsize());
+  bool overflow = false;
+  for (auto n : a.shape()) {
+    if (n < 0) {
+      throw std::invalid_argument(to_string(a) + " has a negative dimension");
+    }
+    if (n == 0) {
+      return 0;
+    }
+    overflow |= __builtin_mul_overflow(bytes, int64_t(n), &bytes);
+  }
+  if (overflow) {
+    throw OutOfMemory(to_string(a) + " needs more than 2^63 bytes");
+  }
+  return size_t(bytes);
+}
+
 void describe(mx::array a, ig_desc* out) {
   if (a.ndim() > IG_MAX_RANK) {
     throw std::invalid_argument("a result has more than 8 axes");
   }
   if (a.status() == mx::array::Status::unscheduled) {
-    reserve(a.nbytes(), to_string(a));
+    reserve(bytes_of(a), to_string(a));
   }
   out->dtype = code_of(a.dtype());
   out->rank = int32_t(a.ndim());
@@ -197,11 +215,11 @@ std::optional<int> Call::optional_integer() {
   return v ? std::optional<int>(v) : std::nullopt;
 }
 
-float Call::real() {
+double Call::real() {
   if (real_ >= frame_->n_reals) {
     throw std::out_of_range("too few numbers in the frame");
   }
-  return float(frame_->reals[real_++]);
+  return frame_->reals[real_++];
 }
 
 std::string Call::mode() {

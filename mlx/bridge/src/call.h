@@ -24,6 +24,7 @@ struct Engine {
   std::string flavour;
   std::vector<mx::Stream> streams;
   int current = 0;
+  bool gpu = false;                 // the default device
   bool shares_host_memory = false;  // the CPU allocator's layout allows to wrap a mapping
   std::atomic<int64_t> budget{INT64_MAX};
   std::atomic<int64_t> handles{0};
@@ -59,6 +60,9 @@ const char* guard(F&& f) noexcept {
 // that fails ends the process.
 void reserve(size_t bytes, const std::string& what);
 
+// An array's bytes by its shape; MLX's own nbytes wraps around.
+size_t bytes_of(const mx::array& a);
+
 // The one maker of results: checks the budget, takes ownership, describes.
 void describe(mx::array a, ig_desc* out);
 
@@ -88,7 +92,7 @@ class Call {
   std::vector<int> integers();
   std::optional<int> optional_integer();
   bool flag() { return wide() != 0; }
-  float real();
+  double real();
   mx::Dtype dtype() { return dtype_of(wide()); }
   std::string mode();
 

@@ -107,7 +107,7 @@ using namespace ingot;
 const char* ig_region_new(const char* path, int64_t offset, int64_t length, void** region) {
   return guard([&] {
     mx::array bytes({0}, mx::uint8, nullptr, {});
-    if (length > 0) {
+    if (length != 0) {
       bytes.set_data(shared_or_copied(path, offset, length));
     } else {
       Descriptor exists{std::string(path)};
@@ -125,7 +125,7 @@ const char* ig_region_array(void* region, int64_t offset, int32_t dtype, const i
     auto* r = static_cast<Region*>(region);
     mx::array a(shape_of(shape, rank), dtype_of(dtype), nullptr, {});
     int64_t size = int64_t(a.itemsize());
-    if (offset < 0 || offset % size != 0 || offset > r->length || int64_t(a.nbytes()) > r->length - offset) {
+    if (offset < 0 || offset % size != 0 || offset > r->length || int64_t(bytes_of(a)) > r->length - offset) {
       throw std::out_of_range(to_string(a) + " at byte " + std::to_string(offset) + " does not lie in a region of " +
                               std::to_string(r->length) + " bytes");
     }

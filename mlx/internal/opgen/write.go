@@ -32,17 +32,22 @@ func generate(dir string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	test, err := format.Source(testFile(ops))
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
 		"bridge/src/ops_gen.cc": ccFile(ops, abi),
-		"bridge/abi_gen.go": fmt.Appendf(nil, "%spackage bridge\n\n// ABI is the number of the interface between the Go side and the library; both carry it.\nconst ABI = %#x\n", notice, abi),
-		"ops_gen.go":        goOps,
+		"bridge/abi_gen.go":     fmt.Appendf(nil, "%spackage bridge\n\n// ABI is the number of the interface between the Go side and the library; both carry it.\nconst ABI = %#x\n", notice, abi),
+		"ops_gen.go":            goOps,
+		"ops_gen_test.go":       test,
 	}, nil
 }
 
 func ccFile(ops []op, abi uint32) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice)
-	b.WriteString("#include \"call.h\"\n\nnamespace ingot {\n\n")
+	b.WriteString("#include \"call.h\"\n#include \"checks.h\"\n\nnamespace ingot {\n\n")
 	fmt.Fprintf(&b, "const uint32_t abi = %#x;\n\nconst Operation operations[] = {\n", abi)
 	for _, o := range ops {
 		fmt.Fprintf(&b, "    {%q,\n     [](Call& call) {\n", o.Name)
@@ -77,6 +82,18 @@ func goFile(ops []op) []byte {
 	for _, o := range ops {
 		goFunc(&b, o)
 	}
+	return b.Bytes()
+}
+
+// testFile gives tests every operation by its name, so that none can be forgotten.
+func testFile(ops []op) []byte {
+	var b bytes.Buffer
+	b.WriteString(notice)
+	b.WriteString("package mlx\n\n// OpFuncs are the operations by their names.\nvar OpFuncs = map[string]any{\n")
+	for _, o := range ops {
+		fmt.Fprintf(&b, "\t%q: %s,\n", o.Name, o.Name)
+	}
+	b.WriteString("}\n")
 	return b.Bytes()
 }
 

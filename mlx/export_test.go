@@ -1,0 +1,5 @@
+package mlx
+
+// What the tests of package mlx_test need of the inside.
+
+var CgroupLimit = cgroupLimit

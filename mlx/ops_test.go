@@ -1,0 +1,220 @@
+package mlx_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+// Goldens are what the official Python package gave on an x86-64 CPU. The binding runs the same library, so a result must
+// be the same bit for bit, except where a case names one of these reasons.
+var rules = map[string]struct {
+	run func(check) error
+	why string
+}{
+	"":       {sameBits, "the same library gives the same bits"},
+	"libm":   {near(4, false), "the C library, the compiler's vector width and a GPU's own functions round differently"},
+	"sum":    {near(16, true), "the vector width, and the processor that the BLAS finds, decide the order of additions"},
+	"order":  {parts, "a partition promises where the kth element is, not the order around it"},
+	"format": {packed, "GPUs divide and round otherwise than the CPU when they pack weights"},
+}
+
+// check is one result of one case.
+type check struct {
+	golden
+	gpu  bool
+	in   []*mlx.Array
+	got  *mlx.Array
+	want values
+}
+
+func TestOps(t *testing.T) {
+	thread := mlxtest.Open(t)
+	g := openGoldens(t)
+	for _, c := range g.cases {
+		rule, ok := rules[c.Relax]
+		if !ok {
+			t.Fatalf("%v: no rule %q", c, c.Relax)
+		}
+		if thread.Info().GPU && slices.ContainsFunc(c.Out, func(n string) bool { return g.values(n).dtype == mlx.Float64 }) {
+			continue // no GPU of the engine computes in float64
+		}
+		mlxtest.Do(t, func(e *mlx.Thread) {
+			got := call(c.Op, g.arguments(e, c))
+			if len(got) != len(c.Out) {
+				t.Errorf("%v: %d results, want %d", c, len(got), len(c.Out))
+				return
+			}
+			for i, a := range got {
+				want := g.values(c.Out[i])
+				if a.DType() != want.dtype || !slices.Equal(a.Shape(), want.shape) {
+					t.Errorf("%v: result %d is %v, want %v%v", c, i, a, want.dtype, want.shape)
+				} else if err := rule.run(check{c, e.Info().GPU, g.inputs(e, c), a, want}); err != nil {
+					t.Errorf("%v: result %d: %v", c, i, err)
+				}
+			}
+		})
+	}
+}
+
+// An operation that is added to ops.txt needs a line in testdata/gen/mlx_ops.py.
+func TestOpsHaveGoldens(t *testing.T) {
+	cases := map[string]int{}
+	for _, c := range openGoldens(t).cases {
+		cases[c.Op]++
+	}
+	for name := range mlx.OpFuncs {
+		if cases[name] == 0 {
+			t.Errorf("%s has no case in testdata/ops.json", name)
+		}
+	}
+}
+
+func (g goldens) inputs(e *mlx.Thread, c golden) (list []*mlx.Array) {
+	for _, a := range c.Args {
+		if len(a) > 1 && a[0] == '"' && a[1] == 't' {
+			list = append(list, g.array(e, parse[string](a)))
+		}
+	}
+	return list
+}
+
+func sameBits(k check) error {
+	b, want := k.got.ToBytes(), k.want
+	if bytes.Equal(b, want.bytes) {
+		return nil
+	}
+	g, w := numbers(b, want.dtype), numbers(want.bytes, want.dtype)
+	size := want.dtype.Size()
+	for i := range w {
+		if math.IsNaN(g[i]) && math.IsNaN(w[i]) {
+			continue // whatever its sign and payload
+		}
+		if p := i * size; !bytes.Equal(b[p:p+size], want.bytes[p:p+size]) {
+			return fmt.Errorf("element %d is %v, want %v", i, g[i], w[i])
+		}
+	}
+	return nil
+}
+
+// near allows a few units in the last place: of the element, or of the largest element, since where terms cancel the
+// error is that of the terms.
+func near(units float64, ofLargest bool) func(check) error {
+	return func(k check) error {
+		g, w := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
+		unit := map[mlx.DType]float64{mlx.Float32: 0x1p-23, mlx.Float16: 0x1p-10, mlx.BFloat16: 0x1p-7, mlx.Float64: 0x1p-52}[k.want.dtype]
+		if k.gpu {
+			unit *= 8
+		}
+		largest := 0.0
+		for _, v := range w {
+			if !math.IsInf(v, 0) && !math.IsNaN(v) {
+				largest = max(largest, math.Abs(v))
+			}
+		}
+		for i := range w {
+			scale := math.Abs(w[i])
+			if ofLargest {
+				scale = largest
+			}
+			if !(g[i] == w[i] || math.IsNaN(g[i]) && math.IsNaN(w[i]) || math.Abs(g[i]-w[i]) <= units*unit*scale) {
+				return fmt.Errorf("element %d is %v, want %v", i, g[i], w[i])
+			}
+		}
+		return nil
+	}
+}
+
+func packed(k check) error {
+	if k.gpu {
+		return nil // type and shape were compared
+	}
+	return sameBits(k)
+}
+
+// parts compares the rows of Partition, ArgPartition and TopK as sets, and around the kth element by size.
+func parts(k check) error {
+	row := k.in[0].Dim(-1)
+	data := numbers(k.in[0].ToBytes(), k.in[0].DType())
+	got, want := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
+	n := k.want.shape[len(k.want.shape)-1]
+	kth := parse[int](k.Args[1])
+	if kth < 0 {
+		kth += row
+	}
+	for r := 0; r*n < len(want); r++ {
+		g, w := got[r*n:(r+1)*n], want[r*n:(r+1)*n]
+		if k.Op == "ArgPartition" {
+			for i := range g {
+				g[i], w[i] = data[r*row+int(g[i])], data[r*row+int(w[i])]
+			}
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(g)), slices.Sorted(slices.Values(w))) {
+			return fmt.Errorf("row %d has %v, want %v in any order", r, g, w)
+		}
+		if k.Op != "TopK" && (kth > 0 && slices.Max(g[:kth]) > g[kth] || slices.Min(g[kth:]) < g[kth]) {
+			return fmt.Errorf("row %d is %v: not a partition by element %d", r, g, kth)
+		}
+	}
+	return nil
+}
+
+// numbers reads little-endian elements; float64 holds all that the goldens have of 64-bit integers closely enough for a
+// message, and NaN stays NaN.
+func numbers(b []byte, d mlx.DType) []float64 {
+	out := make([]float64, 0, len(b)/d.Size())
+	for ; len(b) > 0; b = b[d.Size():] {
+		var v float64
+		switch d {
+		case mlx.Bool, mlx.Uint8:
+			v = float64(b[0])
+		case mlx.Int8:
+			v = float64(int8(b[0]))
+		case mlx.Uint16:
+			v = float64(binary.LittleEndian.Uint16(b))
+		case mlx.Int16:
+			v = float64(int16(binary.LittleEndian.Uint16(b)))
+		case mlx.Uint32:
+			v = float64(binary.LittleEndian.Uint32(b))
+		case mlx.Int32:
+			v = float64(int32(binary.LittleEndian.Uint32(b)))
+		case mlx.Uint64:
+			v = float64(binary.LittleEndian.Uint64(b))
+		case mlx.Int64:
+			v = float64(int64(binary.LittleEndian.Uint64(b)))
+		case mlx.Float32:
+			v = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		case mlx.Float64:
+			v = math.Float64frombits(binary.LittleEndian.Uint64(b))
+		case mlx.BFloat16:
+			v = float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
+		case mlx.Float16:
+			v = half(binary.LittleEndian.Uint16(b))
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// half reads IEEE 754 binary16.
+func half(h uint16) float64 {
+	sign, exp, frac := 1.0, int(h>>10&31), float64(h&1023)
+	if h>>15 == 1 {
+		sign = -1
+	}
+	switch {
+	case exp == 31 && frac != 0:
+		return math.NaN()
+	case exp == 31:
+		return math.Inf(int(sign))
+	case exp == 0:
+		return sign * math.Ldexp(frac, -24)
+	}
+	return sign * math.Ldexp(1024+frac, exp-25)
+}

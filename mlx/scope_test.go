@@ -1,0 +1,82 @@
+package mlx_test
+
+import (
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+func live(t *testing.T) (n int64) {
+	t.Helper()
+	mlxtest.Do(t, func(e *mlx.Thread) { n = e.Memory().Arrays })
+	return n
+}
+
+func TestScopesFree(t *testing.T) {
+	before := live(t)
+	var kept, lost *mlx.Array
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		outer := mlx.Ones(e, mlx.Float32, 4)
+		e.Scope(func() {
+			lost = mlx.Add(outer, outer)
+			kept = mlx.Keep(mlx.Add(lost, outer))
+			if got := e.Memory().Arrays - before; got != 3 {
+				t.Errorf("%d arrays in the inner scope, want 3", got)
+			}
+		})
+		if got := e.Memory().Arrays - before; got != 2 {
+			t.Errorf("%d arrays after the inner scope, want 2", got)
+		}
+	})
+	if got := live(t) - before; got != 1 {
+		t.Errorf("%d arrays after Do, want the kept one", got)
+	}
+	mlxtest.Do(t, func(*mlx.Thread) {
+		if got := mlx.Sum(kept, false).Float32s()[0]; got != 12 {
+			t.Errorf("the kept array sums to %v", got)
+		}
+	})
+	wantError(t, mlxtest.Try(t, func(*mlx.Thread) { mlx.Add(kept, lost) }), "Add(float32[4]): the array was freed")
+	mlxtest.Do(t, func(*mlx.Thread) { mlx.Free(kept, nil, lost, kept) })
+	if got := live(t) - before; got != 0 {
+		t.Errorf("%d arrays after Free", got)
+	}
+	wantError(t, mlxtest.Try(t, func(*mlx.Thread) { kept.Float32s() }), "the array was freed")
+}
+
+func TestScopesFreeOnFailure(t *testing.T) {
+	before := live(t)
+	err := mlxtest.Try(t, func(e *mlx.Thread) {
+		x := mlx.Ones(e, mlx.Float32, 4)
+		e.Scope(func() {
+			mlx.Add(x, x)
+			mlx.Reshape(x, 5)
+		})
+	})
+	wantError(t, err, "Reshape(float32[4])")
+	if got := live(t) - before; got != 0 {
+		t.Errorf("%d arrays are left over", got)
+	}
+}
+
+// A copy shares nothing, however small the buffer that it was cut from.
+func TestCopyOwnsItsMemory(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		for _, n := range []int{8, 4096, 100_000} {
+			x := mlx.Ones(e, mlx.Float32, n)
+			mlx.Eval(x)
+			part := mlx.Copy(mlx.Slice(x, mlx.Range(0, 2)))
+			if got := mlx.BufferBytes(part); got != 8 {
+				t.Errorf("a copy of 2 of %d elements keeps %d bytes alive", n, got)
+			}
+			whole := mlx.Copy(x)
+			if one, two, both := mlx.BufferBytes(whole), mlx.BufferBytes(x), mlx.BufferBytes(whole, x); both != one+two {
+				t.Errorf("a whole copy of %d elements shares memory: %d and %d bytes are %d", n, one, two, both)
+			}
+		}
+		if got := mlx.BufferBytes(nil); got != 0 {
+			t.Errorf("no arrays have %d bytes", got)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+package mlx_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/engine"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+// The next work runs after any failure.
+func stillWorks(t *testing.T) {
+	t.Helper()
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		if got := mlx.Add(mlx.Scalar(e, float32(2)), mlx.Scalar(e, float32(3))).Float32s(); got[0] != 5 {
+			t.Errorf("2+3 is %v", got)
+		}
+	})
+}
+
+// An operation given wrong shapes returns an error that names it and them, and the process goes on.
+func TestBadShape(t *testing.T) {
+	err := mlxtest.Try(t, func(e *mlx.Thread) {
+		mlx.MatMul(mlx.Zeros(e, mlx.Float32, 2, 3), mlx.Zeros(e, mlx.BFloat16, 4, 5))
+	})
+	wantError(t, err, "MatMul(float32[2 3], bfloat16[4 5])")
+	stillWorks(t)
+}
+
+// An array over the memory budget is refused before anything is evaluated, and the process goes on.
+func TestOverBudget(t *testing.T) {
+	err := mlxtest.Try(t, func(e *mlx.Thread) { mlx.Zeros(e, mlx.Float32, 1<<24, 1<<14) })
+	if !errors.Is(err, mlx.ErrOutOfMemory) {
+		t.Errorf("got %v", err)
+	}
+	wantError(t, err, "float32[16777216 16384] needs 1099511627776 bytes")
+	stillWorks(t)
+
+	var old int64
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		old = e.Memory().Budget
+		e.SetBudget(e.Memory().Active + 1000)
+	})
+	err = mlxtest.Try(t, func(e *mlx.Thread) { mlx.Eval(mlx.Zeros(e, mlx.Float32, 300)) })
+	if !errors.Is(err, mlx.ErrOutOfMemory) {
+		t.Errorf("1200 bytes of 1000: %v", err)
+	}
+	err = mlxtest.Try(t, func(e *mlx.Thread) { mlx.FromSlice(e, make([]float32, 300)) })
+	if !errors.Is(err, mlx.ErrOutOfMemory) {
+		t.Errorf("1200 bytes of 1000 from the host: %v", err)
+	}
+	mlxtest.Do(t, func(e *mlx.Thread) { e.SetBudget(old) })
+	stillWorks(t)
+}
+
+func TestDoReturnsErrors(t *testing.T) {
+	own := errors.New("own")
+	if err := mlxtest.Open(t).Do(t.Context(), func() error { return own }); !errors.Is(err, own) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A panic that is no *Error is a bug: it is raised in the caller, and shows where it happened.
+func TestDoPanics(t *testing.T) {
+	defer func() {
+		p, _ := recover().(string)
+		if !strings.Contains(p, "a bug") || !strings.Contains(p, "engine thread:") || !strings.Contains(p, "TestDoPanics") {
+			t.Errorf("the panic was %q", p)
+		}
+		stillWorks(t)
+	}()
+	_ = mlxtest.Open(t).Do(t.Context(), func() error { panic("a bug") })
+}
+
+func TestDoCancelledWhileQueued(t *testing.T) {
+	thread := mlxtest.Open(t)
+	busy, release := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- thread.Do(context.Background(), func() error { close(busy); <-release; return nil })
+	}()
+	<-busy
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := false
+	go cancel()
+	err := thread.Do(ctx, func() error { ran = true; return nil })
+	close(release)
+	if !errors.Is(err, context.Canceled) || ran {
+		t.Errorf("got %v, ran: %v", err, ran)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDoFromManyGoroutines(t *testing.T) {
+	thread := mlxtest.Open(t)
+	var wg sync.WaitGroup
+	var inside, most atomic.Int32
+	for i := range 50 {
+		wg.Go(func() {
+			err := thread.Do(context.Background(), func() error {
+				most.Store(max(most.Load(), inside.Add(1)))
+				defer inside.Add(-1)
+				x := mlx.FromSlice(thread, []float32{float32(i), 1})
+				if got := mlx.Sum(x, false).Float32s()[0]; got != float32(i+1) {
+					t.Errorf("%d+1 is %v", i, got)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d functions ran at once", most.Load())
+	}
+}
+
+// A process has one engine, and after Close none; so this runs in a process of its own.
+func TestCloseAndReopen(t *testing.T) {
+	mlxtest.Open(t) // or skip
+	if os.Getenv("INGOT_TEST_CLOSE") == "" {
+		self := exec.Command(os.Args[0], "-test.run=^TestCloseAndReopen$", "-test.v")
+		self.Env = append(os.Environ(), "INGOT_TEST_CLOSE=1")
+		if out, err := self.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	thread := mlxtest.Open(t)
+	thread.Close()
+	thread.Close()
+	if err := thread.Do(t.Context(), func() error { return nil }); !errors.Is(err, mlx.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	e, err := engine.Find(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mlx.Open(e, mlx.Options{}); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("opening again: %v", err)
+	}
+}
+
+func TestOpenRefusesWhatDoesNotLoad(t *testing.T) {
+	if err := mlx.Available(); err != nil {
+		t.Skipf("needs cgo: %v", err)
+	}
+	dir := t.TempDir()
+	lib := dir + "/libmlx.so"
+	if err := os.WriteFile(lib, []byte("not a library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := mlx.Open(&engine.Engine{Dir: dir, Lib: lib, Bridge: lib}, mlx.Options{})
+	if !errors.Is(err, engine.ErrLoad) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEvalOfNothing(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		mlx.Eval()
+		mlx.Eval(nil, nil)
+		mlx.AsyncEval()
+		x := mlx.Ones(e, mlx.Float32, 2)
+		mlx.AsyncEval(nil, x, nil)
+		if got := x.Float32s(); !slices.Equal(got, []float32{1, 1}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestStreams(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		x := mlx.Arange(e, 0, 100, 1, mlx.Float32)
+		var y *mlx.Array
+		e.WithStream(e.NewStream(false), func() {
+			y = mlx.Sum(mlx.Square(x), false)
+			mlx.Eval(y)
+			e.Synchronize()
+		})
+		if got := mlx.AddScalar(y, 1).Float32s()[0]; got != 328351 {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestKernelNeedsItsDevice(t *testing.T) {
+	if mlxtest.Open(t).Info().GPU {
+		t.Skip("this machine has a GPU")
+	}
+	for _, cuda := range []bool{false, true} {
+		err := mlxtest.Try(t, func(e *mlx.Thread) {
+			mlx.NewKernel(e, mlx.KernelSource{Name: "twice", CUDA: cuda, Inputs: []string{"x"}, Outputs: []string{"y"}, Source: "y[0] = 2 * x[0];"})
+		})
+		wantError(t, err, "kernel twice: this machine has no")
+	}
+}
