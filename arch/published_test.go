@@ -1,0 +1,141 @@
+package arch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// published are configurations of real sizes, with the keys that their files have as far as a model's shape depends on them,
+// and the billions of parameters that they have without towers and MTP heads that are not needed.
+var published = []struct {
+	name, modelType string
+	billions        float64
+	config          string
+}{
+	{"Llama-3.1-8B", "llama", 8.030, `{"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":4096,"intermediate_size":14336,
+		"max_position_embeddings":131072,"num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,"rms_norm_eps":1e-05,
+		"rope_scaling":{"factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":8192,"rope_type":"llama3"},
+		"rope_theta":500000.0,"tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":128256}`},
+	{"Qwen3-0.6B", "qwen3", 0.596, `{"architectures":["Qwen3ForCausalLM"],"attention_bias":false,"bos_token_id":151643,"eos_token_id":151645,
+		"head_dim":128,"hidden_act":"silu","hidden_size":1024,"intermediate_size":3072,"max_position_embeddings":40960,"max_window_layers":28,
+		"model_type":"qwen3","num_attention_heads":16,"num_hidden_layers":28,"num_key_value_heads":8,"rms_norm_eps":1e-06,"rope_scaling":null,
+		"rope_theta":1000000,"sliding_window":null,"tie_word_embeddings":true,"torch_dtype":"bfloat16","use_sliding_window":false,"vocab_size":151936}`},
+	{"Qwen3-8B", "qwen3", 8.191, `{"architectures":["Qwen3ForCausalLM"],"head_dim":128,"hidden_act":"silu","hidden_size":4096,"intermediate_size":12288,
+		"max_position_embeddings":40960,"max_window_layers":36,"model_type":"qwen3","num_attention_heads":32,"num_hidden_layers":36,"num_key_value_heads":8,
+		"rms_norm_eps":1e-06,"rope_scaling":{"rope_type":"yarn","factor":4.0,"original_max_position_embeddings":32768},"rope_theta":1000000,
+		"tie_word_embeddings":false,"vocab_size":151936}`},
+	{"Qwen3-30B-A3B", "qwen3_moe", 30.532, `{"architectures":["Qwen3MoeForCausalLM"],"decoder_sparse_step":1,"head_dim":128,"hidden_act":"silu","hidden_size":2048,
+		"intermediate_size":6144,"max_position_embeddings":40960,"max_window_layers":48,"mlp_only_layers":[],"model_type":"qwen3_moe","moe_intermediate_size":768,
+		"norm_topk_prob":true,"num_attention_heads":32,"num_experts":128,"num_experts_per_tok":8,"num_hidden_layers":48,"num_key_value_heads":4,
+		"rms_norm_eps":1e-06,"rope_scaling":null,"rope_theta":1000000.0,"sliding_window":null,"tie_word_embeddings":false,"use_sliding_window":false,"vocab_size":151936}`},
+	{"gemma-3-1b", "gemma3", 1.000, `{"architectures":["Gemma3ForCausalLM"],"attn_logit_softcapping":null,"bos_token_id":2,"eos_token_id":[1,106],"final_logit_softcapping":null,
+		"head_dim":256,"hidden_activation":"gelu_pytorch_tanh","hidden_size":1152,"intermediate_size":6912,"max_position_embeddings":32768,"model_type":"gemma3_text",
+		"num_attention_heads":4,"num_hidden_layers":26,"num_key_value_heads":1,"query_pre_attn_scalar":256,"rms_norm_eps":1e-06,"rope_local_base_freq":10000,
+		"rope_scaling":null,"rope_theta":1000000,"sliding_window":512,"sliding_window_pattern":6,"vocab_size":262144}`},
+	{"gemma-3-4b", "gemma3", 3.880, `{"architectures":["Gemma3ForConditionalGeneration"],"boi_token_index":255999,"eoi_token_index":256000,"eos_token_id":[1,106],
+		"image_token_index":262144,"mm_tokens_per_image":256,"model_type":"gemma3","text_config":{"hidden_size":2560,"intermediate_size":10240,"model_type":"gemma3_text",
+		"num_hidden_layers":34,"rope_scaling":{"factor":8.0,"rope_type":"linear"},"sliding_window":1024},"torch_dtype":"bfloat16",
+		"vision_config":{"hidden_size":1152,"image_size":896,"intermediate_size":4304,"model_type":"siglip_vision_model","num_hidden_layers":27}}`},
+	{"gemma-3-27b", "gemma3", 27.01, `{"architectures":["Gemma3ForConditionalGeneration"],"model_type":"gemma3","text_config":{"head_dim":128,"hidden_size":5376,
+		"intermediate_size":21504,"model_type":"gemma3_text","num_attention_heads":32,"num_hidden_layers":62,"num_key_value_heads":16,"query_pre_attn_scalar":168,
+		"rope_scaling":{"factor":8.0,"rope_type":"linear"},"sliding_window":1024},"vision_config":{"hidden_size":1152}}`},
+	{"gemma-4-E2B", "gemma4", 4.65, gemma4Published("gemma4", 35, 5, `"hidden_size":1536,"intermediate_size":6144,"num_attention_heads":8,"num_key_value_heads":1,
+		"num_global_key_value_heads":null,"hidden_size_per_layer_input":256,"num_kv_shared_layers":20,"use_double_wide_mlp":true,"sliding_window":512,
+		"attention_k_eq_v":false,"max_position_embeddings":131072`)},
+	{"gemma-4-E4B", "gemma4", 7.52, gemma4Published("gemma4", 42, 6, `"hidden_size":2560,"intermediate_size":10240,"num_attention_heads":8,"num_key_value_heads":2,
+		"num_global_key_value_heads":null,"hidden_size_per_layer_input":256,"num_kv_shared_layers":18,"use_double_wide_mlp":false,"sliding_window":512,
+		"attention_k_eq_v":false,"max_position_embeddings":131072`)},
+	{"gemma-4-12B", "gemma4", 11.9, gemma4Published("gemma4_unified", 48, 6, `"hidden_size":3840,"intermediate_size":15360,"num_attention_heads":16,"num_key_value_heads":8,
+		"num_global_key_value_heads":1,"sliding_window":1024,"attention_k_eq_v":true`)},
+	{"gemma-4-26B-A4B", "gemma4", 25.2, gemma4Published("gemma4", 30, 6, `"hidden_size":2816,"intermediate_size":2112,"num_attention_heads":16,"num_key_value_heads":8,
+		"num_global_key_value_heads":2,"sliding_window":1024,"attention_k_eq_v":true,"hidden_size_per_layer_input":0,"enable_moe_block":true,"num_experts":128,
+		"moe_intermediate_size":704,"top_k_experts":8`)},
+	{"gemma-4-31B", "gemma4", 30.7, gemma4Published("gemma4", 60, 6, `"hidden_size":5376,"intermediate_size":21504,"num_attention_heads":32,"num_key_value_heads":16,
+		"num_global_key_value_heads":4,"sliding_window":1024,"attention_k_eq_v":true,"hidden_size_per_layer_input":0,"use_bidirectional_attention":"vision"`)},
+	{"gemma-4-E2B-assistant", "gemma4_assistant", 0.078, `{"architectures":["Gemma4AssistantForCausalLM"],"backbone_hidden_size":1536,"centroid_intermediate_top_k":32,
+		"model_type":"gemma4_assistant","num_centroids":2048,"tie_word_embeddings":true,"use_ordered_embeddings":true,"text_config":{"model_type":"gemma4_text",
+		"attention_k_eq_v":false,"global_head_dim":512,"head_dim":256,"hidden_size":256,"hidden_size_per_layer_input":0,"intermediate_size":2048,
+		"layer_types":["sliding_attention","sliding_attention","sliding_attention","full_attention"],"num_attention_heads":4,"num_hidden_layers":4,
+		"num_key_value_heads":1,"num_kv_shared_layers":4,"use_double_wide_mlp":false,"vocab_size":262144,"vocab_size_per_layer_input":0}}`},
+	{"gemma-4-12B-assistant", "gemma4_assistant", 0.42, `{"architectures":["Gemma4UnifiedAssistantForCausalLM"],"backbone_hidden_size":3840,
+		"model_type":"gemma4_unified_assistant","text_config":{"model_type":"gemma4_unified_text","attention_k_eq_v":true,"global_head_dim":512,"head_dim":256,
+		"hidden_size":1024,"intermediate_size":8192,"layer_types":["sliding_attention","sliding_attention","sliding_attention","full_attention"],
+		"num_attention_heads":16,"num_global_key_value_heads":1,"num_hidden_layers":4,"num_key_value_heads":8,"num_kv_shared_layers":4}}`},
+	{"Qwen3.5-9B", "qwen3_5", 9.41, qwen35Published("qwen3_5", "Qwen3_5", false, 4096, `"hidden_size":4096,"intermediate_size":12288,"num_hidden_layers":32,
+		"num_attention_heads":16,"num_key_value_heads":4,"linear_num_key_heads":16,"linear_num_value_heads":32`)},
+	{"Qwen3.5-27B", "qwen3_5", 27.36, qwen35Published("qwen3_5", "Qwen3_5", false, 5120, `"hidden_size":5120,"intermediate_size":17408,"num_hidden_layers":64,
+		"num_attention_heads":24,"num_key_value_heads":4,"linear_num_key_heads":16,"linear_num_value_heads":48`)},
+	{"Qwen3.5-35B-A3B", "qwen3_5_moe", 35.11, qwen35Published("qwen3_5_moe", "Qwen3_5Moe", false, 2048, `"hidden_size":2048,"num_hidden_layers":40,
+		"num_attention_heads":16,"num_key_value_heads":2,"linear_num_key_heads":16,"linear_num_value_heads":32,"num_experts":256,"num_experts_per_tok":8,
+		"moe_intermediate_size":512,"shared_expert_intermediate_size":512`)},
+	{"Qwen3-Next-80B-A3B", "qwen3_5_moe", 79.67, `{"architectures":["Qwen3NextForCausalLM"],"decoder_sparse_step":1,"full_attention_interval":4,"head_dim":256,
+		"hidden_size":2048,"intermediate_size":5120,"linear_conv_kernel_dim":4,"linear_key_head_dim":128,"linear_num_key_heads":16,"linear_num_value_heads":32,
+		"linear_value_head_dim":128,"max_position_embeddings":262144,"mlp_only_layers":[],"model_type":"qwen3_next","moe_intermediate_size":512,"norm_topk_prob":true,
+		"num_attention_heads":16,"num_experts":512,"num_experts_per_tok":10,"num_hidden_layers":48,"num_key_value_heads":2,"partial_rotary_factor":0.25,
+		"rms_norm_eps":1e-06,"rope_scaling":null,"rope_theta":10000000,"shared_expert_intermediate_size":512,"tie_word_embeddings":false,"vocab_size":151936}`},
+	{"GLM-4.7-Flash", "glm4_moe_lite", 29.94, `{"architectures":["Glm4MoeLiteForCausalLM"],"attention_bias":false,"dtype":"bfloat16","eos_token_id":[154820,154827,154829],
+		"first_k_dense_replace":1,"hidden_act":"silu","hidden_size":2048,"intermediate_size":10240,"kv_lora_rank":512,"max_position_embeddings":202752,
+		"model_type":"glm4_moe_lite","moe_intermediate_size":1536,"n_group":1,"n_routed_experts":64,"n_shared_experts":1,"norm_topk_prob":true,"num_attention_heads":20,
+		"num_experts_per_tok":4,"num_hidden_layers":47,"num_key_value_heads":20,"num_nextn_predict_layers":1,"partial_rotary_factor":1.0,"q_lora_rank":768,
+		"qk_nope_head_dim":192,"qk_rope_head_dim":64,"rms_norm_eps":1e-05,"rope_scaling":null,"rope_theta":1000000,"routed_scaling_factor":1.8,
+		"tie_word_embeddings":false,"topk_group":1,"topk_method":"noaux_tc","v_head_dim":256,"vocab_size":154880}`},
+}
+
+// gemma4Published is a multimodal Gemma 4 whose every n-th layer is a full one.
+func gemma4Published(modelType string, layers, n int, text string) string {
+	kinds := make([]string, layers)
+	for i := range kinds {
+		kinds[i] = `"sliding_attention"`
+		if (i+1)%n == 0 {
+			kinds[i] = `"full_attention"`
+		}
+	}
+	class := map[string]string{"gemma4": "Gemma4ForConditionalGeneration", "gemma4_unified": "Gemma4UnifiedForConditionalGeneration"}[modelType]
+	return fmt.Sprintf(`{"architectures":["%s"],"model_type":"%s","dtype":"bfloat16","tie_word_embeddings":true,"image_token_id":258880,"vision_config":{"hidden_size":768},
+		"text_config":{"model_type":"%s_text","attention_bias":false,"final_logit_softcapping":30.0,"global_head_dim":512,"head_dim":256,
+		"hidden_activation":"gelu_pytorch_tanh","num_hidden_layers":%d,"rms_norm_eps":1e-06,"rope_parameters":{"full_attention":{"partial_rotary_factor":0.25,
+		"rope_theta":1000000.0,"rope_type":"proportional"},"sliding_attention":{"rope_theta":10000.0,"rope_type":"default"}},"tie_word_embeddings":true,
+		"vocab_size":262144,"vocab_size_per_layer_input":262144,"layer_types":[%s],%s}}`, class, modelType, modelType, layers, strings.Join(kinds, ","), text)
+}
+
+func qwen35Published(modelType, class string, tied bool, hidden int, text string) string {
+	return fmt.Sprintf(`{"architectures":["%sForConditionalGeneration"],"model_type":"%s","image_token_id":248056,"video_token_id":248057,"vision_start_token_id":248053,
+		"vision_end_token_id":248054,"tie_word_embeddings":%v,"text_config":{"model_type":"%s_text","attention_bias":false,"attn_output_gate":true,"dtype":"bfloat16",
+		"eos_token_id":248044,"full_attention_interval":4,"head_dim":256,"hidden_act":"silu","linear_conv_kernel_dim":4,"linear_key_head_dim":128,
+		"linear_value_head_dim":128,"max_position_embeddings":262144,"mlp_only_layers":[],"mtp_num_hidden_layers":1,"mtp_use_dedicated_embeddings":false,
+		"rms_norm_eps":1e-06,"vocab_size":248320,"mamba_ssm_dtype":"float32","rope_parameters":{"mrope_interleaved":true,"mrope_section":[11,11,10],
+		"rope_type":"default","rope_theta":10000000,"partial_rotary_factor":0.25},%s},
+		"vision_config":{"deepstack_visual_indexes":[],"depth":27,"hidden_act":"gelu_pytorch_tanh","hidden_size":1152,"in_channels":3,"intermediate_size":4304,
+		"model_type":"%s","num_heads":16,"num_position_embeddings":2304,"out_hidden_size":%d,"patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2}}`,
+		class, modelType, tied, modelType, text, modelType, hidden)
+}
+
+func publishedModel(t testing.TB, name string) Model {
+	t.Helper()
+	for _, p := range published {
+		if p.name == name {
+			m, err := Detect([]byte(p.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+	}
+	t.Fatalf("no configuration %s", name)
+	return nil
+}
+
+func TestPublishedSizes(t *testing.T) {
+	for _, p := range published {
+		t.Run(p.name, func(t *testing.T) {
+			facts := publishedModel(t, p.name).Facts()
+			if facts.ModelType != p.modelType {
+				t.Errorf("model type %s, want %s", facts.ModelType, p.modelType)
+			}
+			if got := float64(facts.Params) / 1e9; got < 0.99*p.billions || got > 1.01*p.billions {
+				t.Errorf("%.3f billion parameters, want about %v", got, p.billions)
+			}
+		})
+	}
+}
