@@ -1,0 +1,101 @@
+package quantize
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+var le = binary.LittleEndian
+
+// block holds one group, whatever its size, as the bits of float32.
+type block [128]uint32
+
+// load reads one group of a type that can be quantized, a multiple of 4 elements, and returns the smallest and the largest
+// as bits of float32; which of the zeros a zero is, is not defined. NaN and infinities count as beyond all numbers, on the
+// side of their sign.
+func (d DType) load(dst *block, src []byte) (lo, hi uint32) {
+	switch d {
+	case BF16:
+		return loadBF16(dst, src)
+	case F16:
+		return loadF16(dst, src)
+	}
+	return loadF32(dst, src)
+}
+
+const (
+	signBit = 1 << 31
+	infBits = 0x7f800000
+)
+
+// finite reports whether what a loader returned are the ends of a group without NaN and infinities.
+func finite(lo, hi uint32) bool { return lo&^signBit < infBits && hi&^signBit < infBits }
+
+// The bits of floats are in the order of signed integers, but for negative floats among themselves, which run backwards. So
+// the largest as signed and as unsigned integers, which a loop finds without branches, are the largest and the smallest
+// float. In a group of one sign one of them is only some element, and the other end is the element nearest to zero.
+func extremes(group []uint32, signed, unsigned uint32) (lo, hi uint32) {
+	lo, hi = unsigned, signed
+	if hi >= signBit || lo < signBit {
+		nearest := unsigned
+		for _, b := range group {
+			nearest = min(nearest, b)
+		}
+		if hi >= signBit {
+			hi = nearest
+		} else {
+			lo = nearest
+		}
+	}
+	return lo, hi
+}
+
+func loadBF16(dst *block, src []byte) (lo, hi uint32) {
+	signed, unsigned := int32(math.MinInt32), uint32(0)
+	n := min(len(src)/2, len(dst))
+	for i := 0; i+4 <= n; i += 4 {
+		v := le.Uint64(src[2*i:])
+		a, b, c, d := uint32(v)<<16, uint32(v)&0xffff0000, uint32(v>>32)<<16, uint32(v>>32)&0xffff0000
+		w := (*[4]uint32)(dst[i:])
+		w[0], w[1], w[2], w[3] = a, b, c, d
+		signed = max(signed, max(max(int32(a), int32(b)), max(int32(c), int32(d))))
+		unsigned = max(unsigned, max(max(a, b), max(c, d)))
+	}
+	return extremes(dst[:n], uint32(signed), unsigned)
+}
+
+func loadF16(dst *block, src []byte) (lo, hi uint32) {
+	signed, unsigned := int32(math.MinInt32), uint32(0)
+	n := min(len(src)/2, len(dst))
+	for i := 0; i+4 <= n; i += 4 {
+		v := le.Uint64(src[2*i:])
+		a, b, c, d := uint32(v)<<16, uint32(v)&0xffff0000, uint32(v>>32)<<16, uint32(v>>32)&0xffff0000
+		w := (*[4]uint32)(dst[i:])
+		w[0], w[1], w[2], w[3] = widenF16(a), widenF16(b), widenF16(c), widenF16(d)
+		signed = max(signed, max(max(int32(a), int32(b)), max(int32(c), int32(d))))
+		unsigned = max(unsigned, max(max(a, b), max(c, d)))
+	}
+	hi = math.Float32bits(fromF16(uint16(signed >> 16)))
+	lo = math.Float32bits(fromF16(uint16(unsigned >> 16)))
+	return extremes(dst[:n], hi, lo)
+}
+
+// widenF16 is fromF16 for finite numbers, in the upper half of a word, and without a branch: sign, exponent and mantissa
+// are moved to where float32 has them, which gives the number divided by 2^112, subnormal or not.
+func widenF16(h uint32) uint32 {
+	return math.Float32bits(math.Float32frombits(uint32(int32(h)>>3)&0x8fffe000) * 0x1p112)
+}
+
+func loadF32(dst *block, src []byte) (lo, hi uint32) {
+	signed, unsigned := int32(math.MinInt32), uint32(0)
+	n := min(len(src)/4, len(dst))
+	for i := 0; i+4 <= n; i += 4 {
+		v, u := le.Uint64(src[4*i:]), le.Uint64(src[4*i+8:])
+		a, b, c, d := uint32(v), uint32(v>>32), uint32(u), uint32(u>>32)
+		w := (*[4]uint32)(dst[i:])
+		w[0], w[1], w[2], w[3] = a, b, c, d
+		signed = max(signed, max(max(int32(a), int32(b)), max(int32(c), int32(d))))
+		unsigned = max(unsigned, max(max(a, b), max(c, d)))
+	}
+	return extremes(dst[:n], uint32(signed), unsigned)
+}

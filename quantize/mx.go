@@ -1,0 +1,116 @@
+package quantize
+
+import (
+	"math"
+	"math/bits"
+)
+
+// mxExponent returns the exponent of a group's scale: of the smallest power of two not below peak/largest in the arithmetic of
+// the source, 0 where that quotient is 0.
+func mxExponent(peak, largest float32, from DType) int {
+	b := math.Float32bits(from.round(peak / largest))
+	switch {
+	case b == 0:
+		return 0
+	case b < 1<<23:
+		return bits.Len32(b-1) - 149
+	}
+	return int((b+0x7fffff)>>23) - 127
+}
+
+// powerOf2 returns 2^exp, infinity from 128 on; exact from -149 on.
+func powerOf2(exp int) float32 { return float32(math.Ldexp(1, exp)) }
+
+// product is a*b; its NaN, from 0 times infinity, is the one of x86-64.
+func product(a, b float32) float32 {
+	p := a * b
+	if p != p {
+		return math.Float32frombits(defaultNaN)
+	}
+	return p
+}
+
+// round rounds to a type that the engine computes in.
+func (d DType) round(f float32) float32 {
+	switch d {
+	case BF16:
+		return roundBF16(f)
+	case F16:
+		return roundF16(f)
+	}
+	return f
+}
+
+// smallExponent bounds the groups in which subnormal elements, and those that are subnormal after the division by the
+// scale, are far below the smallest code. The division is then exact for all others.
+const smallExponent = -100
+
+// encodeMX codes whole groups of mxfp4 and mxfp8. Slices have the right lengths.
+func (t Type) encodeMX(dst Blocks, src []byte, from DType) error {
+	var (
+		w       block
+		size    = t.GroupSizes(from)
+		largest = float32(6)
+	)
+	if t == MXFP8 {
+		largest = 448
+	}
+	for i := 0; len(src) > 0; i++ {
+		lo, hi := from.load(&w, src[:size.Source])
+		if !finite(lo, hi) {
+			return notFinite(src[:size.Source], from, i*t.Group())
+		}
+		group := w[:t.Group()]
+		exp := mxExponent(math.Float32frombits(max(lo&^signBit, hi&^signBit)), largest, from)
+		dst.Scales[0] = uint8(exp + 127)
+		packed := dst.Packed[:size.Packed]
+		switch {
+		case exp < smallExponent:
+			t.divideMX(packed, group, powerOf2(exp), from)
+		case t == MXFP4:
+			packE2M1(packed, group, exp)
+		default:
+			packE4M3(packed, group, powerOf2(-exp))
+		}
+		src, dst = src[size.Source:], dst.after(size)
+	}
+	return nil
+}
+
+// divideMX is the definition.
+func (t Type) divideMX(dst []byte, w []uint32, scale float32, from DType) {
+	for i, b := range w {
+		x := from.round(math.Float32frombits(b) / scale)
+		switch {
+		case t == MXFP8:
+			dst[i] = toE4M3(x)
+		case i&1 == 0:
+			dst[i/2] = nearestE2M1(x)
+		default:
+			dst[i/2] |= nearestE2M1(x) << 4
+		}
+	}
+}
+
+func packE4M3(dst []byte, w []uint32, factor float32) {
+	dst = dst[:len(w)]
+	for i, b := range w {
+		dst[i] = toE4M3(math.Float32frombits(b) * factor)
+	}
+}
+
+// decodeMXFP8 decodes whole groups in the arithmetic of the target.
+func decodeMXFP8(dst []byte, to DType, src Blocks) {
+	var (
+		values [32]float32
+		size   = MXFP8.GroupSizes(to)
+		width  = to.Size() * len(values)
+	)
+	for ; len(dst) > 0; dst, src = dst[width:], src.after(size) {
+		scale := to.round(powerOf2(int(src.Scales[0]) - 127))
+		for i, c := range src.Packed[:size.Packed] {
+			values[i&31] = product(e4m3[c], scale)
+		}
+		to.store(dst, values[:])
+	}
+}

@@ -1,0 +1,54 @@
+package quantize
+
+import "math"
+
+// divideBy replaces elements by their quotients in the arithmetic of type d, but for those that are subnormal in F16.
+func divideBy(w []uint32, scale float32, d DType) {
+	switch d {
+	case BF16:
+		for i, b := range w {
+			b = math.Float32bits(math.Float32frombits(b) / scale)
+			w[i] = (b + 0x7fff + b>>16&1) &^ 0xffff
+		}
+	case F16:
+		for i, b := range w {
+			b = math.Float32bits(math.Float32frombits(b) / scale)
+			w[i] = (b + 0xfff + b>>13&1) &^ 0x1fff
+		}
+	default:
+		for i, b := range w {
+			w[i] = math.Float32bits(math.Float32frombits(b) / scale)
+		}
+	}
+}
+
+// encodeNV codes whole groups of nvfp4. Slices have the right lengths.
+func (t Type) encodeNV(dst Blocks, src []byte, from DType) error {
+	var (
+		w    block
+		size = t.GroupSizes(from)
+	)
+	for i := 0; len(src) > 0; i++ {
+		lo, hi := from.load(&w, src[:size.Source])
+		if !finite(lo, hi) {
+			return notFinite(src[:size.Source], from, i*t.Group())
+		}
+		peak := math.Float32frombits(max(lo&^signBit, hi&^signBit))
+		dst.Scales[0] = toE4M3(from.round(peak / 6))
+		scale := e4m3[dst.Scales[0]]
+		packed := dst.Packed[:size.Packed]
+		if c := dst.Scales[0]; c > 0 && (c < 0x7e || peak/scale < quarterLimit) {
+			divideBy(w[:t.Group()], scale, from) // what is subnormal has the code 0
+			packE2M1(packed, w[:t.Group()], 0)
+		} else {
+			// The scale may be 0, and quotients infinite or NaN, from which all codes are equally far.
+			for k := range packed {
+				lo := from.round(math.Float32frombits(w[2*k]) / scale)
+				hi := from.round(math.Float32frombits(w[2*k+1]) / scale)
+				packed[k] = nearestE2M1(lo) | nearestE2M1(hi)<<4
+			}
+		}
+		src, dst = src[size.Source:], dst.after(size)
+	}
+	return nil
+}
