@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/ingotml/ingot/arch"
@@ -76,31 +74,50 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 
 // build runs on the engine's thread. Whatever fails, no array stays behind.
 func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
-	tensors := map[string]*mlx.Array{}
-	built := false
+	tensors := map[string]*nn.Tensor{}
 	defer func() {
-		if !built {
-			mlx.Free(slices.Collect(maps.Values(tensors))...)
+		if l.model == nil {
+			nn.NewWeights(0, tensors).Free()
 		}
 	}()
 	for _, b := range blobs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		arrays, err := b.load(l.thread, o.Float32)
+		tensor, err := b.load(l.thread, o.Float32)
 		if err != nil {
 			return err
 		}
-		maps.Copy(tensors, arrays)
+		tensors[b.layer.Name] = tensor
 	}
-	weights := nn.NewWeights(tensors)
+	weights := nn.NewWeights(computeType(tensors, o), tensors)
 	model, err := models.Build(l.thread, l.config, weights)
 	if err != nil {
 		weights.Free()
 		return err
 	}
-	l.model, l.weights, built = model, weights, true
+	l.model, l.weights = model, weights
 	return nil
+}
+
+// computeType is the type of activations: that of most plain weights.
+func computeType(tensors map[string]*nn.Tensor, o Options) mlx.DType {
+	if o.Float32 {
+		return mlx.Float32
+	}
+	count := map[mlx.DType]int{}
+	for _, t := range tensors {
+		if t.Packed == nil {
+			count[t.Array.DType()]++
+		}
+	}
+	best := mlx.BFloat16
+	for _, d := range []mlx.DType{mlx.Float16, mlx.Float32} {
+		if count[d] > count[best] {
+			best = d
+		}
+	}
+	return best
 }
 
 // Tokenizer is nil where the image has none.

@@ -2,11 +2,15 @@ package runtime
 
 import (
 	"fmt"
-	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -16,35 +20,116 @@ var dtypes = map[safetensors.DType]mlx.DType{
 	"F64": mlx.Float64,
 }
 
-// blob is the header of one tensor blob.
+// blob is the header of one tensor blob: the tensor's elements under its name, or its codes there with scales and
+// biases beside them.
 type blob struct {
 	layer  manifest.Layer
 	path   string
 	header *safetensors.Header
+	parts  map[string]safetensors.Tensor // by suffix of the name: "", ".scale", ".bias"
+	packed quantize.Type                 // 0 where plain
 }
+
+// Keys of a blob's metadata.
+const (
+	metaType  = "quant_type"
+	metaGroup = "group_size"
+)
 
 // openBlob reads a blob's header. The blob holds the tensor of the layer's name and nothing that does not belong to it.
 func openBlob(store *manifest.Store, l manifest.Layer) (blob, error) {
-	f, err := store.OpenBlob(l.Digest)
+	b := blob{layer: l, path: store.BlobPath(l.Digest), parts: map[string]safetensors.Tensor{}}
+	err := b.open(store)
 	if err != nil {
-		return blob{}, fmt.Errorf("tensor %s: %w", l.Name, err)
+		return b, fmt.Errorf("tensor %s: blob %s: %w", l.Name, l.Digest, err)
+	}
+	return b, nil
+}
+
+func (b *blob) open(store *manifest.Store) error {
+	f, err := store.OpenBlob(b.layer.Digest)
+	if err != nil {
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return blob{}, fmt.Errorf("tensor %s: %w", l.Name, err)
+		return err
 	}
-	if info.Size() != l.Size {
-		return blob{}, fmt.Errorf("tensor %s: blob %s has %d bytes, the manifest says %d: %w", l.Name, l.Digest, info.Size(), l.Size, ErrImage)
+	if info.Size() != b.layer.Size {
+		return fmt.Errorf("it has %d bytes, the manifest says %d: %w", info.Size(), b.layer.Size, ErrImage)
 	}
-	h, err := safetensors.ReadHeader(f, info.Size())
+	if b.header, err = safetensors.ReadHeader(f, info.Size()); err != nil {
+		return err
+	}
+	for _, t := range b.header.Tensors {
+		suffix, ok := strings.CutPrefix(t.Name, b.layer.Name)
+		if !ok || !slices.Contains([]string{"", ".scale", ".bias"}, suffix) {
+			return fmt.Errorf("it holds %s too: %w", t.Name, ErrImage)
+		}
+		b.parts[suffix] = t
+	}
+	if _, ok := b.parts[""]; !ok {
+		return fmt.Errorf("it does not hold that tensor: %w", ErrImage)
+	}
+	return b.readFormat()
+}
+
+// readFormat reads how the codes are to be understood, and checks that all of their parts are there.
+func (b *blob) readFormat() error {
+	name, ok := b.header.Metadata[metaType]
+	if !ok {
+		if len(b.parts) > 1 {
+			return fmt.Errorf("it holds scales and no %s: %w", metaType, ErrImage)
+		}
+		return nil
+	}
+	t, _, err := quantize.ParseType(name)
 	if err != nil {
-		return blob{}, fmt.Errorf("tensor %s: blob %s: %w", l.Name, l.Digest, err)
+		return fmt.Errorf("%s: %w", metaType, err)
 	}
-	if len(h.Tensors) != 1 || h.Tensors[0].Name != l.Name {
-		return blob{}, fmt.Errorf("tensor %s: blob %s holds other tensors: %w", l.Name, l.Digest, ErrImage)
+	if g, err := strconv.Atoi(b.header.Metadata[metaGroup]); err == nil && g != t.Group() {
+		if t = t.WithGroup(g); t == 0 {
+			return fmt.Errorf("%s %s with %s %d: %w", metaType, name, metaGroup, g, ErrImage)
+		}
 	}
-	return blob{layer: l, path: store.BlobPath(l.Digest), header: h}, nil
+	shape, err := t.UnpackedShape(b.parts[""].Shape)
+	if err != nil {
+		return err
+	}
+	scales := b.parts[".scale"]
+	want, err := t.Parts(sourceType(scales), shape)
+	if err != nil {
+		return err
+	}
+	for suffix, part := range map[string]quantize.Part{"": want.Packed, ".scale": want.Scales, ".bias": want.Biases} {
+		if got := b.parts[suffix]; string(got.DType) != string(part.DType) || !slices.Equal(got.Shape, part.Shape) {
+			return fmt.Errorf("%s%s is %s %v, want %s %v: %w", b.layer.Name, suffix, got.DType, got.Shape, part.DType, part.Shape, ErrImage)
+		}
+	}
+	b.packed = t
+	return nil
+}
+
+// sourceType is the type that the weights had: that of affine scales; other formats do not keep it.
+func sourceType(scales safetensors.Tensor) quantize.DType {
+	if scales.DType == "U8" {
+		return quantize.BF16
+	}
+	return quantize.DType(scales.DType)
+}
+
+// info is what the architecture's table wants to know.
+func (b *blob) info() (arch.TensorInfo, error) {
+	t := b.parts[""]
+	i := arch.TensorInfo{Name: b.layer.Name, DType: string(t.DType), Shape: t.Shape}
+	if b.packed == 0 {
+		return i, nil
+	}
+	i.DType = string(sourceType(b.parts[".scale"]))
+	var err error
+	i.Shape, err = b.packed.UnpackedShape(t.Shape)
+	return i, err
 }
 
 // openBlobs reads the headers of all tensor blobs and checks them against the architecture's table.
@@ -56,9 +141,11 @@ func (f files) openBlobs(config arch.Model) ([]blob, error) {
 		if err != nil {
 			return nil, err
 		}
-		blobs = append(blobs, b)
-		t := b.header.Tensors[0]
-		have = append(have, arch.TensorInfo{Name: t.Name, DType: string(t.DType), Shape: t.Shape})
+		i, err := b.info()
+		if err != nil {
+			return nil, err
+		}
+		blobs, have = append(blobs, b), append(have, i)
 	}
 	if _, err := config.Table().Check(have); err != nil {
 		return nil, err
@@ -67,28 +154,37 @@ func (f files) openBlobs(config arch.Model) ([]blob, error) {
 }
 
 // load makes the arrays of a blob, kept. It runs on the engine's thread.
-func (b blob) load(t *mlx.Thread, float32s bool) (map[string]*mlx.Array, error) {
-	if _, err := os.Stat(b.path); err != nil {
-		return nil, fmt.Errorf("tensor %s: %w", b.layer.Name, err)
-	}
+func (b *blob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 	region := mlx.OpenRegion(t, b.path, b.header.DataOffset, b.header.Size-b.header.DataOffset)
 	defer region.Close()
 	arrays := map[string]*mlx.Array{}
-	for _, tensor := range b.header.Tensors {
-		d, ok := dtypes[tensor.DType]
+	for suffix, part := range b.parts {
+		d, ok := dtypes[part.DType]
 		if !ok {
-			return nil, fmt.Errorf("tensor %s: type %s cannot be run: %w", tensor.Name, tensor.DType, ErrImage)
+			return nil, fmt.Errorf("tensor %s: type %s cannot be run: %w", part.Name, part.DType, ErrImage)
 		}
-		shape := make([]int, len(tensor.Shape))
-		for i, n := range tensor.Shape {
+		shape := make([]int, len(part.Shape))
+		for i, n := range part.Shape {
 			shape[i] = int(n)
 		}
-		a := region.Array(tensor.Begin, d, shape...)
+		a := region.Array(part.Begin, d, shape...)
 		if float32s && d.Float() && d != mlx.Float32 {
 			a = mlx.AsType(a, mlx.Float32)
 			mlx.Eval(a) // the mapping goes with the narrow array
 		}
-		arrays[tensor.Name] = mlx.Keep(a)
+		arrays[suffix] = a
 	}
-	return arrays, nil
+	tensor := &nn.Tensor{Array: arrays[""]}
+	if b.packed != 0 {
+		tensor.Packed = &nn.Packed{
+			Scales: arrays[".scale"], Biases: arrays[".bias"],
+			Mode: modes[b.packed.Mode()], Bits: b.packed.Bits(), Group: b.packed.Group(),
+		}
+	}
+	for _, a := range arrays {
+		mlx.Keep(a)
+	}
+	return tensor, nil
 }
+
+var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}

@@ -63,7 +63,7 @@ func Load(t *testing.T, name string) *Checkpoint {
 	c.reference(t, name)
 	var weights *nn.Weights
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		weights = nn.NewWeights(tensors(t, e, Dir(name), config))
+		weights = nn.NewWeights(mlx.Float32, tensors(t, e, Dir(name), config))
 		if c.Model, err = models.Build(e, config, weights); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func Load(t *testing.T, name string) *Checkpoint {
 	return c
 }
 
-func tensors(t *testing.T, e *mlx.Thread, dir string, config arch.Model) map[string]*mlx.Array {
+func tensors(t *testing.T, e *mlx.Thread, dir string, config arch.Model) map[string]*nn.Tensor {
 	t.Helper()
 	ckpt, err := safetensors.OpenCheckpoint(dir)
 	if err != nil {
@@ -91,7 +91,7 @@ func tensors(t *testing.T, e *mlx.Thread, dir string, config arch.Model) map[str
 		t.Fatal(err)
 	}
 	types := map[safetensors.DType]mlx.DType{"BF16": mlx.BFloat16, "F16": mlx.Float16, "F32": mlx.Float32}
-	all := map[string]*mlx.Array{}
+	all := map[string]*nn.Tensor{}
 	for _, m := range match.Tensors {
 		s, _ := ckpt.Lookup(m.Sources[0])
 		data, err := io.ReadAll(s.Reader())
@@ -102,7 +102,7 @@ func tensors(t *testing.T, e *mlx.Thread, dir string, config arch.Model) map[str
 		for i, d := range s.Shape {
 			shape[i] = int(d)
 		}
-		all[m.Spec.Name] = mlx.Keep(mlx.AsType(mlx.FromBytes(e, data, types[s.DType], shape...), mlx.Float32))
+		all[m.Spec.Name] = &nn.Tensor{Array: mlx.Keep(mlx.AsType(mlx.FromBytes(e, data, types[s.DType], shape...), mlx.Float32))}
 	}
 	return all
 }

@@ -4,13 +4,14 @@ import "github.com/ingotml/ingot/mlx"
 
 // Linear is y = x W^T + b.
 type Linear struct {
-	weight *mlx.Array // [out, in]
+	weight *Tensor    // [out, in]
 	bias   *mlx.Array // [out], or nil
 }
 
-// NewLinear is the one factory of linear layers: NAME.weight [out, in] and, if asked for, NAME.bias [out].
+// NewLinear is the one factory of linear layers: NAME.weight [out, in], which may be packed, and, if asked for, NAME.bias
+// [out].
 func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
-	l := &Linear{weight: w.Take(name+".weight", out, in)}
+	l := &Linear{weight: w.Matrix(name+".weight", out, in)}
 	if bias {
 		l.bias = w.Take(name+".bias", out)
 	}
@@ -19,26 +20,50 @@ func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
 
 // Apply maps [T, in] to [T, out].
 func (l *Linear) Apply(x *mlx.Array) *mlx.Array {
-	wt := mlx.Transpose(l.weight)
-	if l.bias != nil {
-		return mlx.AddMM(l.bias, x, wt, 1, 1)
+	if l.bias != nil && l.weight.Packed == nil {
+		return mlx.AddMM(l.bias, x, mlx.Transpose(l.weight.Array), 1, 1)
 	}
-	return mlx.MatMul(x, wt)
+	y := l.weight.multiply(x)
+	if l.bias != nil {
+		y = mlx.Add(y, l.bias)
+	}
+	return y
+}
+
+// multiply gives x W^T in the type of x.
+func (t *Tensor) multiply(x *mlx.Array) *mlx.Array {
+	if p := t.Packed; p != nil {
+		return mlx.QuantizedMatMul(x, t.Array, p.Scales, p.Biases, true, p.Group, p.Bits, p.Mode)
+	}
+	return mlx.MatMul(x, mlx.Transpose(t.Array))
 }
 
 // Embedding is a table of vectors, looked up by token and, where a model ties them, multiplied as the output head.
-type Embedding struct{ weight *mlx.Array } // [vocab, hidden]
+type Embedding struct {
+	weight *Tensor   // [vocab, hidden]
+	dtype  mlx.DType // of the vectors
+}
 
-// NewEmbedding takes NAME.weight [vocab, hidden].
+// NewEmbedding takes NAME.weight [vocab, hidden], which may be packed.
 func NewEmbedding(w *Weights, name string, vocab, hidden int) *Embedding {
-	return &Embedding{w.Take(name+".weight", vocab, hidden)}
+	return &Embedding{w.Matrix(name+".weight", vocab, hidden), w.DType}
 }
 
 // Lookup gives the vectors [T, hidden] of tokens [T].
-func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array { return mlx.Take(e.weight, tokens, 0) }
+func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array {
+	rows := mlx.Take(e.weight.Array, tokens, 0)
+	if p := e.weight.Packed; p != nil {
+		var biases *mlx.Array
+		if p.Biases != nil {
+			biases = mlx.Take(p.Biases, tokens, 0)
+		}
+		return mlx.Dequantize(rows, mlx.Take(p.Scales, tokens, 0), biases, p.Group, p.Bits, p.Mode, nil, e.dtype)
+	}
+	return rows
+}
 
 // Project gives the scores [T, vocab] of rows [T, hidden].
-func (e *Embedding) Project(x *mlx.Array) *mlx.Array { return mlx.MatMul(x, mlx.Transpose(e.weight)) }
+func (e *Embedding) Project(x *mlx.Array) *mlx.Array { return e.weight.multiply(x) }
 
 // RMSNorm divides rows by their root mean square and scales them.
 type RMSNorm struct {

@@ -106,7 +106,7 @@ func TestAttendNeedsACache(t *testing.T) {
 // Rows are rotated by their own positions, and yarn's factor scales what rotates.
 func TestRope(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		w := nn.NewWeights(nil)
+		w := nn.NewWeights(mlx.Float32, nil)
 		defer w.Free()
 		plain := nn.NewRope(e, w, arch.Rope{Type: arch.RopeDefault, Theta: 10000}, 4)
 		x := mlx.FromSlice(e, []float32{1, 2, 3, 4, 1, 2, 3, 4}, 2, 1, 4)
@@ -129,8 +129,11 @@ func TestRope(t *testing.T) {
 
 func TestWeights(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		tensors := func() map[string]*mlx.Array {
-			return map[string]*mlx.Array{"a.weight": mlx.Keep(mlx.Zeros(e, mlx.Float32, 2, 3)), "b": mlx.Keep(mlx.Zeros(e, mlx.Float32, 1))}
+		zeros := func(shape ...int) *nn.Tensor {
+			return &nn.Tensor{Array: mlx.Keep(mlx.Zeros(e, mlx.Float32, shape...))}
+		}
+		tensors := func() map[string]*nn.Tensor {
+			return map[string]*nn.Tensor{"a.weight": zeros(2, 3), "b": zeros(1)}
 		}
 		for _, test := range []struct {
 			name string
@@ -139,10 +142,10 @@ func TestWeights(t *testing.T) {
 		}{
 			{"all taken", func(w *nn.Weights) { nn.NewLinear(w, "a", 2, 3, false); w.Take("b", 1) }, ""},
 			{"absent", func(w *nn.Weights) { w.Take("c", 1) }, "tensor c is absent"},
-			{"wrong shape", func(w *nn.Weights) { nn.NewLinear(w, "a", 3, 2, false) }, "tensor a.weight is float32[2 3], want shape [3 2]"},
+			{"wrong shape", func(w *nn.Weights) { nn.NewLinear(w, "a", 3, 2, false) }, "tensor a.weight has shape [2 3], want [3 2]"},
 			{"left over", func(w *nn.Weights) { w.Take("b", 1) }, "tensor a.weight (of 1) is not used"},
 		} {
-			w := nn.NewWeights(tensors())
+			w := nn.NewWeights(mlx.Float32, tensors())
 			test.take(w)
 			err := w.Err()
 			w.Free()
@@ -157,4 +160,42 @@ func TestWeights(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Packed weights give what their unpacked values give, in every format, as a layer and as a table.
+func TestPacked(t *testing.T) {
+	formats := []nn.Packed{
+		{Mode: mlx.Affine, Bits: 2, Group: 64}, {Mode: mlx.Affine, Bits: 3, Group: 32}, {Mode: mlx.Affine, Bits: 4, Group: 64},
+		{Mode: mlx.Affine, Bits: 5, Group: 64}, {Mode: mlx.Affine, Bits: 6, Group: 128}, {Mode: mlx.Affine, Bits: 8, Group: 64},
+		{Mode: mlx.MXFP4, Bits: 4, Group: 32}, {Mode: mlx.MXFP8, Bits: 8, Group: 32}, {Mode: mlx.NVFP4, Bits: 4, Group: 16},
+	}
+	for _, f := range formats {
+		mlxtest.Do(t, func(e *mlx.Thread) {
+			const out, in = 6, 128
+			weight := mlx.RandomNormal(mlx.RandomKey(e, 3), mlx.Float32, out, in)
+			parts := mlx.Quantize(weight, f.Group, f.Bits, f.Mode, nil)
+			p := f
+			p.Scales = mlx.Keep(parts[1])
+			if len(parts) > 2 {
+				p.Biases = mlx.Keep(parts[2])
+			}
+			plain := mlx.Dequantize(parts[0], p.Scales, p.Biases, f.Group, f.Bits, f.Mode, nil, mlx.Float32)
+			w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a.weight": {Array: mlx.Keep(parts[0]), Packed: &p}})
+			defer w.Free()
+			layer, table := nn.NewLinear(w, "a", out, in, false), nn.NewEmbedding(w, "a", out, in)
+			if err := w.Err(); err != nil {
+				t.Fatalf("%+v: %v", f, err)
+			}
+			x := mlx.RandomNormal(mlx.RandomKey(e, 4), mlx.Float32, 3, in)
+			want := mlx.MatMul(x, mlx.Transpose(plain))
+			ids := mlx.FromSlice(e, []int32{5, 0, 5})
+			for what, pair := range map[string][2]*mlx.Array{
+				"layer": {layer.Apply(x), want}, "head": {table.Project(x), want}, "rows": {table.Lookup(ids), mlx.Take(plain, ids, 0)},
+			} {
+				if d := mlx.Max(mlx.Abs(mlx.Subtract(pair[0], pair[1])), false).Float32s()[0]; d > 1e-4 {
+					t.Errorf("%d bit, group %d, mode %d, %s: off by %v", f.Bits, f.Group, f.Mode, what, d)
+				}
+			}
+		})
+	}
 }

@@ -11,20 +11,54 @@ import (
 // ErrWeights is under every error of a model whose tensors are not what its configuration asks for.
 var ErrWeights = errors.New("weights do not fit the model")
 
+// Tensor is a weight as it is stored: plain, or packed by a quantization.
+type Tensor struct {
+	Array  *mlx.Array // the elements; uint32 codes where packed
+	Packed *Packed    // nil where plain
+}
+
+// Packed is how codes become weights, as the engine names it.
+type Packed struct {
+	Scales *mlx.Array
+	Biases *mlx.Array // of affine formats
+	Mode   mlx.QuantMode
+	Bits   int
+	Group  int
+}
+
+// Shape is that of the weights, not of their codes.
+func (t *Tensor) Shape() []int {
+	if t.Packed == nil {
+		return t.Array.Shape()
+	}
+	shape := slices.Clone(t.Array.Shape())
+	shape[len(shape)-1] = shape[len(shape)-1] * 32 / t.Packed.Bits
+	return shape
+}
+
+func (t *Tensor) arrays() []*mlx.Array {
+	if t.Packed == nil {
+		return []*mlx.Array{t.Array}
+	}
+	return []*mlx.Array{t.Array, t.Packed.Scales, t.Packed.Biases}
+}
+
 // Weights hands out a model's tensors by name. The first problem sticks, so that a model reads all of its tensors and
 // asks once. It owns the arrays: they live until Free.
 type Weights struct {
-	tensors map[string]*mlx.Array
+	DType mlx.DType // of activations: that of the plain weights
+
+	tensors map[string]*Tensor
 	owned   []*mlx.Array
 	taken   map[string]bool
 	err     error
 }
 
-// NewWeights takes over kept tensors by their canonical names.
-func NewWeights(tensors map[string]*mlx.Array) *Weights {
-	w := &Weights{tensors: tensors, taken: map[string]bool{}}
-	for _, a := range tensors {
-		w.owned = append(w.owned, a)
+// NewWeights takes over tensors of kept arrays by their canonical names.
+func NewWeights(dtype mlx.DType, tensors map[string]*Tensor) *Weights {
+	w := &Weights{DType: dtype, tensors: tensors, taken: map[string]bool{}}
+	for _, t := range tensors {
+		w.owned = append(w.owned, t.arrays()...)
 	}
 	return w
 }
@@ -38,17 +72,31 @@ func (w *Weights) Constant(a *mlx.Array) *mlx.Array {
 // Free ends the life of all tensors and constants.
 func (w *Weights) Free() { mlx.Free(w.owned...) }
 
-// Take gives a tensor, which must be there with the given shape.
+// Take gives a plain tensor, which must be there with the given shape.
 func (w *Weights) Take(name string, shape ...int) *mlx.Array {
-	a, ok := w.tensors[name]
+	t := w.Matrix(name, shape...)
+	if t == nil {
+		return nil
+	}
+	if t.Packed != nil {
+		w.fail("tensor %s is quantized, which it cannot be", name)
+	}
+	return t.Array
+}
+
+// Matrix gives a tensor that may be packed; it must be there with the given shape. It is nil after a problem.
+func (w *Weights) Matrix(name string, shape ...int) *Tensor {
+	t, ok := w.tensors[name]
+	w.taken[name] = true
 	switch {
 	case !ok:
 		w.fail("tensor %s is absent", name)
-	case !slices.Equal(a.Shape(), shape):
-		w.fail("tensor %s is %v, want shape %v", name, a, shape)
+		return nil
+	case !slices.Equal(t.Shape(), shape):
+		w.fail("tensor %s has shape %v, want %v", name, t.Shape(), shape)
+		return nil
 	}
-	w.taken[name] = true
-	return a
+	return t
 }
 
 // Err is the first problem, or that tensors were left over: a model reads all that its table names.
