@@ -36,7 +36,10 @@ type Arch struct {
 // Model is a parsed configuration. What it really is depends on the kind: for llama a *[Llama].
 type Model interface {
 	Facts() Facts
+	// Table lists the tensors.
 	Table() Table
+	// Rules say what type each of them gets when the model is quantized.
+	Rules() Rules
 }
 
 // Facts are what people and registries want to know of a model. A runtime reads the model's own struct instead.

@@ -79,6 +79,9 @@ func parsePattern(o object, layers int) []bool {
 // Facts implements [Model].
 func (m *Gemma3) Facts() Facts { return m.facts("gemma3", m.Table()) }
 
+// Rules implements [Model].
+func (m *Gemma3) Rules() Rules { return genericRules(m.Layers) }
+
 // Table implements [Model].
 func (m *Gemma3) Table() Table {
 	hidden := int64(m.Hidden)

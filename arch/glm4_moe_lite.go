@@ -137,6 +137,9 @@ func (m *Glm4MoeLite) AttentionScale() float64 {
 // Facts implements [Model].
 func (m *Glm4MoeLite) Facts() Facts { return m.facts("glm4_moe_lite", m.Table()) }
 
+// Rules implements [Model].
+func (m *Glm4MoeLite) Rules() Rules { return genericRules(m.Layers) }
+
 // Table implements [Model].
 func (m *Glm4MoeLite) Table() Table {
 	hidden, heads := int64(m.Hidden), int64(m.Heads)

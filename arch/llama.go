@@ -101,6 +101,9 @@ func (m *Llama) Facts() Facts {
 	}
 }
 
+// Rules implements [Model].
+func (m *Llama) Rules() Rules { return genericRules(m.Layers) }
+
 // Table implements [Model]. Weights of linear layers are [out, in].
 func (m *Llama) Table() Table {
 	hidden, ff := int64(m.Hidden), int64(m.Intermediate)

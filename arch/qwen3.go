@@ -78,6 +78,9 @@ func parseWindow(o object, layers, first int) (window int, sliding []bool) {
 // Facts implements [Model].
 func (m *Qwen3) Facts() Facts { return m.facts("qwen3", m.Table()) }
 
+// Rules implements [Model].
+func (m *Qwen3) Rules() Rules { return genericRules(m.Layers) }
+
 // Table implements [Model]. Weights of linear layers are [out, in].
 func (m *Qwen3) Table() Table {
 	hidden := int64(m.Hidden)

@@ -5,6 +5,15 @@ import "strconv"
 // Facts implements [Model].
 func (m *Qwen35) Facts() Facts { return m.facts("qwen3_5", m.Table()) }
 
+// Rules implements [Model]. The projections of decay and step size have a row per head only, and decide how long a state
+// lives.
+func (m *Qwen35) Rules() Rules {
+	return genericRules(m.Layers, Rule{
+		Name: "decay and step of a gated delta net", Of: Quantized, To: []Target{Source},
+		Ends: []string{".linear_attn.in_proj_a.weight", ".linear_attn.in_proj_b.weight", ".linear_attn.in_proj_ba.weight"},
+	})
+}
+
 // Table implements [Model].
 func (m *Qwen35) Table() Table {
 	return m.table("qwen3_5", func(t *Table, layer string, _ int) { t.mlp(layer+"mlp", int64(m.Hidden), int64(m.Intermediate)) })

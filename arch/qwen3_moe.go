@@ -65,6 +65,9 @@ func parseSparse(o object, layers, def int) (experts int, sparse []bool) {
 // Facts implements [Model].
 func (m *Qwen3Moe) Facts() Facts { return m.facts("qwen3_moe", m.Table()) }
 
+// Rules implements [Model].
+func (m *Qwen3Moe) Rules() Rules { return genericRules(m.Layers) }
+
 // Table implements [Model].
 func (m *Qwen3Moe) Table() Table {
 	hidden := int64(m.Hidden)
