@@ -12,14 +12,17 @@ import (
 // published prefix they come. All that is wrong comes in one error, a [*TableError]: tensors that are absent, unknown, of
 // another shape, of a type that they cannot have, or in a layout that the rest of their group does not have.
 func (t Table) Check(have []TensorInfo) (Match, error) {
-	c := checker{table: t, have: make(map[string]TensorInfo, len(have)), used: map[string]bool{}, missed: map[string]bool{}, layouts: map[string]layout{}}
+	c := checker{table: t, have: make(map[string]TensorInfo, len(have)), used: map[string]bool{}, missed: map[string]bool{}, layouts: map[string]layout{}, patterns: map[string]int{}}
 	for _, h := range have {
 		c.have[h.Name] = h
+		c.countPatterns(h.Name)
 	}
 	c.findPrefixes()
 	c.findLayouts()
 	for _, s := range t.Specs {
-		c.find(s)
+		if c.find(s); c.full() {
+			return Match{}, &TableError{Problems: c.problems}
+		}
 	}
 	c.undoShift()
 	c.rest()
@@ -38,6 +41,7 @@ type checker struct {
 	missed   map[string]bool   // absent tensors that were reported
 	layouts  map[string]layout // of groups
 	shifted  bool              // some tensor came in a shape that only mlx-lm writes
+	patterns map[string]int    // how many names there are with "*" in place of one of their numbers
 	match    Match
 	problems []Problem
 }
@@ -145,6 +149,11 @@ func (c *checker) missing(name, format string, args ...any) {
 	}
 }
 
+// maxProblems bounds what is collected of a checkpoint that has nothing to do with its configuration.
+const maxProblems = 1 << 16
+
+func (c *checker) full() bool { return len(c.problems) >= maxProblems }
+
 func (c *checker) problem(kind ProblemKind, h TensorInfo, format string, args ...any) {
 	c.problems = append(c.problems, Problem{kind, h.Name, h.File, fmt.Sprintf(format, args...)})
 }
@@ -172,12 +181,27 @@ func (c *checker) take(s Spec, h TensorInfo) {
 // convWeight is the convolution of gated delta layers, which mlx-lm writes as [channels, kernel, 1].
 const convWeight = ".linear_attn.conv1d.weight"
 
+// countPatterns counts a name under each form that it has with "*" for one of its numbers.
+func (c *checker) countPatterns(name string) {
+	for at := 0; at < len(name); {
+		end := at + strings.IndexByte(name[at:]+".", '.')
+		if number := name[at:end]; number != "" && strings.Trim(number, "0123456789") == "" {
+			c.patterns[name[:at]+"*"+name[end:]]++
+		}
+		at = end + 1
+	}
+}
+
 // count tells how many sources of a form are there.
 func (c *checker) count(f Form) int {
 	n := 0
-	for name := range c.sources(f) {
+	for _, name := range f.Names {
+		name = c.source(name)
 		if _, ok := c.have[name]; ok {
 			n++
+		}
+		if strings.Contains(name, "*") {
+			n += c.patterns[name]
 		}
 	}
 	return n
@@ -207,6 +231,9 @@ func (c *checker) compose(s Spec, f Form) {
 	m := Matched{Spec: s, Make: f.Make, Repeat: 1, Runs: f.Runs}
 	first := TensorInfo{}
 	for name, shape := range c.sources(f) {
+		if c.full() {
+			return
+		}
 		h, ok := c.have[name]
 		if !ok {
 			c.missing(name, "want shape %v, to make %s", shape, s.Name)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -11,7 +12,9 @@ import (
 type ropeGolden struct {
 	Name           string          `json:"name"`
 	Config         json.RawMessage `json:"config"`
-	HeadDim        int             `json:"head_dim"`
+	HeadDim        int             `json:"head_dim"` // 0: not of llama
+	Length         int             `json:"length"`   // of the text, 0 = none yet
+	LayerType      string          `json:"layer_type"`
 	InvFreq        []float64       `json:"inv_freq"`
 	AttentionScale float64         `json:"attention_scale"`
 }
@@ -28,14 +31,15 @@ func TestFrequenciesEqualTheReference(t *testing.T) {
 	equal, all := 0, 0
 	for _, g := range goldens {
 		t.Run(g.Name, func(t *testing.T) {
-			m, err := ParseLlama(g.Config)
+			m, err := Detect(g.Config)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m.HeadDim != g.HeadDim {
-				t.Fatalf("head size %d, want %d", m.HeadDim, g.HeadDim)
+			rope, dim := ropeOf(m, g.LayerType)
+			if l, ok := m.(*Llama); ok && l.HeadDim != g.HeadDim {
+				t.Fatalf("head size %d, want %d", l.HeadDim, g.HeadDim)
 			}
-			freqs, scale := m.Rope.Frequencies(m.HeadDim)
+			freqs, scale := rope.FrequenciesAt(dim, g.Length)
 			if len(freqs) != len(g.InvFreq) {
 				t.Fatalf("%d frequencies, want %d", len(freqs), len(g.InvFreq))
 			}
@@ -56,6 +60,64 @@ func TestFrequenciesEqualTheReference(t *testing.T) {
 	}
 	if equal*10 < all*9 {
 		t.Errorf("only %d of %d frequencies equal the reference's bit for bit: some step is not rounded as there", equal, all)
+	}
+}
+
+// ropeOf gives the rope of a type of layers, and the size of the heads that it rotates.
+func ropeOf(m Model, layerType string) (Rope, int) {
+	switch m := m.(type) {
+	case *Llama:
+		return m.Rope, m.HeadDim
+	case *Qwen3:
+		return m.Rope, m.HeadDim
+	case *Qwen3Moe:
+		return m.Rope, m.HeadDim
+	case *Qwen35:
+		return m.Rope, m.HeadDim
+	case *Qwen35Moe:
+		return m.Rope, m.HeadDim
+	case *Glm4MoeLite:
+		return m.Rope, m.RopeDim
+	case *Gemma3:
+		if layerType == slidingAttention {
+			return m.SlidingRope, m.HeadDim
+		}
+		return m.Rope, m.HeadDim
+	case *Gemma4:
+		if layerType == slidingAttention {
+			return m.SlidingRope, m.HeadDim
+		}
+		return m.Rope, m.full().HeadDim
+	case *Gemma4Assistant:
+		return ropeOf(m.Text, layerType)
+	}
+	panic("a model without rope")
+}
+
+// A rope that depends on the length of the text says from which length on.
+func TestByLength(t *testing.T) {
+	for _, c := range []struct {
+		rope  Rope
+		limit int
+		ok    bool
+	}{
+		{Rope{Type: RopeDynamic, Theta: 1e4, PartialFactor: 1, Factor: 2, Context: 64}, 64, true},
+		{Rope{Type: RopeLong, Theta: 1e4, PartialFactor: 1, OriginalMax: 32, ShortFactor: []float64{1, 1}, LongFactor: []float64{2, 3}}, 32, true},
+		{Rope{Type: RopeYarn, Theta: 1e4, PartialFactor: 1, Factor: 2, OriginalMax: 32, BetaFast: 32, BetaSlow: 1}, 0, false},
+	} {
+		limit, ok := c.rope.ByLength()
+		if limit != c.limit || ok != c.ok {
+			t.Errorf("%s: limit %d, %v", c.rope.Type, limit, ok)
+		}
+		if !ok {
+			limit = 1 << 20
+		}
+		short, _ := c.rope.Frequencies(4)
+		at, _ := c.rope.FrequenciesAt(4, limit)
+		beyond, _ := c.rope.FrequenciesAt(4, limit+1)
+		if !slices.Equal(short, at) || slices.Equal(short, beyond) == ok {
+			t.Errorf("%s: %v, at the limit %v, beyond it %v", c.rope.Type, short, at, beyond)
+		}
 	}
 }
 

@@ -14,7 +14,11 @@ import (
 func tensorsOf(tb Table) []TensorInfo {
 	var out []TensorInfo
 	for _, s := range tb.Specs {
-		out = append(out, TensorInfo{Name: s.Name, DType: "BF16", Shape: s.Shape, File: "model.safetensors"})
+		h := TensorInfo{Name: s.Name, DType: "BF16", Shape: s.Shape, File: "model.safetensors"}
+		if s.Types != nil {
+			h.DType = s.Types[0]
+		}
+		out = append(out, h)
 	}
 	return out
 }

@@ -3,11 +3,13 @@ package arch
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,24 +25,32 @@ type checkpoint struct {
 
 func checkpoints(t testing.TB) []checkpoint {
 	t.Helper()
+	all, err := readCheckpoints()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var readCheckpoints = sync.OnceValues(func() ([]checkpoint, error) {
 	files, err := filepath.Glob("testdata/tables/*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no tables", err)
+	if err == nil && len(files) == 0 {
+		err = errors.New("no tables")
 	}
 	var out []checkpoint
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		c := checkpoint{Name: strings.TrimSuffix(filepath.Base(f), ".json")}
 		if err := json.Unmarshal(data, &c); err != nil {
-			t.Fatalf("%s: %v", f, err)
+			return nil, fmt.Errorf("%s: %w", f, err)
 		}
 		out = append(out, c)
 	}
-	return out
-}
+	return out, err
+})
 
 func (c checkpoint) have(t testing.TB) []TensorInfo {
 	t.Helper()
@@ -161,6 +171,7 @@ func checkPieces(t *testing.T, m Matched, shapes map[string][]int64) {
 func TestCheckpointsThatDoNotFit(t *testing.T) {
 	for _, c := range checkpoints(t) {
 		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
 			table, have := c.detect(t).Table(), c.have(t)
 			match, err := table.Check(have)
 			if err != nil {
@@ -173,7 +184,13 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 					canonical[s] = m.Spec.Name
 				}
 			}
+			dropped := 0
 			for i, h := range have {
+				if _, imported := needed[h.Name]; !imported {
+					if dropped++; dropped > 5 {
+						continue // towers are all alike
+					}
+				}
 				_, err := table.Check(slices.Delete(slices.Clone(have), i, i+1))
 				wantTableError(t, err, needed[h.Name], "without "+h.Name, h.Name, canonical[h.Name])
 
