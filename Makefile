@@ -7,7 +7,7 @@ DEMO    := testdata/models/demo
 PLAIN   := $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz bench-convert generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -58,6 +58,10 @@ fuzz:
 	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 	  done; \
 	done
+
+# Times create -q int4 beside mlx_lm convert -q and a copy, on a synthetic 2 GB checkpoint: bench/results/convert.json.
+bench-convert: build
+	bench/convert.sh $(INGOT)
 
 generate:
 	$(GO) generate ./...

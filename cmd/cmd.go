@@ -82,11 +82,11 @@ verifies them against a reference and runs them on the MLX engine.`,
 		},
 		Args: cobra.ArbitraryArgs,
 	}
-	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress or notes on standard error")
+	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "no progress or notes on standard error")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%v; see `%s --help`", err, c.CommandPath())
 	})
-	root.AddCommand(a.createCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.rmCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd())
+	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.rmCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd())
 	return root
 }
 

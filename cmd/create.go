@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,15 +16,21 @@ import (
 
 func (a *app) createCmd() *cobra.Command {
 	var file string
-	var asJSON bool
+	var o createOptions
 	c := &cobra.Command{
 		Use:   "create NAME [DIR]",
 		Short: "Make a model image from a checkpoint folder",
 		Long: `Make a model image from a checkpoint folder and put it into the store.
 
-With DIR, the folder is imported as it is; otherwise a Modelfile says what to do.`,
+With DIR, the folder is imported as it is; otherwise a Modelfile says what to do. FROM and DRAFT name a folder or a
+model of the store. A create that was interrupted goes on where it was when it is run again.
+
+Types: int2, int3, int4, int5, int6, int8, each in groups of 64 or, as in int4-g32, of 32 or 128; mxfp4, mxfp8, nvfp4;
+bf16, f16, f32. Each architecture keeps some tensors at a better one: --dry-run tells which and why. A rule decides
+before that; the last one that matches counts, and the type "source" leaves a tensor as it is.`,
 		Example: `  ingot create mymodel ./checkpoint
-  ingot create mymodel -f ./Modelfile`,
+  ingot create mymodel ./checkpoint -q int4 --quantize-rule '*.down_proj.weight=int8'
+  ingot create mymodel -f ./Modelfile --dry-run`,
 		Args: between(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, err := manifest.ParseName(args[0])
@@ -40,31 +47,76 @@ With DIR, the folder is imported as it is; otherwise a Modelfile says what to do
 			} else if from, err = readModelfile(file, &options); err != nil {
 				return err
 			}
-			store, err := manifest.Open("")
-			if err != nil {
+			if options.Precision, err = o.precision(a); err != nil {
 				return err
 			}
-			bar := a.progress("packing")
-			options.Progress = func(e convert.Event) { bar.set(e.Bytes, e.TotalBytes) }
-			result, err := convert.Create(c.Context(), store, name, from, options)
-			bar.end()
-			if err != nil {
-				return err
-			}
-			for _, w := range result.Warnings {
-				a.note("note: %s", w)
-			}
-			if asJSON {
-				return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes, result.Reused})
-			}
-			_, err = fmt.Fprintf(a.out, "%s@%s\n", result.Name, result.Digest)
-			return err
+			return a.create(c.Context(), name, from, options, o)
 		},
 	}
-	c.Flags().StringVarP(&file, "file", "f", "Modelfile", "the Modelfile")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	f := c.Flags()
+	f.StringVarP(&file, "file", "f", "Modelfile", "the Modelfile")
+	f.StringVarP(&o.quantize, "quantize", "q", "", "`type` of the weights")
+	o.flags(c)
 	return c
 }
+
+// createOptions are the flags that create and quantize share.
+type createOptions struct {
+	quantize, draft, recipe, memory string
+	rules                           []string
+	uniform, dryRun, json           bool
+}
+
+func (o *createOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVar(&o.rules, "quantize-rule", nil, "`GLOB=TYPE`: type of the tensors with such names (repeatable)")
+	f.StringVar(&o.recipe, "recipe", "", "JSON `file` with types and rules; flags win")
+	f.BoolVar(&o.uniform, "uniform", false, "the same type for all quantized weights, none better")
+	f.StringVar(&o.draft, "quantize-draft", "", "`type` of the draft model's weights")
+	f.StringVar(&o.draft, "draft-quantize", "", "the same")
+	_ = f.MarkHidden("draft-quantize")
+	f.StringVar(&o.memory, "max-memory", "1GiB", "most memory to take, such as 512MiB")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and write nothing")
+	f.BoolVar(&o.json, "json", false, "print the result, or the plan, as JSON, and progress as lines of JSON")
+}
+
+// create carries a Modelfile out, or prints what it would do.
+func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.File, options convert.Options, o createOptions) error {
+	var err error
+	if options.Memory, err = parseSize(o.memory); err != nil {
+		return usagef("--max-memory: %v", err)
+	}
+	if o.dryRun {
+		plan, err := convert.DryRun(ctx, existingStore, from, options)
+		if err != nil {
+			return err
+		}
+		return a.printPlan(plan, o.json)
+	}
+	limitMemory(options.Memory)
+	store, err := manifest.Open("")
+	if err != nil {
+		return err
+	}
+	bar := a.createProgress(o.json)
+	options.Progress = bar.set
+	result, err := convert.Create(ctx, store, name, from, options)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	for _, w := range result.Warnings {
+		a.note("note: %s", w)
+	}
+	if o.json {
+		return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes, result.Reused, result.Resumed})
+	}
+	_, err = fmt.Fprintf(a.out, "%s@%s\n", result.Name, result.Digest)
+	return err
+}
+
+// existingStore opens the store without making one.
+func existingStore() (*manifest.Store, error) { return manifest.OpenExisting("") }
 
 type createJSON struct {
 	Name    string `json:"name"`
@@ -72,6 +124,7 @@ type createJSON struct {
 	Tensors int    `json:"tensors"`
 	Bytes   int64  `json:"bytes"`
 	Reused  int64  `json:"reused_bytes"`
+	Resumed int64  `json:"resumed_bytes"`
 }
 
 func readModelfile(path string, o *convert.Options) (*modelfile.File, error) {

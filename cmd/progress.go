@@ -1,46 +1,107 @@
 package cmd
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
+	"github.com/ingotml/ingot/convert"
 	"golang.org/x/term"
 )
 
-// progress shows how far a piece of work is: a line that is rewritten on a terminal, nothing elsewhere.
-type progress struct {
+// createProgress shows how far a create is: one line that is rewritten on a terminal, now and then a line elsewhere, or
+// lines of JSON.
+type createProgress struct {
 	to    io.Writer // nil shows nothing
-	what  string
+	style progressStyle
 	begun time.Time
 	shown time.Time
+	seen  bool // a line was shown
+	ended bool // the last one was
 }
 
-// progressEvery is how often a terminal's line is rewritten.
-const progressEvery = 100 * time.Millisecond
+type progressStyle int
 
-func (a *app) progress(what string) *progress {
-	p := &progress{what: what, begun: time.Now()}
-	if f, ok := a.err.(*os.File); ok && !a.quiet && term.IsTerminal(int(f.Fd())) {
-		p.to = f
+const (
+	onTerminal progressStyle = iota
+	plainLines
+	jsonLines
+)
+
+// How often a line is rewritten on a terminal, and written elsewhere.
+const (
+	progressEvery = 100 * time.Millisecond
+	plainEvery    = 10 * time.Second
+)
+
+func (a *app) createProgress(asJSON bool) *createProgress {
+	p := &createProgress{to: a.err, style: plainLines, begun: time.Now()}
+	p.shown = p.begun
+	f, ok := a.err.(*os.File)
+	switch {
+	case a.quiet:
+		p.to = nil
+	case asJSON:
+		p.style = jsonLines
+	case ok && term.IsTerminal(int(f.Fd())):
+		p.style = onTerminal
 	}
 	return p
 }
 
-func (p *progress) set(done, total int64) {
+func (p *createProgress) every() time.Duration {
+	switch p.style {
+	case onTerminal:
+		return progressEvery
+	case jsonLines:
+		return time.Second
+	}
+	return plainEvery
+}
+
+// progressJSON is a line of progress for programs.
+type progressJSON struct {
+	Event        string  `json:"event"` // progress
+	Bytes        int64   `json:"bytes"`
+	TotalBytes   int64   `json:"total_bytes"`
+	Tensors      int     `json:"tensors"`
+	TotalTensors int     `json:"total_tensors"`
+	Resumed      int64   `json:"resumed_bytes"`
+	Rate         float64 `json:"bytes_per_second"`
+	Left         float64 `json:"seconds_left"`
+}
+
+func (p *createProgress) set(e convert.Event) {
+	done := e.Tensors == e.TotalTensors && e.Bytes == e.TotalBytes
 	now := time.Now()
-	if p.to == nil || (now.Sub(p.shown) < progressEvery && done < total) {
+	last := done && p.style == jsonLines // programs see the end of it, however short it was
+	if p.to == nil || p.ended || now.Sub(p.shown) < p.every() && !last {
 		return
 	}
-	p.shown = now
-	rate := float64(done) / max(now.Sub(p.begun).Seconds(), 1e-3)
-	fmt.Fprintf(p.to, "\r\x1b[K%s %s of %s, %s/s", p.what, size(done), size(total), size(int64(rate)))
+	p.shown, p.seen, p.ended = now, true, last
+	rate := float64(e.Bytes-e.Resumed) / max(now.Sub(p.begun).Seconds(), 1e-3)
+	left := 0.0
+	if rate > 0 {
+		left = float64(e.TotalBytes-e.Bytes) / rate
+	}
+	if p.style == jsonLines {
+		_ = json.NewEncoder(p.to).Encode(progressJSON{"progress", e.Bytes, e.TotalBytes, e.Tensors, e.TotalTensors, e.Resumed, rate, left})
+		return
+	}
+	text := fmt.Sprintf("packing %s of %s, %d of %d tensors, %s/s, %s left", size(e.Bytes), size(e.TotalBytes), e.Tensors, e.TotalTensors,
+		size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
+	if p.style == onTerminal {
+		fmt.Fprintf(p.to, "\r\x1b[K%s", text)
+		return
+	}
+	fmt.Fprintln(p.to, text)
 }
 
 // end clears the line.
-func (p *progress) end() {
-	if p.to != nil && !p.shown.IsZero() {
+func (p *createProgress) end() {
+	if p.to != nil && p.style == onTerminal && p.seen {
 		fmt.Fprint(p.to, "\r\x1b[K")
 	}
 }

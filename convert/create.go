@@ -2,12 +2,7 @@ package convert
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
@@ -16,9 +11,11 @@ import (
 
 // Options says how a Modelfile is carried out.
 type Options struct {
-	Dir      string      // the Modelfile's folder, from which relative paths start; "" = the current one
-	Parallel int         // see WriteOptions
-	Progress func(Event) // see WriteOptions
+	Dir       string      // the Modelfile's folder, from which relative paths start; "" = the current one
+	Precision Precision   // of the weights; the zero value leaves them as they are
+	Parallel  int         // see WriteOptions
+	Memory    int64       // see WriteOptions
+	Progress  func(Event) // see WriteOptions
 }
 
 // Result is what Create made.
@@ -28,105 +25,96 @@ type Result struct {
 	Tensors  int
 	Bytes    int64 // of all blobs
 	Reused   int64 // of them, bytes that the store had already
+	Resumed  int64 // of them, bytes that an earlier run which did not end had finished
 	Warnings []string
 }
 
-// Create makes the image that a Modelfile describes and puts it under a name. When it fails, the store is as it was.
+// Create makes the image that a Modelfile describes and puts it under a name. When it fails, the models and blobs of the
+// store are as they were, and calling it again goes on from where it was.
 func Create(ctx context.Context, store *manifest.Store, name manifest.Name, file *modelfile.File, opts Options) (Result, error) {
 	if name.Digest != "" {
 		return Result{}, fmt.Errorf("create %s: a new model's name has no digest", name)
 	}
-	req, err := read(file, opts.Dir)
+	release, err := store.Lock(ctx) // from here on, since FROM may name a model whose blobs are used again
 	if err != nil {
-		return Result{}, err
-	}
-	inv, err := Open(req.from)
-	if err != nil {
-		return Result{}, err
-	}
-	defer inv.Close()
-	plan, err := inv.Plan(ctx, req.plan)
-	if err != nil {
-		return Result{}, err
-	}
-	release, err := store.Lock(ctx)
-	if err != nil {
-		return Result{}, err
+		return Result{}, explain(err)
 	}
 	defer release()
-	written, err := inv.Write(ctx, store, plan, WriteOptions{Parallel: opts.Parallel, Progress: opts.Progress})
+	p, err := prepare(ctx, func() (*manifest.Store, error) { return store, nil }, file, opts)
 	if err != nil {
 		return Result{}, err
 	}
+	defer p.close()
+	written, err := p.plan.Write(ctx, store, WriteOptions{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
+	if err != nil {
+		return Result{}, err
+	}
+	defer written.Close()
 	// All blobs have their names: too late to be cancelled.
 	d, err := store.Put(context.WithoutCancel(ctx), name, written.Image)
 	if err != nil {
-		return Result{}, err
+		return Result{}, explain(err)
 	}
+	written.Done()
 	return Result{
-		Name: name, Digest: d, Tensors: len(plan.Tensors), Bytes: written.Image.Size(), Reused: written.Reused,
-		Warnings: append(req.warnings, plan.Warnings...),
+		Name: name, Digest: d, Tensors: len(p.plan.Tensors), Bytes: written.Image.Size(), Reused: written.Reused, Resumed: written.Resumed,
+		Warnings: p.plan.Warnings,
 	}, nil
 }
 
-// request is what a Modelfile asks for.
-type request struct {
-	from     string // folder
-	plan     PlanOptions
-	warnings []string
-}
-
-// read takes from a Modelfile what this version acts on, and refuses the rest: a line without effect would make another
-// image than its author expects.
-func read(file *modelfile.File, dir string) (request, error) {
-	var req request
-	var err error
-	for _, c := range file.Commands {
-		switch c.Name {
-		case modelfile.From:
-			if req.from != "" {
-				return req, file.Errorf(c, "a second FROM is not supported")
-			}
-			if req.from, err = folder(file, c, dir); err != nil {
-				return req, err
-			}
-		case modelfile.License:
-			req.plan.Licenses = append(req.plan.Licenses, c.Value)
-		case modelfile.Parameter: // below
-		default:
-			return req, file.Errorf(c, "%s is not supported by this version; remove the line", c.Name)
-		}
-	}
-	if req.from == "" {
-		return req, &modelfile.Error{File: file.Name, Msg: "no FROM line"}
-	}
-	req.plan.Parameters, req.warnings, err = file.Params()
-	return req, err
-}
-
-// folder finds the folder that FROM means. A command that was not parsed stands for a folder that the user named.
-func folder(file *modelfile.File, c modelfile.Command, dir string) (string, error) {
-	path, err := modelfile.Resolve(dir, c.Value)
-	if c.Line == 0 && err == nil {
-		info, err := os.Stat(path)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s: not a folder; name one with config.json and *.safetensors", path)
-		}
-		return path, err
-	}
+// DryRun plans what Create would make, and writes nothing. The store is asked for only when the Modelfile names a model in it.
+func DryRun(ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options) (*Plan, error) {
+	p, err := prepare(ctx, store, file, opts)
 	if err != nil {
-		return "", file.Errorf(c, "%v", err)
+		return nil, err
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return path, nil
-	case err == nil:
-		return "", file.Errorf(c, "FROM names a file; this version imports folders with config.json and *.safetensors")
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", file.Errorf(c, "%v", err)
-	case strings.HasPrefix(c.Value, ".") || strings.HasPrefix(c.Value, "~") || filepath.IsAbs(c.Value):
-		return "", file.Errorf(c, "there is no such folder")
+	defer p.close()
+	return p.plan, nil
+}
+
+// prepared is a Modelfile whose models are open and whose image is planned.
+type prepared struct {
+	inv, draft *Inventory
+	plan       *Plan
+}
+
+func (p *prepared) close() {
+	for _, inv := range []*Inventory{p.inv, p.draft} {
+		if inv != nil {
+			_ = inv.Close()
+		}
 	}
-	return "", file.Errorf(c, "there is no such folder, and FROM with the name of an image is not supported by this version")
+}
+
+func prepare(ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options) (*prepared, error) {
+	req, err := read(file)
+	if err != nil {
+		return nil, err
+	}
+	p := &prepared{}
+	if err := p.open(ctx, &req, opener{store: store, file: file, dir: opts.Dir}); err != nil {
+		p.close()
+		return nil, err
+	}
+	req.plan.Precision = opts.Precision
+	if p.plan, err = p.inv.Plan(ctx, req.plan); err != nil {
+		p.close()
+		return nil, err
+	}
+	p.plan.Warnings = append(req.warnings, p.plan.Warnings...)
+	return p, nil
+}
+
+func (p *prepared) open(ctx context.Context, req *request, o opener) (err error) {
+	if p.inv, err = o.open(ctx, req.from); err != nil || req.draft == nil {
+		return err
+	}
+	if p.draft, err = o.open(ctx, *req.draft); err != nil {
+		return err
+	}
+	if p.draft.From == p.inv.From {
+		return o.file.Errorf(*req.draft, "the DRAFT model is the FROM model itself")
+	}
+	req.plan.Draft = p.draft
+	return nil
 }

@@ -63,7 +63,7 @@ func TestDamage(t *testing.T) {
 			tn.Name = "mtp.norm.weight"
 			c.add("model.safetensors", tn)
 		}, nil, arch.ErrTable, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
-		{"unknown architecture", 0, config(`"llama"`, `"mamba"`), nil, arch.ErrUnknownArchitecture, []string{configName, `"mamba"`, "known: llama"}},
+		{"unknown architecture", 0, config(`"llama"`, `"mamba"`), nil, arch.ErrUnknownArchitecture, []string{configName, `"mamba"`, "known: ", "llama (LlamaForCausalLM)"}},
 		{"unknown class", 0, config("LlamaForCausalLM", "LlamaForTokenClassification"), nil, arch.ErrUnknownArchitecture, []string{configName, "LlamaForTokenClassification"}},
 		{"no config.json", 0, func(_ *testing.T, c *checkpoint) { delete(c.files, configName) }, nil, ErrSource, []string{"there is no config.json"}},
 		{"image generation", 0, func(_ *testing.T, c *checkpoint) {

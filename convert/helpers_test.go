@@ -197,3 +197,19 @@ func contents(t *testing.T, s *manifest.Store) []string {
 	}
 	return slices.Sorted(maps.Keys(found))
 }
+
+// finished lists the store's models and blobs, without what is left to a next run.
+func finished(t *testing.T, s *manifest.Store) []string {
+	t.Helper()
+	return slices.DeleteFunc(contents(t, s), func(p string) bool { return strings.Contains(p, "ingest") })
+}
+
+// checkTidy finds nothing unfinished.
+func checkTidy(t *testing.T, s *manifest.Store) {
+	t.Helper()
+	for _, p := range contents(t, s) {
+		if strings.Contains(p, "ingest") || strings.Contains(p, "holders") {
+			t.Errorf("left %s", p)
+		}
+	}
+}

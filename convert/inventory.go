@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/safetensors"
@@ -15,54 +16,77 @@ import (
 // ErrSource says that what FROM names cannot be imported.
 var ErrSource = errors.New("cannot import")
 
-// Inventory is an opened checkpoint folder.
+// Inventory is a model that an image can be made from, opened: a checkpoint folder, or an image of the store.
 type Inventory struct {
-	Dir     string
-	Model   arch.Model
-	Weights *safetensors.Checkpoint
-	Files   []File // that belong into the image, sorted by name; config.json among them
+	From  string // the folder or the image, as messages name it
+	Model arch.Model
+	Files []File     // that belong into the image, sorted by name; config.json among them
+	Draft *Inventory // of an image that has one
+
+	weights    []weight // sorted by name
+	unlisted   []weight // in the files, but not in the index
+	checkpoint *safetensors.Checkpoint
+	stored     bool
+	base       Record // of an image
 }
 
 const configName = "config.json"
 
 // Open reads a checkpoint folder: its configuration, the headers of its weights, and its other files. Close it.
 func Open(dir string) (*Inventory, error) {
-	inv := &Inventory{Dir: dir}
-	if err := inv.open(); err != nil {
+	inv := &Inventory{From: dir}
+	if err := inv.openFolder(); err != nil {
 		_ = inv.Close()
 		return nil, err
 	}
 	return inv, nil
 }
 
-func (inv *Inventory) open() error {
-	entries, err := os.ReadDir(inv.Dir)
+func (inv *Inventory) openFolder() error {
+	entries, err := os.ReadDir(inv.From)
 	if err != nil {
 		return err
 	}
-	if inv.Files, err = readFiles(inv.Dir, entries); err != nil {
+	if inv.Files, err = readFiles(inv.From, entries); err != nil {
 		return err
 	}
 	config, ok := inv.file(configName)
 	if !ok {
-		return fmt.Errorf("%s: %w: there is no %s%s", inv.Dir, ErrSource, configName, layoutHint(inv.Dir))
+		return fmt.Errorf("%s: %w: there is no %s%s", inv.From, ErrSource, configName, layoutHint(inv.From))
 	}
 	if inv.Model, err = arch.Detect(config.Data); err != nil {
 		return inv.inFolder(err)
 	}
 	if method, ok := quantized(config.Data); ok {
-		return fmt.Errorf("%s: %w: the checkpoint is quantized (%s); import the one in bf16, f16 or f32", filepath.Join(inv.Dir, configName), ErrSource, method)
+		return fmt.Errorf("%s: %w: the checkpoint is quantized (%s), which this version does not import; take the one in bf16, f16 or f32",
+			filepath.Join(inv.From, configName), ErrSource, method)
 	}
-	inv.Weights, err = safetensors.OpenCheckpoint(inv.Dir)
-	return err
+	inv.checkpoint, err = safetensors.OpenCheckpoint(inv.From)
+	if errors.Is(err, safetensors.ErrNoWeights) {
+		return inv.explainNoWeights(err, entries)
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range inv.checkpoint.Tensors() {
+		inv.weights = append(inv.weights, fileWeight(s))
+	}
+	for _, s := range inv.checkpoint.Unindexed() {
+		inv.unlisted = append(inv.unlisted, fileWeight(s))
+	}
+	return inv.checkQuantized()
 }
 
 // Close closes the files of the weights.
 func (inv *Inventory) Close() error {
-	if inv.Weights == nil {
-		return nil
+	var errs []error
+	if inv.Draft != nil {
+		errs = append(errs, inv.Draft.Close())
 	}
-	return inv.Weights.Close()
+	if inv.checkpoint != nil {
+		errs = append(errs, inv.checkpoint.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func (inv *Inventory) file(name string) (File, bool) {
@@ -74,9 +98,20 @@ func (inv *Inventory) file(name string) (File, bool) {
 	return File{}, false
 }
 
+// lookup finds a tensor by name.
+func (inv *Inventory) lookup(name string) (weight, error) {
+	if w, ok := findWeight(inv.weights, name); ok {
+		return w, nil
+	}
+	return weight{}, fmt.Errorf("%s: tensor %q: %w: it is not there", inv.From, name, ErrSource)
+}
+
 // inFolder puts the folder in front of an error that starts with the name of a file in it.
 func (inv *Inventory) inFolder(err error) error {
-	return fmt.Errorf("%s%c%w", inv.Dir, filepath.Separator, err)
+	if inv.stored {
+		return fmt.Errorf("%s: %w", inv.From, err)
+	}
+	return fmt.Errorf("%s%c%w", inv.From, filepath.Separator, err)
 }
 
 // quantized tells whether a configuration says that its weights are quantized, and by what.
@@ -101,6 +136,42 @@ func quantized(config []byte) (method string, ok bool) {
 		return "quantization_config", true
 	}
 	return "", false
+}
+
+// checkQuantized refuses weights that are quantized though the configuration does not say so.
+func (inv *Inventory) checkQuantized() error {
+	for _, w := range inv.weights {
+		reason := ""
+		switch {
+		case strings.HasSuffix(w.Name, ".weight_packed") || strings.HasSuffix(w.Name, ".qweight") || strings.HasSuffix(w.Name, ".weight_scale_inv"):
+			reason = "its name is that of a packed weight"
+		case w.DType == safetensors.F8E4M3 || w.DType == safetensors.F8E5M2 || w.DType == safetensors.F4:
+			reason = "its type is " + string(w.DType)
+		case w.DType == safetensors.U32 && strings.HasSuffix(w.Name, ".weight"):
+			if _, ok := findWeight(inv.weights, strings.TrimSuffix(w.Name, "weight")+"scales"); ok {
+				reason = "it has scales beside it"
+			}
+		}
+		if reason != "" {
+			return fmt.Errorf("%s: tensor %s: %w: the checkpoint is quantized (%s), which this version does not import; take the one in bf16, f16 or f32",
+				w.path, w.Name, ErrSource, reason)
+		}
+	}
+	return nil
+}
+
+// explainNoWeights says what a folder without safetensors has instead.
+func (inv *Inventory) explainNoWeights(err error, entries []fs.DirEntry) error {
+	for _, e := range entries {
+		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
+		case ext == ".gguf":
+			return fmt.Errorf("%s: %w: GGUF files are not imported; take the model's safetensors checkpoint: %w", filepath.Join(inv.From, e.Name()), ErrSource, err)
+		case ext == ".pt" || ext == ".pth" || ext == ".ckpt" || ext == ".bin" && strings.Contains(e.Name(), "model"):
+			return fmt.Errorf("%s: %w: it is a PyTorch pickle, and reading one runs code that it holds; take the model's safetensors checkpoint, "+
+				"or convert it where you trust it, with save_pretrained(..., safe_serialization=True) of transformers: %w", filepath.Join(inv.From, e.Name()), ErrSource, err)
+		}
+	}
+	return err
 }
 
 // layoutHint says what a folder without config.json seems to be.

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -19,27 +17,33 @@ import (
 type Plan struct {
 	Config   manifest.Config `json:"config"`
 	Files    []File          `json:"files"`   // sorted by name
-	Tensors  []Tensor        `json:"tensors"` // in the order in which the model uses them
+	Tensors  []Tensor        `json:"tensors"` // in the order in which the model uses them, the draft's last
 	Dropped  []Dropped       `json:"dropped"` // sorted by name
 	Warnings []string        `json:"warnings"`
+	Totals   Totals          `json:"totals"`
+
+	capabilities     []string
+	parser, renderer string
 }
 
-// Tensor is a blob with one logical tensor.
-type Tensor struct {
-	Name    string            `json:"name"`
-	DType   safetensors.DType `json:"dtype"`
-	Shape   []int64           `json:"shape"`
-	Sources []Source          `json:"sources"`
-	Bytes   int64             `json:"bytes"` // of data
-	Size    int64             `json:"size"`  // of the blob
+// Totals are sums over the tensors of a plan.
+type Totals struct {
+	Tensors       int      `json:"tensors"`
+	Params        int64    `json:"parameters"`
+	SourceBytes   int64    `json:"source_bytes"`
+	Bytes         int64    `json:"bytes"`      // of the blobs of tensors
+	FileBytes     int64    `json:"file_bytes"` // of the other blobs
+	DroppedBytes  int64    `json:"dropped_bytes"`
+	BitsPerWeight float64  `json:"bits_per_weight"`
+	Types         []ByType `json:"types"` // largest first
 }
 
-// Source is a tensor of the checkpoint.
-type Source struct {
-	Name  string            `json:"name"`
-	File  string            `json:"file"` // in the checkpoint's folder
-	DType safetensors.DType `json:"dtype"`
-	Shape []int64           `json:"shape"`
+// ByType sums up the tensors of one type.
+type ByType struct {
+	Type    string `json:"type"`
+	Tensors int    `json:"tensors"`
+	Params  int64  `json:"parameters"`
+	Bytes   int64  `json:"bytes"`
 }
 
 // Dropped is a tensor of the checkpoint that the image leaves out.
@@ -52,40 +56,21 @@ type Dropped struct {
 type PlanOptions struct {
 	Parameters map[string]any // default parameters of generation, by name
 	Licenses   []string       // texts
+	Parser     string         // of answers; "" = what the architecture and the template say
+	Renderer   string         // of prompts; as above
+	Precision  Precision
+	Draft      *Inventory // the model that drafts; nil = the one of the inventory, if it has one
 }
 
 // Plan decides what will be in the image. It checks everything that can be checked: the tensors against the
-// configuration, the tokenizer, and whether a registry's manifest can hold it. It reads weights only where a tensor may
-// be left out because it equals another.
+// configuration, the tokenizer, the draft, and whether a registry's manifest can hold it. It reads weights only where a
+// tensor may be left out because it equals another.
 func (inv *Inventory) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
-	match, err := inv.match()
-	if err != nil {
+	p := &Plan{Files: slices.Clone(inv.Files)}
+	chooser := newChooser(inv.Model.Rules(), opts.Precision, opts.Precision.Type)
+	if err := inv.planTensors(ctx, p, "", chooser); err != nil {
 		return nil, err
 	}
-	p := &Plan{Files: slices.Clone(inv.Files)}
-	for _, m := range match.Tensors {
-		t, err := inv.planTensor(m)
-		if err != nil {
-			return nil, err
-		}
-		p.Tensors = append(p.Tensors, t)
-	}
-	for _, d := range match.Dropped {
-		source, err := inv.source(d.Name)
-		if err != nil {
-			return nil, err
-		}
-		if d.SameAs != "" {
-			if err := inv.sameAs(ctx, d.Name, d.SameAs); err != nil {
-				return nil, err
-			}
-		}
-		p.Dropped = append(p.Dropped, Dropped{Source: source, Reason: d.Reason})
-	}
-	for _, s := range inv.Weights.Unindexed() {
-		p.Dropped = append(p.Dropped, Dropped{Source: describe(s), Reason: "model.safetensors.index.json does not list it there"})
-	}
-	slices.SortStableFunc(p.Dropped, func(a, b Dropped) int { return strings.Compare(a.Name, b.Name) })
 	warning, err := inv.checkTokenizer()
 	if err != nil {
 		return nil, err
@@ -93,18 +78,76 @@ func (inv *Inventory) Plan(ctx context.Context, opts PlanOptions) (*Plan, error)
 	if warning != "" {
 		p.Warnings = append(p.Warnings, warning)
 	}
-	if err := p.addFiles(opts); err != nil {
+	unused := chooser.unused()
+	if draft := inv.draft(opts); draft != nil {
+		both, err := inv.planDraft(ctx, p, draft, opts.Precision)
+		if err != nil {
+			return nil, err
+		}
+		unused = intersect(unused, both)
+	} else if opts.Precision.Draft != 0 {
+		return nil, fmt.Errorf("a precision of the draft is given, but there is no DRAFT model")
+	}
+	if len(unused) > 0 {
+		return nil, fmt.Errorf("quantization rule %s: it fits no tensor of the model", unused[0])
+	}
+	slices.SortStableFunc(p.Dropped, func(a, b Dropped) int { return strings.Compare(a.Name, b.Name) })
+	if p.Config, err = inv.config(p, opts); err != nil {
 		return nil, err
 	}
-	p.Config = inv.config(p.Tensors)
+	if err := inv.addFiles(p, opts); err != nil {
+		return nil, err
+	}
+	p.sum()
 	return p, p.check()
+}
+
+// planTensors adds the tensors of an inventory, their names prefixed.
+func (inv *Inventory) planTensors(ctx context.Context, p *Plan, prefix string, c *chooser) error {
+	match, err := inv.match()
+	if err != nil {
+		return err
+	}
+	for _, m := range match.Tensors {
+		t, err := inv.planTensor(m, prefix, c)
+		if err != nil {
+			return err
+		}
+		p.Tensors = append(p.Tensors, t)
+	}
+	for _, d := range match.Dropped {
+		source, err := inv.lookup(d.Name)
+		if err != nil {
+			return err
+		}
+		if d.SameAs != "" {
+			if err := inv.sameAs(ctx, d.Name, sourceOf(match, d.SameAs)); err != nil {
+				return err
+			}
+		}
+		p.Dropped = append(p.Dropped, Dropped{Source: source.describe(), Reason: d.Reason})
+	}
+	for _, w := range inv.unlisted {
+		p.Dropped = append(p.Dropped, Dropped{Source: w.describe(), Reason: indexName + " does not list it there"})
+	}
+	return nil
+}
+
+// sourceOf is the name that a tensor of the table, which is there as it is, has in the checkpoint.
+func sourceOf(match arch.Match, name string) string {
+	for _, m := range match.Tensors {
+		if m.Spec.Name == name && len(m.Sources) == 1 {
+			return m.Sources[0]
+		}
+	}
+	return name
 }
 
 // match finds the model's tensors in the checkpoint.
 func (inv *Inventory) match() (arch.Match, error) {
 	var have []arch.TensorInfo
-	for _, s := range inv.Weights.Tensors() {
-		have = append(have, arch.TensorInfo{Name: s.Name, DType: string(s.DType), Shape: s.Shape, File: s.File.Path()})
+	for _, w := range inv.weights {
+		have = append(have, arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.path})
 	}
 	match, err := inv.Model.Table().Check(have)
 	var wrong *arch.TableError
@@ -121,150 +164,67 @@ func (inv *Inventory) match() (arch.Match, error) {
 
 // whereAbsent says where an absent tensor should have been.
 func (inv *Inventory) whereAbsent(p arch.Problem) arch.Problem {
-	p.File = inv.Dir
-	if files := inv.Weights.Files(); len(files) == 1 {
-		p.File = files[0].Path()
+	p.File = inv.From
+	if inv.checkpoint != nil {
+		if files := inv.checkpoint.Files(); len(files) == 1 {
+			p.File = files[0].Path()
+		}
 	}
-	for _, s := range inv.Weights.Unindexed() {
-		if s.Name == p.Tensor {
-			p.File = filepath.Join(inv.Dir, indexName)
-			p.Detail = "it lies in " + filepath.Base(s.File.Path()) + " but the index does not list it"
+	for _, w := range inv.unlisted {
+		if w.Name == p.Tensor {
+			p.File = filepath.Join(inv.From, indexName)
+			p.Detail = "it lies in " + w.file + " but the index does not list it"
 		}
 	}
 	return p
 }
 
-func (inv *Inventory) planTensor(m arch.Matched) (Tensor, error) {
-	t := Tensor{Name: m.Spec.Name, Shape: m.Spec.Shape}
-	for _, name := range m.Sources {
-		source, err := inv.source(name)
-		if err != nil {
-			return t, err
+// sum fills in the totals.
+func (p *Plan) sum() {
+	t := Totals{Tensors: len(p.Tensors)}
+	byType := map[string]*ByType{}
+	for _, tn := range p.Tensors {
+		n := tn.params()
+		t.Params += n
+		t.SourceBytes += tn.sourceBytes()
+		t.Bytes += tn.Bytes
+		if byType[tn.Type] == nil {
+			byType[tn.Type] = &ByType{Type: tn.Type}
 		}
-		t.Sources = append(t.Sources, source)
+		b := byType[tn.Type]
+		b.Tensors++
+		b.Params += n
+		b.Bytes += tn.Bytes
 	}
-	if len(t.Sources) != 1 {
-		return t, fmt.Errorf("tensor %s: made from %d tensors, which is not supported", t.Name, len(t.Sources))
+	for _, b := range byType {
+		t.Types = append(t.Types, *b)
 	}
-	t.DType = t.Sources[0].DType
-	header, tensors, err := t.header()
-	if err != nil {
-		return t, err
-	}
-	t.Bytes = tensors[0].Size()
-	t.Size = int64(len(header)) + t.Bytes
-	return t, nil
-}
-
-// header gives all of the tensor's blob that precedes the data.
-func (t Tensor) header() ([]byte, []safetensors.Tensor, error) {
-	return safetensors.EncodeHeader([]safetensors.Tensor{{Name: t.Name, DType: t.DType, Shape: t.Shape}}, nil)
-}
-
-func (inv *Inventory) source(name string) (Source, error) {
-	s, ok := inv.Weights.Lookup(name)
-	if !ok {
-		return Source{}, fmt.Errorf("%s: tensor %q: %w: it is not there", inv.Dir, name, ErrSource)
-	}
-	return describe(s), nil
-}
-
-func describe(s safetensors.Source) Source {
-	return Source{Name: s.Name, File: filepath.Base(s.File.Path()), DType: s.DType, Shape: s.Shape}
-}
-
-// The files that are made for an image.
-const (
-	indexName  = "model.safetensors.index.json"
-	paramsName = "params.json"
-)
-
-// addFiles adds the index over the blobs' paths, with which an extracted image loads elsewhere, and what the options say.
-func (p *Plan) addFiles(opts PlanOptions) error {
-	var index struct {
-		Metadata struct {
-			TotalSize int64 `json:"total_size"`
-		} `json:"metadata"`
-		WeightMap map[string]string `json:"weight_map"`
-	}
-	index.WeightMap = map[string]string{}
-	for _, t := range p.Tensors {
-		index.Metadata.TotalSize += t.Bytes
-		index.WeightMap[t.Name] = manifest.TensorPath(t.Name)
-	}
-	if err := p.addJSON(manifest.KindFile, indexName, index); err != nil {
-		return err
-	}
-	if len(opts.Parameters) > 0 {
-		if err := p.addJSON(manifest.KindParams, paramsName, opts.Parameters); err != nil {
-			return err
+	slices.SortFunc(t.Types, func(a, b ByType) int {
+		if a.Bytes != b.Bytes {
+			return int(min(max(b.Bytes-a.Bytes, -1), 1))
 		}
-	}
-	for _, text := range opts.Licenses {
-		p.addFile(manifest.KindLicense, p.freeName("LICENSE"), []byte(text))
-	}
-	slices.SortStableFunc(p.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	return nil
-}
-
-func (p *Plan) addJSON(kind manifest.Kind, name string, v any) error {
-	data, err := marshal(v)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	p.addFile(kind, name, data)
-	return nil
-}
-
-func (p *Plan) addFile(kind manifest.Kind, name string, data []byte) {
-	p.Files = append(p.Files, File{Kind: kind, Name: name, Size: int64(len(data)), Data: data})
-}
-
-// freeName returns name, or name with a number that no file has yet, in any case.
-func (p *Plan) freeName(name string) string {
-	for i, free := 2, name; ; i++ {
-		if !slices.ContainsFunc(p.Files, func(f File) bool { return strings.EqualFold(f.Name, free) }) {
-			return free
-		}
-		free = name + "." + strconv.Itoa(i)
-	}
-}
-
-// config collects the facts for people and registries.
-func (inv *Inventory) config(tensors []Tensor) manifest.Config {
-	facts := inv.Model.Facts()
-	c := manifest.Config{
-		Architecture: facts.Architecture, ModelType: facts.ModelType, Format: "safetensors",
-		Capabilities:  []string{manifest.CapCompletion},
-		ContextLength: facts.Context, EmbeddingLength: facts.Hidden,
-	}
-	bytes := map[string]int64{}
-	var types []string
-	for _, t := range tensors {
-		c.Params += safetensors.Tensor{Shape: t.Shape}.NumElements()
-		if bytes[string(t.DType)] == 0 {
-			types = append(types, string(t.DType))
-		}
-		bytes[string(t.DType)] += t.Bytes
-	}
-	slices.SortStableFunc(types, func(a, b string) int {
-		if bytes[a] != bytes[b] {
-			return int(min(max(bytes[b]-bytes[a], -1), 1))
-		}
-		return strings.Compare(a, b)
+		return strings.Compare(a.Type, b.Type)
 	})
-	c.DType = strings.Join(types, ",")
-	return c
+	for _, f := range p.Files {
+		t.FileBytes += f.Size
+	}
+	for _, d := range p.Dropped {
+		t.DroppedBytes += d.size()
+	}
+	if t.Params > 0 {
+		t.BitsPerWeight = float64(8*t.Bytes) / float64(t.Params)
+	}
+	p.Totals = t
 }
 
-// layers gives the image's layers without their digests, which are known when the blobs are written.
+// layers gives the image's layers without the digests, which are known when the blobs are written.
 func (p *Plan) layers() []manifest.Layer {
 	var out []manifest.Layer
 	for _, f := range p.Files {
 		out = append(out, manifest.Layer{Kind: f.Kind, Name: f.Name, Size: f.Size})
 	}
 	for _, t := range p.Tensors {
-		out = append(out, manifest.Layer{Kind: manifest.KindTensor, Name: t.Name, Size: t.Size})
+		out = append(out, manifest.Layer{Kind: manifest.KindTensor, Name: t.Name, Size: t.Size, Digest: t.Digest})
 	}
 	return out
 }
@@ -278,4 +238,8 @@ func (p *Plan) check() error {
 	}
 	_, _, err := manifest.EncodeModelPack(manifest.Image{Config: p.Config, Layers: layers})
 	return err
+}
+
+func intersect(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }

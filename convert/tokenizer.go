@@ -26,7 +26,7 @@ func (inv *Inventory) checkTokenizer() (warning string, err error) {
 		return "", inv.inFolder(err)
 	}
 	if vocab := inv.Model.Facts().Vocab; int64(tok.Size()) > vocab {
-		warning = fmt.Sprintf("%s has %d tokens, the model only %d: text with the others cannot be run", f.Source, tok.Size(), vocab)
+		warning = fmt.Sprintf("%s has %d tokens, the model only %d: text with the others cannot be run", tokenizerName, tok.Size(), vocab)
 	}
 	return warning, nil
 }

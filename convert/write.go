@@ -10,141 +10,199 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"syscall"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 )
 
-// bufferSize is what is read and written at once; larger ones are not faster.
-const bufferSize = 1 << 20
-
-var buffers = sync.Pool{New: func() any {
-	b := make([]byte, bufferSize)
-	return &b
-}}
-
 // Event tells how far a run is.
 type Event struct {
 	Tensors, TotalTensors int   // complete, planned
-	Bytes, TotalBytes     int64 // of all blobs
+	Bytes, TotalBytes     int64 // of the sources
+	Resumed               int64 // of Bytes, those that an earlier run had finished
 }
 
 // WriteOptions says how a plan is carried out. The result does not depend on it.
 type WriteOptions struct {
-	Parallel int         // blobs written at once; 0 = as many as processors
+	Parallel int         // tensors at once; 0 = as many as processors
+	Memory   int64       // bytes that the process may take; 0 = DefaultMemory
 	Progress func(Event) // called after each piece, never by two goroutines at once
 }
 
 // Written is an image whose blobs are all in the store.
 type Written struct {
-	Image  manifest.Image
-	Reused int64 // bytes of blobs that the store had already
+	Image   manifest.Image
+	Reused  int64 // bytes of blobs that the store had already
+	Resumed int64 // bytes of blobs that an earlier run had finished
+
+	ingest *manifest.Ingest
 }
 
-// Write writes the plan's blobs. The caller holds the store's lock until it has put the image under a name.
+// Done forgets what another run would go on from; call it when the image has its name.
+func (w *Written) Done() { w.ingest.Remove() }
+
+// Close keeps it. After Done it does nothing.
+func (w *Written) Close() { w.ingest.Close() }
+
+// Write writes the plan's blobs. The caller holds the store's lock until it has put the image under a name, calls Done
+// then, and Close in any case.
 //
-// All blobs stay in the ingest folder until the last one is complete. Until then an error or a cancelled ctx removes
-// them all; after that the run is no longer cancelled, since blobs that have their names may be in use by others.
-func (inv *Inventory) Write(ctx context.Context, store *manifest.Store, p *Plan, opts WriteOptions) (Written, error) {
-	w := writer{inv: inv, store: store, progress: opts.Progress}
-	defer w.abort()
-	if err := w.stage(ctx, p, parallel(opts.Parallel)); err != nil {
-		return Written{}, err
+// All blobs stay in the store's ingest folder until the last one is complete. After an error, a cancelled ctx or a
+// crash, the same plan with the same sources goes on from there. Once they get their names the run is no longer
+// cancelled, since others may use them.
+func (p *Plan) Write(ctx context.Context, store *manifest.Store, opts WriteOptions) (*Written, error) {
+	n := opts.Parallel
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
 	}
-	return w.commit(p)
+	memory, err := newSlabs(opts.Memory, n)
+	if err != nil {
+		return nil, err
+	}
+	key, err := p.key()
+	if err != nil {
+		return nil, err
+	}
+	ingest, err := store.OpenIngest(ctx, key)
+	if err != nil {
+		return nil, explain(err)
+	}
+	w := &writer{store: store, plan: p, ingest: ingest, slabs: memory, progress: opts.Progress}
+	out, err := w.write(ctx, n)
+	if err != nil {
+		ingest.Close()
+		return nil, explain(err)
+	}
+	return out, nil
 }
 
-func parallel(n int) int {
-	if n > 0 {
-		return n
+func (w *writer) write(ctx context.Context, n int) (*Written, error) {
+	if err := w.stage(ctx, n); err != nil {
+		return nil, err
 	}
-	return runtime.GOMAXPROCS(0)
+	return w.publish()
+}
+
+// explain adds what to do about errors of the system.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w; free some space and run this again: it goes on from where it was", err)
+	case errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w; INGOT_HOME chooses another store", err)
+	}
+	return err
 }
 
 type writer struct {
-	inv      *Inventory
 	store    *manifest.Store
-	blobs    []*manifest.BlobWriter // in the order of the plan's layers
+	plan     *Plan
+	ingest   *manifest.Ingest
+	slabs    *slabs
+	sealing  errgroup.Group // waits for the disk, while the processors go on
+	fail     context.CancelCauseFunc
 	progress func(Event)
 	mu       sync.Mutex
 	event    Event
+	resumed  int64
 }
+
+// sealParallel is how many blobs are synced at once.
+const sealParallel = 8
 
 // stage writes all blobs into the ingest folder.
-func (w *writer) stage(ctx context.Context, p *Plan, n int) error {
-	layers := p.layers()
-	w.blobs = make([]*manifest.BlobWriter, len(layers))
-	w.event.TotalTensors = len(p.Tensors)
-	for _, l := range layers {
-		w.event.TotalBytes += l.Size
-	}
-	group, ctx := errgroup.WithContext(ctx)
+func (w *writer) stage(ctx context.Context, n int) error {
+	w.event.TotalTensors = len(w.plan.Tensors)
+	w.event.TotalBytes = w.plan.Totals.SourceBytes + w.plan.Totals.FileBytes
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	w.fail = fail
+	w.sealing.SetLimit(sealParallel)
+	var group errgroup.Group
 	group.SetLimit(n)
-	for i, l := range layers {
+	each := func(what string, name string, do func() error) {
 		group.Go(func() error {
-			var err error
-			if i < len(p.Files) {
-				err = w.blob(ctx, i, l.Size, bytes.NewReader(p.Files[i].Data))
-			} else {
-				err = w.tensor(ctx, i, p.Tensors[i-len(p.Files)])
+			err := ctx.Err()
+			if err == nil {
+				err = do()
 			}
-			if err != nil && !errors.Is(err, context.Canceled) {
-				return fmt.Errorf("write %s %s: %w", l.Kind, l.Name, err)
+			if err != nil {
+				fail(fmt.Errorf("write %s %s: %w", what, name, err)) // the first one counts
 			}
-			return err
+			return nil
 		})
 	}
-	return group.Wait()
+	for i := range w.plan.Files {
+		f := &w.plan.Files[i]
+		each("file", f.Name, func() error { return w.file(ctx, f) })
+	}
+	for i := range w.plan.Tensors {
+		t := &w.plan.Tensors[i]
+		each("tensor", t.Name, func() error { return w.tensor(ctx, t) })
+	}
+	_ = group.Wait()
+	_ = w.sealing.Wait()
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
 }
 
-func (w *writer) tensor(ctx context.Context, i int, t Tensor) error {
-	header, _, err := t.header()
+// finished tells whether an earlier run has made a blob, or the store has it; if so it counts as done.
+func (w *writer) finished(name string, source int64, tensors int) bool {
+	_, size, ok := w.ingest.Lookup(name)
+	if ok {
+		w.mu.Lock()
+		w.resumed += size
+		if w.progress != nil {
+			w.event.Resumed += source
+		}
+		w.mu.Unlock()
+		w.report(source, tensors)
+	}
+	return ok
+}
+
+// blobName is the name under which a blob is known in the ingest folder.
+func blobName(kind manifest.Kind, name string) string { return string(kind) + "/" + name }
+
+func (w *writer) file(ctx context.Context, f *File) error {
+	name := blobName(f.Kind, f.Name)
+	if w.finished(name, f.Size, 0) {
+		return nil
+	}
+	blob, err := w.ingest.NewBlob(name)
 	if err != nil {
 		return err
 	}
-	source, ok := w.inv.Weights.Lookup(t.Sources[0].Name)
-	if !ok || source.Size() != t.Bytes {
-		return fmt.Errorf("%w: the plan is not of this checkpoint", ErrSource)
-	}
-	if err := w.blob(ctx, i, t.Size, io.MultiReader(bytes.NewReader(header), source.Reader())); err != nil {
+	defer blob.Abort()
+	if _, err := io.Copy(struct{ io.Writer }{blob}, bytes.NewReader(f.Data)); err != nil {
 		return err
 	}
-	w.report(0, 1)
+	if _, _, err := blob.Seal(ctx); err != nil {
+		return err
+	}
+	w.report(f.Size, 0)
 	return nil
 }
 
-// blob copies r, which must have size bytes, into blob i.
-func (w *writer) blob(ctx context.Context, i int, size int64, r io.Reader) error {
-	// The copy below looks at ctx; the blob must still be committed when it is cancelled too late.
-	out, err := w.store.NewBlob(context.WithoutCancel(ctx))
-	if err != nil {
-		return err
-	}
-	w.blobs[i] = out
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
+// seal completes a tensor's blob in the background.
+func (w *writer) seal(ctx context.Context, t *Tensor, blob *manifest.IngestBlob) {
+	w.sealing.Go(func() error {
+		defer blob.Abort()
+		_, size, err := blob.Seal(ctx)
+		if err == nil && size != t.Size {
+			err = fmt.Errorf("%w: the blob has %d bytes, not %d as planned", ErrSource, size, t.Size)
 		}
-		n, err := io.ReadFull(r, *buf)
-		if n > 0 {
-			if _, err := out.Write((*buf)[:n]); err != nil {
-				return err
-			}
-			size -= int64(n)
-			w.report(int64(n), 0)
-		}
-		switch {
-		case (err == io.EOF || err == io.ErrUnexpectedEOF) && size == 0:
+		if err != nil {
+			w.fail(fmt.Errorf("write tensor %s: %w", t.Name, err))
 			return nil
-		case err == io.EOF || err == io.ErrUnexpectedEOF:
-			return fmt.Errorf("%w: %d bytes fewer than planned", ErrSource, size)
-		case err != nil:
-			return err
 		}
-	}
+		w.report(0, 1)
+		return nil
+	})
 }
 
 func (w *writer) report(bytes int64, tensors int) {
@@ -158,33 +216,28 @@ func (w *writer) report(bytes int64, tensors int) {
 	w.progress(w.event)
 }
 
-// commit gives all blobs their names.
-func (w *writer) commit(p *Plan) (Written, error) {
+// publish gives all blobs their names.
+func (w *writer) publish() (*Written, error) {
 	there := w.present()
-	image := manifest.Image{Config: p.Config, Layers: p.layers()}
-	var group errgroup.Group
-	group.SetLimit(commitParallel)
-	for i := range image.Layers {
-		group.Go(func() error {
-			d, size, err := w.blobs[i].Commit()
-			image.Layers[i].Digest, image.Layers[i].Size = d, size
-			return err
-		})
+	if err := w.ingest.Publish(); err != nil {
+		return nil, err
 	}
-	if err := group.Wait(); err != nil {
-		return Written{}, err
-	}
-	out := Written{Image: image}
-	for _, l := range image.Layers {
+	out := &Written{Image: manifest.Image{Config: w.plan.Config, Layers: w.plan.layers()}, Resumed: w.resumed, ingest: w.ingest}
+	for i, l := range out.Image.Layers {
+		if l.Digest == "" {
+			d, size, ok := w.ingest.Lookup(blobName(l.Kind, l.Name))
+			if !ok {
+				return nil, fmt.Errorf("write %s %s: the blob is not there", l.Kind, l.Name)
+			}
+			l.Digest, l.Size = d, size
+			out.Image.Layers[i] = l
+		}
 		if there[l.Digest.Encoded()] {
 			out.Reused += l.Size
 		}
 	}
 	return out, nil
 }
-
-// commitParallel is how many blobs are synced at once: this waits for the disk, not for a processor.
-const commitParallel = 8
 
 // present lists the files of the store's blobs, to tell what was there before. It only serves a figure for people.
 func (w *writer) present() map[string]bool {
@@ -197,13 +250,4 @@ func (w *writer) present() map[string]bool {
 		out[e.Name()] = true
 	}
 	return out
-}
-
-// abort removes the blobs that are not committed.
-func (w *writer) abort() {
-	for _, b := range w.blobs {
-		if b != nil {
-			_ = b.Abort()
-		}
-	}
 }

@@ -1,0 +1,88 @@
+package cmd
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/quantize"
+)
+
+// precision puts the recipe and the flags together.
+func (o createOptions) precision(a *app) (convert.Precision, error) {
+	var p convert.Precision
+	if o.recipe != "" {
+		data, err := os.ReadFile(o.recipe)
+		if err != nil {
+			return p, err
+		}
+		var notes []string
+		if p, notes, err = convert.ParseRecipe(data); err != nil {
+			return p, fmt.Errorf("%s: %w", o.recipe, err)
+		}
+		for _, n := range notes {
+			a.note("note: %s", n)
+		}
+	}
+	for _, f := range []struct {
+		flag, text string
+		to         *quantize.Type
+	}{{"--quantize", o.quantize, &p.Type}, {"--quantize-draft", o.draft, &p.Draft}} {
+		if f.text == "" {
+			continue
+		}
+		t, note, err := quantize.ParseType(f.text)
+		if err != nil {
+			return p, usagef("%s: %v", f.flag, err)
+		}
+		if note != "" {
+			a.note("note: %s", note)
+		}
+		*f.to = t
+	}
+	for _, text := range o.rules {
+		r, note, err := convert.ParseRule(text)
+		if err != nil {
+			return p, usagef("--quantize-rule: %v", err)
+		}
+		if note != "" {
+			a.note("note: %s", note)
+		}
+		p.Rules = append(p.Rules, r)
+	}
+	p.Uniform = p.Uniform || o.uniform
+	if p.Uniform && p.Type == 0 && p.Draft == 0 {
+		return p, usagef("--uniform needs a type; give --quantize TYPE")
+	}
+	return p, nil
+}
+
+// parseSize reads a number of bytes: 1GiB, 512MiB, 1.5GB, 800M (the short units are powers of two).
+func parseSize(s string) (int64, error) {
+	text := strings.ToLower(strings.TrimSpace(s))
+	unit := 1.0
+	for _, u := range []struct {
+		suffix string
+		of     float64
+	}{
+		{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12},
+		{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1},
+	} {
+		if number, ok := strings.CutSuffix(text, u.suffix); ok {
+			text, unit = strings.TrimSpace(number), u.of
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n > 0) || n*unit > math.MaxInt64/2 {
+		return 0, fmt.Errorf("%q is no size; give one such as 1GiB", s)
+	}
+	return int64(n * unit), nil
+}
+
+// limitMemory makes the collector keep the whole process below a limit: what a run takes in buffers leaves room for that.
+func limitMemory(limit int64) { debug.SetMemoryLimit(limit - limit/16) }

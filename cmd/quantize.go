@@ -1,0 +1,38 @@
+package cmd
+
+import (
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) quantizeCmd() *cobra.Command {
+	var o createOptions
+	c := &cobra.Command{
+		Use:   "quantize SRC DST TYPE",
+		Short: "Make a quantized image of a model in the store, or of a checkpoint folder",
+		Long: `Make the image DST from SRC, a model in the store or a checkpoint folder, with the weights as TYPE.
+
+It is what "create --quantize" does: see there for the types and the rules. Files, parameters and tensors that stay as
+they are take no space twice.`,
+		Example: `  ingot quantize mymodel mymodel:int4 int4
+  ingot quantize ./checkpoint mymodel:mxfp8 mxfp8 --dry-run`,
+		Args: between(3, 3),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, err := manifest.ParseName(args[1])
+			if err != nil {
+				return err
+			}
+			o.quantize = args[2]
+			var options convert.Options
+			if options.Precision, err = o.precision(a); err != nil {
+				return err
+			}
+			from := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: args[0]}}}
+			return a.create(c.Context(), name, from, options, o)
+		},
+	}
+	o.flags(c)
+	return c
+}

@@ -1,0 +1,112 @@
+package convert
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/ingotml/ingot/quantize"
+)
+
+// coder turns batches of elements into pieces of a blob's arrays. It has no state: batches may be coded at once.
+type coder struct {
+	layout  layout
+	add     float64 // to each element, when it is not 0; the target is float32 then
+	sources []io.ReaderAt
+}
+
+// batch is how many elements fit a slab with all that they become.
+func (c coder) batch() int64 {
+	l := c.layout
+	if l.target == 0 {
+		return slabSize / l.width
+	}
+	group := int64(max(l.target.Group(), 1))
+	n := slabSize / c.groupBytes() * group
+	const whole = 1 << 10 // so that pieces of arrays end on whole blocks of the file
+	if n > whole {
+		n -= n % whole
+	}
+	return n
+}
+
+// groupBytes is what a group takes in a slab.
+func (c coder) groupBytes() int64 {
+	l := c.layout
+	out := l.target.GroupSizes(l.coded())
+	n := l.width*int64(max(l.target.Group(), 1)) + int64(out.Packed+out.Scales+out.Biases)
+	if l.middle != "" {
+		n += int64(out.Source)
+	}
+	return n
+}
+
+// coded is the type of the elements that are quantized or cast last.
+func (l layout) coded() quantize.DType {
+	if l.middle != "" {
+		return l.middle
+	}
+	return l.source
+}
+
+// run reads a batch and codes it, all in one slab.
+func (c coder) run(slab []byte, batch []stretch) (quantize.Blocks, error) {
+	l := c.layout
+	n := countOf(batch)
+	in, rest := split(slab, n*l.width)
+	if err := readBatch(in, batch, c.sources, l.width); err != nil {
+		return quantize.Blocks{}, err
+	}
+	if l.target == 0 {
+		return quantize.Blocks{Packed: in}, nil
+	}
+	from := l.source
+	if l.middle != "" {
+		var middle []byte
+		middle, rest = split(rest, n*int64(l.middle.Size()))
+		if err := castTo[l.middle].Encode(quantize.Blocks{Packed: middle}, in, from); err != nil {
+			return quantize.Blocks{}, err
+		}
+		in, from = middle, l.middle
+	}
+	sizes := l.target.GroupSizes(from)
+	groups := n / int64(max(l.target.Group(), 1))
+	var out quantize.Blocks
+	out.Packed, rest = split(rest, groups*int64(sizes.Packed))
+	out.Scales, rest = split(rest, groups*int64(sizes.Scales))
+	out.Biases, _ = split(rest, groups*int64(sizes.Biases))
+	err := l.target.Encode(out, in, from)
+	if c.add != 0 {
+		addF32(out.Packed, float32(c.add))
+	}
+	return out, err
+}
+
+// castTo are the casts by what they give.
+var castTo = map[quantize.DType]quantize.Type{quantize.BF16: quantize.ToBF16, quantize.F16: quantize.ToF16, quantize.F32: quantize.ToF32}
+
+func split(b []byte, n int64) (head, tail []byte) { return b[:n:n], b[n:] }
+
+// addF32 adds a number to each element.
+func addF32(b []byte, add float32) {
+	for ; len(b) >= 4; b = b[4:] {
+		v := math.Float32frombits(binary.LittleEndian.Uint32(b))
+		binary.LittleEndian.PutUint32(b, math.Float32bits(v+add))
+	}
+}
+
+// where completes an error about an element of a batch with the source's name and the element's place there.
+func where(err error, batch []stretch, t Tensor) error {
+	var at *quantize.ElementError
+	if !errors.As(err, &at) {
+		return err
+	}
+	source, i := origin(batch, at.Index)
+	if source < 0 || source >= len(t.Sources) {
+		return err
+	}
+	s := t.Sources[source]
+	return fmt.Errorf("%s: tensor %s: %w", s.weight.path, s.Name, &quantize.ElementError{Index: i, Value: at.Value, Err: at.Err})
+}

@@ -1,0 +1,42 @@
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// generationParameters takes from a generation_config.json what a Modelfile could say. The tokens that end a text stay in
+// that file, where the runtime finds them. Values that make no sense are left out, with a warning.
+func generationParameters(data []byte) (params map[string]any, warnings []string) {
+	params = map[string]any{}
+	var c map[string]json.RawMessage
+	if json.Unmarshal(data, &c) != nil {
+		return params, []string{"generation_config.json is no JSON object: its parameters are left out"}
+	}
+	number := func(key, name string, whole bool, lo, hi float64) {
+		raw, ok := c[key]
+		if !ok || string(raw) == "null" {
+			return
+		}
+		var v float64
+		if json.Unmarshal(raw, &v) != nil || !(v >= lo && v <= hi) || whole && v != math.Trunc(v) {
+			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s makes no sense and is left out", key, clip(string(raw))))
+			return
+		}
+		if whole {
+			params[name] = int64(v)
+			return
+		}
+		params[name] = v
+	}
+	number("temperature", "temperature", false, 0, 1e3)
+	number("top_k", "top_k", true, 0, math.MaxInt32)
+	number("top_p", "top_p", false, 0, 1)
+	number("min_p", "min_p", false, 0, 1)
+	number("repetition_penalty", "repeat_penalty", false, 1e-3, 1e3)
+	if string(c["do_sample"]) == "false" { // transformers then looks at none of the others
+		params["temperature"] = 0.0
+	}
+	return params, warnings
+}

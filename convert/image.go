@@ -1,0 +1,148 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// A draft model lies in its target's image: its tensors' names start with draftPrefix, its configuration is draftConfig.
+const (
+	draftPrefix = "draft."
+	draftConfig = "draft/" + configName
+)
+
+// made are the files that are made for each image anew, so those of an image that another is made from are left out.
+var made = []string{indexName, recordName}
+
+// OpenImage reads a model of the store: its configuration, the headers of its blobs, and its other files.
+func OpenImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (*Inventory, error) {
+	inv := &Inventory{From: entry.Name.String(), stored: true}
+	draft := &Inventory{From: inv.From + " (draft)", stored: true}
+	for _, l := range entry.Image.Layers {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := inv.addLayer(store, draft, l); err != nil {
+			return nil, fmt.Errorf("%s: %w", inv.From, err)
+		}
+	}
+	if err := inv.finish(); err != nil {
+		return nil, err
+	}
+	if len(draft.weights) > 0 {
+		inv.Draft = draft
+		return inv, draft.finish()
+	}
+	return inv, nil
+}
+
+func (inv *Inventory) addLayer(store *manifest.Store, draft *Inventory, l manifest.Layer) error {
+	if l.Kind == manifest.KindTensor {
+		w, err := blobWeight(store, l)
+		if err != nil {
+			return err
+		}
+		if name, ok := strings.CutPrefix(l.Name, draftPrefix); ok {
+			w.Name = name
+			draft.weights = append(draft.weights, w)
+		} else {
+			inv.weights = append(inv.weights, w)
+		}
+		return nil
+	}
+	data, err := store.ReadBlob(l.Digest, maxFile)
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.Name, err)
+	}
+	if l.Name == recordName {
+		if err := json.Unmarshal(data, &inv.base); err != nil {
+			return fmt.Errorf("%s: %w", l.Name, err)
+		}
+	}
+	if slices.Contains(made, l.Name) {
+		return nil
+	}
+	f := File{Kind: l.Kind, Name: l.Name, Size: l.Size, Data: data}
+	if l.Name == draftConfig {
+		f.Name = configName
+		draft.Files = append(draft.Files, f)
+	} else {
+		inv.Files = append(inv.Files, f)
+	}
+	return nil
+}
+
+func (inv *Inventory) finish() error {
+	slices.SortFunc(inv.weights, func(a, b weight) int { return cmp.Compare(a.Name, b.Name) })
+	config, ok := inv.file(configName)
+	if !ok {
+		return fmt.Errorf("%s: %w: the image has no %s", inv.From, ErrSource, configName)
+	}
+	var err error
+	if inv.Model, err = arch.Detect(config.Data); err != nil {
+		return inv.inFolder(err)
+	}
+	return nil
+}
+
+// blobWeight reads the header of a tensor's blob.
+func blobWeight(store *manifest.Store, l manifest.Layer) (weight, error) {
+	f, err := safetensors.Open(store.BlobPath(l.Digest))
+	if err != nil {
+		return weight{}, fmt.Errorf("tensor %s: %w", l.Name, err)
+	}
+	defer f.Close()
+	w := weight{Name: l.Name, file: string(l.Digest), path: f.Path(), store: store, layer: l}
+	t, ok := f.Lookup(l.Name)
+	if !ok {
+		return w, fmt.Errorf("tensor %s: blob %s: %w: it holds another tensor", l.Name, l.Digest, ErrSource)
+	}
+	w.DType, w.Shape = t.DType, t.Shape
+	if w.quant, err = blobType(f.Header().Metadata); err != nil || w.quant == 0 {
+		return w, wrapTensor(l.Name, err)
+	}
+	if w.Shape, err = w.quant.UnpackedShape(t.Shape); err != nil {
+		return w, wrapTensor(l.Name, err)
+	}
+	w.DType = safetensors.BF16 // formats without plain scales do not say
+	if s, ok := f.Lookup(l.Name + scaleSuffix); ok && w.quant.Mode() == "affine" {
+		w.DType = s.DType
+	}
+	return w, nil
+}
+
+// blobType reads a blob's metadata; 0 is a plain tensor.
+func blobType(metadata map[string]string) (quantize.Type, error) {
+	name := metadata[metaType]
+	if name == "" {
+		return 0, nil
+	}
+	t, _, err := quantize.ParseType(name)
+	if err != nil {
+		return 0, err
+	}
+	if group := metadata[metaGroup]; group != "" && group != strconv.Itoa(t.Group()) {
+		n, _ := strconv.Atoi(group)
+		if t = t.WithGroup(n); t == 0 {
+			return 0, fmt.Errorf("%w: %s in groups of %q", ErrSource, name, group)
+		}
+	}
+	return t, nil
+}
+
+func wrapTensor(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("tensor %s: %w", name, err)
+}

@@ -1,0 +1,102 @@
+package convert
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/quantize"
+)
+
+func parsed(t *testing.T, text string) *modelfile.File {
+	t.Helper()
+	f, err := modelfile.Parse("Modelfile", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A model made from one in the store uses its blobs again; what the Modelfile adds comes on top.
+func TestFromImage(t *testing.T) {
+	c := finiteWeights(tiny(t, wideConfig, 1))
+	c.files["generation_config.json"] = `{"temperature": 0.7, "top_k": 20}`
+	c.files["LICENSE"] = "terms"
+	store := openStore(t)
+	base := mustCreate(t, store, "base", from(c.write(t, t.TempDir())), Options{})
+	same := mustCreate(t, store, "same", parsed(t, "FROM base"), Options{})
+	if same.Digest != base.Digest || same.Reused != same.Bytes {
+		t.Errorf("digest %s, want %s; %d of %d bytes were there", same.Digest, base.Digest, same.Reused, same.Bytes)
+	}
+	more := mustCreate(t, store, "more", parsed(t, "FROM base:latest\nPARAMETER top_k 5\nLICENSE more"), Options{})
+	img := mustResolve(t, store, "more").Image
+	if got := readLayer(t, store, img, manifest.KindParams, paramsName); got != `{"temperature":0.7,"top_k":5}` {
+		t.Errorf("parameters %s", got)
+	}
+	if got := readLayer(t, store, img, manifest.KindLicense, "LICENSE.2"); got != "more" {
+		t.Errorf("licence %s", got)
+	}
+	if changed := more.Bytes - more.Reused; changed <= 0 || changed > 200 {
+		t.Errorf("%d bytes are new", changed)
+	}
+}
+
+// Quantizing a model of the store gives the image that quantizing its checkpoint gives.
+func TestQuantizeImage(t *testing.T) {
+	dir := finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())
+	store := openStore(t)
+	options := Options{Precision: Precision{Type: quantize.Int4}}
+	want := mustCreate(t, openStore(t), "x", from(dir), options)
+	mustCreate(t, store, "base", from(dir), Options{})
+	got := mustCreate(t, store, "q", parsed(t, "FROM base"), options)
+	if got.Digest != want.Digest {
+		t.Errorf("digest %s, want %s", got.Digest, want.Digest)
+	}
+	again := mustCreate(t, store, "q2", parsed(t, "FROM q"), Options{})
+	if again.Digest != want.Digest || again.Reused != again.Bytes {
+		t.Errorf("from the quantized image: digest %s, want %s", again.Digest, want.Digest)
+	}
+	if r := mustCreate(t, store, "q3", parsed(t, "FROM q"), options); r.Digest != want.Digest {
+		t.Errorf("to the type that it has: digest %s, want %s", r.Digest, want.Digest)
+	}
+	_, err := Create(t.Context(), store, modelName(t, "q4"), parsed(t, "FROM q"), Options{Precision: Precision{Type: quantize.MXFP4}})
+	if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is int") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("quantized twice: error %v", err)
+	}
+}
+
+// A plan writes nothing and needs no store.
+func TestDryRunNeedsNoStore(t *testing.T) {
+	none := func() (*manifest.Store, error) { return nil, os.ErrNotExist }
+	if _, err := DryRun(t.Context(), none, from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{}); err != nil {
+		t.Error(err)
+	}
+	_, err := DryRun(t.Context(), none, parsed(t, "FROM base"), Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "Modelfile:1:1: there is no such folder, and no model base:latest in the store; pull it first") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestGenerationParameters(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want map[string]any
+		note string
+	}{
+		{`{"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0, "repetition_penalty": 1.05, "eos_token_id": [1, 2], "do_sample": true}`,
+			map[string]any{"temperature": 0.6, "top_p": 0.95, "top_k": int64(20), "min_p": 0.0, "repeat_penalty": 1.05}, ""},
+		{`{"do_sample": false, "temperature": 0.6}`, map[string]any{"temperature": 0.0}, ""},
+		{`{"top_k": 2.5, "top_p": "x", "temperature": null}`, map[string]any{}, "top_k = 2.5 makes no sense"},
+		{`{}`, map[string]any{}, ""},
+		{`[]`, map[string]any{}, "no JSON object"},
+	} {
+		got, notes := generationParameters([]byte(c.text))
+		if d := cmp.Diff(c.want, got); d != "" || !strings.Contains(strings.Join(notes, "\n"), c.note) || (c.note == "") != (len(notes) == 0) {
+			t.Errorf("%s: notes %q\n%s", c.text, notes, d)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/ingotml/ingot/quantize"
+)
+
+// ErrRecipe says that a recipe or a quantization rule cannot be understood.
+var ErrRecipe = errors.New("bad quantization recipe")
+
+// Precision says in what types the weights are stored. The zero value leaves them as they are. In JSON it is a recipe.
+type Precision struct {
+	Type    quantize.Type `json:"quantize,omitempty"`       // 0 = as the source
+	Draft   quantize.Type `json:"quantize_draft,omitempty"` // of the draft's weights
+	Uniform bool          `json:"uniform,omitempty"`        // all weights that the architecture would change get Type, none a better one
+	Rules   []Rule        `json:"rules,omitempty"`          // the last one that matches decides, before all else
+}
+
+// Rule gives the tensors that a pattern matches a type.
+type Rule struct {
+	Match string        `json:"match"` // of names in the image, as in package path: * stands for any run of characters
+	Type  quantize.Type `json:"type"`  // 0, in JSON "source", leaves them as they are
+}
+
+// ruleSource is the name of no type in a rule.
+const ruleSource = "source"
+
+func (r Rule) String() string { return r.Match + "=" + r.typeName() }
+
+func (r Rule) typeName() string {
+	if r.Type == 0 {
+		return ruleSource
+	}
+	return r.Type.String()
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Rule) UnmarshalJSON(data []byte) error {
+	var text struct{ Match, Type string }
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	rule, _, err := newRule(text.Match, text.Type)
+	if err == nil {
+		*r = rule
+	}
+	return err
+}
+
+// MarshalJSON writes what [ParseRecipe] reads.
+func (r Rule) MarshalJSON() ([]byte, error) {
+	return marshal(map[string]string{"match": r.Match, "type": r.typeName()})
+}
+
+// ParseRule reads GLOB=TYPE. A note about the type's name may come with it.
+func ParseRule(text string) (r Rule, note string, err error) {
+	at := strings.LastIndexByte(text, '=')
+	if at <= 0 || at == len(text)-1 {
+		return Rule{}, "", fmt.Errorf("%w: rule %q: want GLOB=TYPE, such as '*.down_proj.weight=int8'", ErrRecipe, clip(text))
+	}
+	r, note, err = newRule(text[:at], text[at+1:])
+	if err != nil {
+		return Rule{}, "", fmt.Errorf("%w: rule %q: %w", ErrRecipe, clip(text), err)
+	}
+	return r, note, nil
+}
+
+func newRule(match, typeText string) (Rule, string, error) {
+	if match == "" {
+		return Rule{}, "", fmt.Errorf("there is no pattern")
+	}
+	if _, err := path.Match(match, ""); err != nil {
+		return Rule{}, "", fmt.Errorf("pattern %q: %w", clip(match), err)
+	}
+	if strings.EqualFold(typeText, ruleSource) {
+		return Rule{Match: match}, "", nil
+	}
+	t, note, err := quantize.ParseType(typeText)
+	if err != nil {
+		return Rule{}, "", fmt.Errorf("%w, or %s", err, ruleSource)
+	}
+	return Rule{Match: match, Type: t}, note, nil
+}
+
+// recipe is the JSON of a recipe.
+type recipe struct {
+	Quantize string `json:"quantize"`
+	Draft    string `json:"quantize_draft"`
+	Uniform  bool   `json:"uniform"`
+	Rules    []struct {
+		Match string `json:"match"`
+		Type  string `json:"type"`
+	} `json:"rules"`
+}
+
+// maxRecipe bounds a recipe's size in bytes.
+const maxRecipe = 1 << 20
+
+// ParseRecipe reads a recipe, such as
+//
+//	{"quantize": "int4", "quantize_draft": "int8", "uniform": false,
+//	 "rules": [{"match": "*.down_proj.weight", "type": "int8"}, {"match": "lm_head.weight", "type": "source"}]}
+//
+// Every key may be left out, and others are refused. Notes are about names of types.
+func ParseRecipe(data []byte) (p Precision, notes []string, err error) {
+	if p, notes, err = parseRecipe(data); err != nil {
+		return Precision{}, nil, fmt.Errorf("%w: %w", ErrRecipe, err)
+	}
+	return p, notes, nil
+}
+
+func parseRecipe(data []byte) (p Precision, notes []string, err error) {
+	if len(data) > maxRecipe {
+		return p, nil, fmt.Errorf("more than %d bytes", maxRecipe)
+	}
+	var r *recipe
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return p, nil, atLine(data, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return p, nil, fmt.Errorf("there is more than one JSON value")
+	}
+	if r == nil {
+		return p, nil, fmt.Errorf("it is null")
+	}
+	for _, f := range []struct {
+		key, text string
+		to        *quantize.Type
+	}{{"quantize", r.Quantize, &p.Type}, {"quantize_draft", r.Draft, &p.Draft}} {
+		if f.text == "" {
+			continue
+		}
+		note := ""
+		if *f.to, note, err = quantize.ParseType(f.text); err != nil {
+			return p, nil, fmt.Errorf("%s: %w", f.key, err)
+		}
+		notes = appendNote(notes, note)
+	}
+	p.Uniform = r.Uniform
+	for i, text := range r.Rules {
+		rule, note, err := newRule(text.Match, text.Type)
+		if err != nil {
+			return p, nil, fmt.Errorf("rules[%d]: %w", i, err)
+		}
+		p.Rules = append(p.Rules, rule)
+		notes = appendNote(notes, note)
+	}
+	return p, notes, nil
+}
+
+func appendNote(notes []string, note string) []string {
+	if note == "" {
+		return notes
+	}
+	return append(notes, note)
+}
+
+// atLine adds the line to an error about JSON that has a place.
+func atLine(data []byte, err error) error {
+	offset := int64(-1)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &kind):
+		offset = kind.Offset
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("the JSON ends too early")
+	}
+	if offset < 0 {
+		return err
+	}
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")), err)
+}
+
+// clip shortens what a message quotes.
+func clip(s string) string {
+	const limit = 80
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "..."
+	}
+	return s
+}

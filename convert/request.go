@@ -1,0 +1,132 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+)
+
+// request is what a Modelfile asks for.
+type request struct {
+	from     modelfile.Command
+	draft    *modelfile.Command
+	plan     PlanOptions
+	warnings []string
+}
+
+// read takes from a Modelfile what this version acts on, and refuses the rest: a line without effect would make another
+// image than its author expects.
+func read(file *modelfile.File) (request, error) {
+	var req request
+	var err error
+	once := map[string]bool{}
+	for _, c := range file.Commands {
+		switch c.Name {
+		case modelfile.From, modelfile.Draft, modelfile.Parser, modelfile.Renderer:
+			if once[c.Name] {
+				return req, file.Errorf(c, "a second %s is not supported", c.Name)
+			}
+			once[c.Name] = true
+		}
+		switch c.Name {
+		case modelfile.From:
+			req.from = c
+		case modelfile.Draft:
+			req.draft = &c
+		case modelfile.Parser:
+			req.plan.Parser = c.Value
+		case modelfile.Renderer:
+			req.plan.Renderer = c.Value
+		case modelfile.License:
+			req.plan.Licenses = append(req.plan.Licenses, c.Value)
+		case modelfile.Parameter: // below
+		default:
+			return req, file.Errorf(c, "%s is not supported by this version; remove the line", c.Name)
+		}
+	}
+	if !once[modelfile.From] {
+		return req, &modelfile.Error{File: file.Name, Msg: "no FROM line"}
+	}
+	req.plan.Parameters, req.warnings, err = file.Params()
+	return req, err
+}
+
+// opener finds what FROM and DRAFT name: a folder, else a model of the store.
+type opener struct {
+	store func() (*manifest.Store, error)
+	file  *modelfile.File
+	dir   string
+}
+
+func (o opener) open(ctx context.Context, c modelfile.Command) (*Inventory, error) {
+	path, err := modelfile.Resolve(o.dir, c.Value)
+	if err != nil {
+		return nil, o.wrong(c, err)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return Open(path)
+	case err == nil:
+		return nil, o.wrong(c, o.notAFolder(c, path))
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, o.wrong(c, err)
+	case strings.HasPrefix(c.Value, ".") || strings.HasPrefix(c.Value, "~") || filepath.IsAbs(c.Value):
+		if c.Line == 0 {
+			return nil, err
+		}
+		return nil, o.wrong(c, errors.New("there is no such folder"))
+	}
+	return o.image(ctx, c)
+}
+
+// image opens a model of the store.
+func (o opener) image(ctx context.Context, c modelfile.Command) (*Inventory, error) {
+	name, err := manifest.ParseName(c.Value)
+	if err != nil {
+		return nil, o.wrong(c, fmt.Errorf("there is no such folder, and it is no name of a model: %w", err))
+	}
+	store, err := o.store()
+	var entry *manifest.Entry
+	if err == nil {
+		entry, err = store.Resolve(ctx, name)
+	}
+	if errors.Is(err, manifest.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return nil, o.wrong(c, fmt.Errorf("there is no such folder, and no model %s in the store; pull it first", name))
+	}
+	if err != nil {
+		return nil, o.wrong(c, err)
+	}
+	return OpenImage(ctx, store, entry)
+}
+
+// wrong puts the place in the Modelfile in front of an error. A command that was not parsed stands for what the user named.
+func (o opener) wrong(c modelfile.Command, err error) error {
+	if c.Line > 0 {
+		return o.file.Errorf(c, "%v", err)
+	}
+	if errors.Is(err, errPath) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.Value, err)
+}
+
+// errPath marks an error that names the path already.
+var errPath = errors.New("not a folder")
+
+func (o opener) notAFolder(c modelfile.Command, path string) error {
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case ext == ".gguf":
+		return fmt.Errorf("%s: %w, and GGUF files are not imported; name a folder with config.json and *.safetensors", path, errPath)
+	case ext == ".bin" || ext == ".pt" || ext == ".pth" || ext == ".ckpt":
+		return fmt.Errorf("%s: %w, and PyTorch pickles run code when they are read; name a folder with config.json and *.safetensors", path, errPath)
+	}
+	return fmt.Errorf("%s: %w; name one with config.json and *.safetensors", path, errPath)
+}

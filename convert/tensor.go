@@ -1,0 +1,253 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+	"github.com/opencontainers/go-digest"
+)
+
+// Tensor is a blob with one logical tensor.
+type Tensor struct {
+	Name      string            `json:"name"`
+	Shape     []int64           `json:"shape"`
+	Source    safetensors.DType `json:"source_type"`
+	Type      string            `json:"type"`      // of the blob: int4, mxfp8, bf16, ...
+	Rule      string            `json:"rule"`      // what decided the type
+	Transform []string          `json:"transform"` // in order: stack, concat, slice, cast, quantize; or copy; or reuse
+	Sources   []Source          `json:"sources"`   // whose elements, one after the other, are the tensor's
+	Arrays    []Array           `json:"arrays"`    // of the blob, in order
+	Metadata  map[string]string `json:"metadata,omitempty"`
+	Bytes     int64             `json:"bytes"`            // of the arrays
+	Size      int64             `json:"size"`             // of the blob
+	Digest    digest.Digest     `json:"digest,omitempty"` // of a blob that the store has already
+
+	target quantize.Type // 0 = as the source
+	layout layout
+	match  arch.Matched // which elements of the sources
+}
+
+// Source is a tensor of the checkpoint.
+type Source struct {
+	Name  string            `json:"name"`
+	File  string            `json:"file"` // in the checkpoint's folder, or the digest of a blob
+	DType safetensors.DType `json:"dtype"`
+	Shape []int64           `json:"shape"`
+
+	weight weight
+}
+
+// Array is one key of a blob.
+type Array struct {
+	Name  string            `json:"name"`
+	DType safetensors.DType `json:"dtype"`
+	Shape []int64           `json:"shape"`
+	Bytes int64             `json:"bytes"`
+}
+
+// The keys of a quantized tensor's blob are the tensor's name and that with a suffix; metadata says what it is.
+const (
+	scaleSuffix = ".scale"
+	biasSuffix  = ".bias"
+
+	metaType  = "quant_type"
+	metaGroup = "group_size"
+	metaRule  = "quant_rule"
+)
+
+// planTensor decides how a tensor is made.
+func (inv *Inventory) planTensor(m arch.Matched, prefix string, c *chooser) (Tensor, error) {
+	t := Tensor{Name: prefix + m.Spec.Name, Shape: m.Spec.Shape, match: m}
+	for _, name := range m.Sources {
+		w, err := inv.lookup(name)
+		if err != nil {
+			return t, err
+		}
+		s := w.describe()
+		s.weight = w
+		t.Sources = append(t.Sources, s)
+	}
+	if len(t.Sources) == 0 {
+		return t, fmt.Errorf("tensor %s: %w: it is made from nothing", t.Name, ErrSource)
+	}
+	t.Source = t.Sources[0].DType
+	if m.Make != arch.Copy {
+		t.Transform = []string{string(m.Make)}
+	}
+	if first := t.Sources[0].weight; first.store != nil {
+		return inv.planStored(t, first, m.Spec, c)
+	}
+	var err error
+	if t.target, t.Rule, err = c.choose(m.Spec, t.Source); err != nil {
+		return t, err
+	}
+	if m.Make == arch.Add {
+		t.target, t.Rule = quantize.ToF32, "what is added to it is exact in float32"
+		t.Transform = []string{fmt.Sprintf("add %v", m.Add)}
+	}
+	if err := t.lay(); err != nil {
+		return t, wrapTensor(t.Name, err)
+	}
+	return t, nil
+}
+
+// planStored decides about a tensor that lies in a blob already: the blob itself, wherever that is what is wanted.
+func (inv *Inventory) planStored(t Tensor, w weight, spec arch.Spec, c *chooser) (Tensor, error) {
+	var err error
+	if t.target, t.Rule, err = c.choose(spec, t.Source); err != nil {
+		return t, err
+	}
+	switch {
+	case t.target != 0 && t.target != w.quant && w.quant != 0:
+		return t, fmt.Errorf("%s: tensor %s: %w: it is %s already, and %s of that would lose twice; start from the model that is not quantized",
+			inv.From, t.Name, ErrSource, w.quant, t.target)
+	case t.target == 0 || t.target == w.quant:
+		if w.quant != 0 && t.target == 0 {
+			t.target, t.Rule = w.quant, "as it is in "+inv.From
+		}
+		if t.Name == w.layer.Name { // else a draft's blob becomes a model's, under another key
+			t.Transform = []string{"reuse"}
+			if err := t.lay(); err != nil {
+				return t, wrapTensor(t.Name, err)
+			}
+			t.Digest, t.Size = w.layer.Digest, w.layer.Size
+			return t, nil
+		}
+		if w.quant != 0 {
+			return t, fmt.Errorf("%s: tensor %s: %w: a quantized model of the store cannot become a draft; use its source", inv.From, t.Name, ErrSource)
+		}
+	}
+	if err := t.lay(); err != nil {
+		return t, wrapTensor(t.Name, err)
+	}
+	return t, nil
+}
+
+// lay decides what the blob holds where.
+func (t *Tensor) lay() error {
+	lay, err := newLayout(t.Name, t.target, t.Source, t.Shape)
+	if err != nil {
+		return err
+	}
+	t.layout = lay
+	t.Arrays, t.Metadata, t.Bytes, t.Size = lay.arrays, lay.metadata, lay.bytes(), lay.size()
+	switch {
+	case t.target == 0:
+		t.Type = strings.ToLower(string(t.Source))
+	default:
+		t.Type = t.target.String()
+		if t.Digest != "" || slices.Equal(t.Transform, []string{"reuse"}) {
+			break
+		}
+		if lay.middle != "" {
+			t.Transform = append(t.Transform, "cast to "+strings.ToLower(string(lay.middle)))
+		}
+		if t.target.IsCast() {
+			t.Transform = append(t.Transform, "cast to "+t.Type)
+		} else {
+			t.Transform = append(t.Transform, "quantize to "+t.Type)
+		}
+	}
+	if len(t.Transform) == 0 {
+		t.Transform = []string{"copy"}
+	}
+	return nil
+}
+
+func (t Tensor) params() int64 { return safetensors.Tensor{Shape: t.Shape}.NumElements() }
+
+func (t Tensor) sourceBytes() int64 {
+	return t.params() * int64(t.Source.Bits()) / 8
+}
+
+func (s Source) size() int64 {
+	return safetensors.Tensor{DType: s.DType, Shape: s.Shape}.Size()
+}
+
+// layout is where everything in a blob lies.
+type layout struct {
+	start    int64 // of the data: the size of the header
+	arrays   []Array
+	offsets  []int64 // of the arrays, in the blob
+	metadata map[string]string
+	target   quantize.Type
+	source   quantize.DType // of the source's elements; "" when they are only copied
+	middle   quantize.DType // what they are cast to before they are quantized; "" = nothing
+	width    int64          // bytes of an element of the source
+}
+
+func newLayout(name string, target quantize.Type, source safetensors.DType, shape []int64) (layout, error) {
+	l := layout{target: target, width: int64(source.Bits() / 8), source: quantize.DType(source)}
+	if target == 0 {
+		l.source = ""
+		l.arrays = []Array{{Name: name, DType: source, Shape: shape}}
+		return l, l.finish()
+	}
+	coded := l.source
+	if !target.IsCast() && target.GroupSizes(coded) == (quantize.Sizes{}) {
+		coded = quantize.F32
+		l.middle = coded
+	}
+	parts, err := target.Parts(coded, shape)
+	if err != nil {
+		return l, err
+	}
+	for _, p := range []struct {
+		name string
+		part quantize.Part
+	}{{name, parts.Packed}, {name + scaleSuffix, parts.Scales}, {name + biasSuffix, parts.Biases}} {
+		if p.part.DType != "" {
+			l.arrays = append(l.arrays, Array{Name: p.name, DType: safetensors.DType(p.part.DType), Shape: p.part.Shape})
+		}
+	}
+	if !target.IsCast() {
+		l.metadata = map[string]string{metaType: typeName(target), metaGroup: strconv.Itoa(target.Group()), metaRule: target.Rule()}
+	}
+	return l, l.finish()
+}
+
+// typeName is a format's name without its group, which other readers of blobs expect to find apart.
+func typeName(t quantize.Type) string {
+	if t.Mode() == "affine" {
+		return t.WithGroup(64).String()
+	}
+	return t.String()
+}
+
+// finish places the arrays.
+func (l *layout) finish() error {
+	header, placed, err := l.header()
+	if err != nil {
+		return err
+	}
+	l.start = int64(len(header))
+	for i, p := range placed {
+		l.arrays[i].Bytes = p.Size()
+		l.offsets = append(l.offsets, l.start+p.Begin)
+	}
+	return nil
+}
+
+// header encodes all of the blob that precedes the data. It is not kept: padding makes it 16 KiB.
+func (l layout) header() ([]byte, []safetensors.Tensor, error) {
+	var list []safetensors.Tensor
+	for _, a := range l.arrays {
+		list = append(list, safetensors.Tensor{Name: a.Name, DType: a.DType, Shape: a.Shape})
+	}
+	return safetensors.EncodeHeader(list, l.metadata)
+}
+
+func (l layout) bytes() int64 {
+	var n int64
+	for _, a := range l.arrays {
+		n += a.Bytes
+	}
+	return n
+}
+
+func (l layout) size() int64 { return l.start + l.bytes() }
