@@ -1,8 +1,9 @@
 // Package arch tells what a model is: its configuration, its tensors and their shapes, without an engine.
 //
 // One file per model_type holds a struct with every field that the model needs, parsed from all key styles in which such
-// configurations are published, and the table of its tensors. Importing, verifying and loading read this one table, so a
-// checkpoint that passed [Table.Check] is one that the model of that type can load.
+// configurations are published; the table of its tensors, with the layouts and prefixes that they are published in and what
+// is left out, and why; and the precision that each tensor gets when the model is quantized. Importing, verifying and loading
+// read this one table, so a checkpoint that passed [Table.Check] is one that the model of that type can load.
 //
 // A configuration is untrusted input: every number is bounded, so that no product of sizes overflows an int64, and
 // every error is one line that names the key and its value.

@@ -256,7 +256,7 @@ func (c *checker) compose(s Spec, f Form) {
 	case Copy:
 		m.Runs = whole(1, elements(s.Shape))
 	case Stack:
-		m.Runs = stacked(f)
+		m.Runs = stackRuns(f)
 	case Interleave:
 		m.Repeat = f.Count
 		m.Runs = nil
@@ -269,7 +269,7 @@ func (c *checker) compose(s Spec, f Form) {
 	c.match.Tensors = append(c.match.Tensors, m)
 }
 
-func stacked(f Form) []Run {
+func stackRuns(f Form) []Run {
 	var runs []Run
 	for range max(f.Count, 1) {
 		for _, shape := range f.Shapes {

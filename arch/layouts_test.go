@@ -205,3 +205,43 @@ func TestSharedKeysAreDropped(t *testing.T) {
 		t.Error("keys of a layer with its own are dropped")
 	}
 }
+
+// A text model is found under any of the prefixes, and a tower under any of its own beside it.
+func TestPrefixes(t *testing.T) {
+	for _, c := range []struct{ checkpoint, prefix string }{
+		{"gemma4-31b", nestedPrefix}, {"gemma3_text", textPrefix}, {"qwen3_5", nestedPrefix}, {"qwen3_moe", textPrefix}, {"glm4_moe_lite", textPrefix},
+	} {
+		tb, have := table(t, c.checkpoint)
+		for _, prefix := range textPrefixes {
+			for _, tower := range []string{"vision_tower.", "visual.", prefix + "visual.", prefix + "vision_tower."} {
+				renamed := slices.Clone(have)
+				for i := range renamed {
+					if rest, ok := strings.CutPrefix(renamed[i].Name, visionPrefix); ok && c.checkpoint == "qwen3_5" {
+						renamed[i].Name = tower + rest
+					} else if rest, ok := strings.CutPrefix(renamed[i].Name, c.prefix); ok {
+						renamed[i].Name = prefix + rest
+					}
+				}
+				m, err := tb.Check(renamed)
+				if err != nil {
+					t.Fatalf("%s under %q, its tower under %q: %v", c.checkpoint, prefix, tower, err)
+				}
+				got := len(m.Dropped)
+				for _, tensor := range m.Tensors {
+					got += len(tensor.Sources)
+				}
+				if got != len(have) {
+					t.Errorf("%s under %q: %d of %d tensors", c.checkpoint, prefix, got, len(have))
+				}
+			}
+		}
+	}
+	// Half under one prefix and half under another is not one model.
+	tb, have := table(t, "gemma3_text")
+	for i := range have[:10] {
+		have[i].Name = "language_model." + have[i].Name
+	}
+	if _, err := tb.Check(have); !errors.Is(err, ErrTable) {
+		t.Errorf("two prefixes: %v", err)
+	}
+}

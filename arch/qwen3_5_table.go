@@ -91,8 +91,8 @@ func (t *Table) gatedDelta(name string, d GatedDelta, hidden int64) {
 	}
 	project := func(suffix string, out int64, from string, shape []int64, runs ...Run) {
 		s := t.add(name+suffix, out, hidden)
-		s.Layout, s.Group = Split, name
-		s.Forms = []Form{{Layout: Fused, Make: Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape}, Runs: runs}}
+		s.Layout, s.Group = split, name
+		s.Forms = []Form{{Layout: fused, Make: Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape}, Runs: runs}}
 	}
 	channels := 2*int64(d.Keys()) + int64(d.Values())
 	project(".in_proj_qkv.weight", channels, ".in_proj_qkvz.weight", qkvz,

@@ -152,9 +152,9 @@ func (t *Table) packedQKV(block string, hidden int64) {
 		packed := append([]int64{3 * hidden}, kind.shape[1:]...)
 		s := t.add(block+"attn.qkv"+kind.suffix, packed...)
 		s.Aliases = []string{block + "attn_qkv" + kind.suffix}
-		s.Layout, s.Group = Fused, block+"attn"
+		s.Layout, s.Group = fused, block+"attn"
 		for _, names := range [][]string{{"attn.q_proj", "attn.k_proj", "attn.v_proj"}, {"attn_q", "attn_k", "attn_v"}} {
-			f := Form{Layout: Split, Make: Stack, Count: 1}
+			f := Form{Layout: split, Make: Stack, Count: 1}
 			for _, n := range names {
 				f.Names, f.Shapes = append(f.Names, block+n+kind.suffix), append(f.Shapes, kind.shape)
 			}
