@@ -4,7 +4,7 @@ GO      ?= go
 INGOT   := bin/ingot
 DEMO    := testdata/models/demo
 # Packages that know no engine: they build and pass their tests without cgo, on any system.
-PLAIN   := $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
+PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 SAY     := @printf '\n== %s\n'
 
 .PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz bench-convert generate clean
