@@ -13,7 +13,9 @@ func affineStep(lo, hi float32, bits int) (scale, bias float32) {
 	if !(abs(lo) > abs(hi)) {
 		edge, scale = hi, -scale
 	}
-	if steps := float32(math.RoundToEven(float64(edge / scale))); steps != 0 {
+	// The sum rounds to the nearest integer, ties to even, what is not a whole number already.
+	steps := float32(float64(edge/scale) + 0x1.8p52 - 0x1.8p52)
+	if steps != 0 {
 		scale, bias = edge/steps, edge
 	}
 	return scale, bias
@@ -26,28 +28,23 @@ func usable(scale float32) bool { return scale != 0 && !math.IsInf(float64(scale
 
 // encodeAffine codes whole groups. Slices have the right lengths.
 func (t Type) encodeAffine(dst Blocks, src []byte, from DType) error {
-	var (
-		w      block
-		size   = t.GroupSizes(from)
-		params [1]float32
-	)
-	for i := 0; len(src) > 0; i++ {
-		lo, hi := from.load(&w, src[:size.Source])
+	var w block
+	size, bits := t.GroupSizes(from), t.Bits()
+	for g := range len(src) / size.Source {
+		group := src[g*size.Source:][:size.Source]
+		lo, hi := from.load(&w, group)
 		if !finite(lo, hi) {
-			return notFinite(src[:size.Source], from, i*t.Group())
+			return notFinite(group, from, g*t.Group())
 		}
-		scale, bias := affineStep(math.Float32frombits(lo), math.Float32frombits(hi), t.Bits())
+		scale, bias := affineStep(math.Float32frombits(lo), math.Float32frombits(hi), bits)
+		packed := dst.Packed[g*size.Packed:][:size.Packed]
 		if usable(scale) {
-			pack(dst.Packed, w[:t.Group()], scale, bias, t.Bits())
+			pack(packed, w[:t.Group()], scale, bias, bits)
 		} else {
-			clear(dst.Packed[:size.Packed])
+			clear(packed)
 		}
-		params[0] = scale
-		from.store(dst.Scales, params[:])
-		params[0] = bias
-		from.store(dst.Biases, params[:])
-		src = src[size.Source:]
-		dst = dst.after(size)
+		from.put(dst.Scales, g, scale)
+		from.put(dst.Biases, g, bias)
 	}
 	return nil
 }

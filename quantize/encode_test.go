@@ -288,3 +288,21 @@ func FuzzEncode(f *testing.F) {
 		}
 	})
 }
+
+// Any bytes decode to something.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 255, 127, 128}, byte(0), byte(3))
+	f.Fuzz(func(t *testing.T, data []byte, kind, format byte) {
+		scales := targets[int(kind)%len(targets)]
+		q := quantized()[int(format)%len(quantized())]
+		size := q.GroupSizes(scales)
+		raw := make([]byte, size.Packed+size.Scales+size.Biases)
+		copy(raw, data)
+		b := Blocks{raw[:size.Packed], raw[size.Packed:][:size.Scales], raw[size.Packed+size.Scales:]}
+		for _, to := range targets {
+			if err := q.Decode(make([]byte, q.Group()*to.Size()), to, b, scales); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

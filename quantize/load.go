@@ -10,10 +10,18 @@ var le = binary.LittleEndian
 // block holds one group, whatever its size, as the bits of float32.
 type block [128]uint32
 
-// load reads one group of a type that can be quantized, a multiple of 4 elements, and returns the smallest and the largest
+// load reads one group of a type that can be quantized, a multiple of 16 elements, and returns the smallest and the largest
 // as bits of float32; which of the zeros a zero is, is not defined. NaN and infinities count as beyond all numbers, on the
 // side of their sign.
 func (d DType) load(dst *block, src []byte) (lo, hi uint32) {
+	if hasAVX2 {
+		return d.loadAVX2(dst, src)
+	}
+	return d.loadGo(dst, src)
+}
+
+// loadGo is the definition.
+func (d DType) loadGo(dst *block, src []byte) (lo, hi uint32) {
 	switch d {
 	case BF16:
 		return loadBF16(dst, src)
@@ -23,6 +31,24 @@ func (d DType) load(dst *block, src []byte) (lo, hi uint32) {
 	return loadF32(dst, src)
 }
 
+func (d DType) loadAVX2(dst *block, src []byte) (lo, hi uint32) {
+	n := min(len(src)/d.Size(), len(dst)) &^ 7
+	if n == 0 {
+		return 0, 0
+	}
+	switch d {
+	case BF16:
+		return ends(loadBF16AVX2(&dst[0], &src[0], n))
+	case F16:
+		signed, unsigned, nearest := loadF16AVX2(&dst[0], &src[0], n)
+		return ends(upperF16(signed), upperF16(unsigned), upperF16(nearest))
+	}
+	return ends(loadF32AVX2(&dst[0], &src[0], n))
+}
+
+// upperF16 converts the number in the upper half of a word.
+func upperF16(h uint32) uint32 { return math.Float32bits(fromF16(uint16(h >> 16))) }
+
 const (
 	signBit = 1 << 31
 	infBits = 0x7f800000
@@ -31,23 +57,28 @@ const (
 // finite reports whether what a loader returned are the ends of a group without NaN and infinities.
 func finite(lo, hi uint32) bool { return lo&^signBit < infBits && hi&^signBit < infBits }
 
-// The bits of floats are in the order of signed integers, but for negative floats among themselves, which run backwards. So
-// the largest as signed and as unsigned integers, which a loop finds without branches, are the largest and the smallest
-// float. In a group of one sign one of them is only some element, and the other end is the element nearest to zero.
-func extremes(group []uint32, signed, unsigned uint32) (lo, hi uint32) {
-	lo, hi = unsigned, signed
-	if hi >= signBit || lo < signBit {
-		nearest := unsigned
+// ends returns the smallest and the largest float of a group. The bits of floats are in the order of signed integers, but for
+// negative floats among themselves, which run backwards. So the largest as signed and as unsigned integers are the largest
+// and the smallest float. In a group of one sign one of them is not, and that end is the float nearest to zero.
+func ends(signed, unsigned, nearest uint32) (lo, hi uint32) {
+	switch {
+	case signed >= signBit:
+		return unsigned, nearest
+	case unsigned < signBit:
+		return nearest, signed
+	}
+	return unsigned, signed
+}
+
+// nearest returns the smallest bits, but for groups of two signs, which do not need them.
+func nearest(group []uint32, signed, unsigned uint32) uint32 {
+	n := unsigned
+	if signed >= signBit || unsigned < signBit {
 		for _, b := range group {
-			nearest = min(nearest, b)
-		}
-		if hi >= signBit {
-			hi = nearest
-		} else {
-			lo = nearest
+			n = min(n, b)
 		}
 	}
-	return lo, hi
+	return n
 }
 
 func loadBF16(dst *block, src []byte) (lo, hi uint32) {
@@ -61,7 +92,7 @@ func loadBF16(dst *block, src []byte) (lo, hi uint32) {
 		signed = max(signed, max(max(int32(a), int32(b)), max(int32(c), int32(d))))
 		unsigned = max(unsigned, max(max(a, b), max(c, d)))
 	}
-	return extremes(dst[:n], uint32(signed), unsigned)
+	return ends(uint32(signed), unsigned, nearest(dst[:n], uint32(signed), unsigned))
 }
 
 func loadF16(dst *block, src []byte) (lo, hi uint32) {
@@ -75,9 +106,8 @@ func loadF16(dst *block, src []byte) (lo, hi uint32) {
 		signed = max(signed, max(max(int32(a), int32(b)), max(int32(c), int32(d))))
 		unsigned = max(unsigned, max(max(a, b), max(c, d)))
 	}
-	hi = math.Float32bits(fromF16(uint16(signed >> 16)))
-	lo = math.Float32bits(fromF16(uint16(unsigned >> 16)))
-	return extremes(dst[:n], hi, lo)
+	hi, lo = upperF16(uint32(signed)), upperF16(unsigned)
+	return ends(hi, lo, nearest(dst[:n], hi, lo))
 }
 
 // widenF16 is fromF16 for finite numbers, in the upper half of a word, and without a branch: sign, exponent and mantissa
@@ -97,5 +127,5 @@ func loadF32(dst *block, src []byte) (lo, hi uint32) {
 		signed = max(signed, max(max(int32(a), int32(b)), max(int32(c), int32(d))))
 		unsigned = max(unsigned, max(max(a, b), max(c, d)))
 	}
-	return extremes(dst[:n], uint32(signed), unsigned)
+	return ends(uint32(signed), unsigned, nearest(dst[:n], uint32(signed), unsigned))
 }

@@ -47,32 +47,28 @@ const smallExponent = -100
 
 // encodeMX codes whole groups of mxfp4 and mxfp8. Slices have the right lengths.
 func (t Type) encodeMX(dst Blocks, src []byte, from DType) error {
-	var (
-		w       block
-		size    = t.GroupSizes(from)
-		largest = float32(6)
-	)
+	var w block
+	size, largest := t.GroupSizes(from), float32(6)
 	if t == MXFP8 {
 		largest = 448
 	}
-	for i := 0; len(src) > 0; i++ {
-		lo, hi := from.load(&w, src[:size.Source])
+	for g := range len(src) / size.Source {
+		group := src[g*size.Source:][:size.Source]
+		lo, hi := from.load(&w, group)
 		if !finite(lo, hi) {
-			return notFinite(src[:size.Source], from, i*t.Group())
+			return notFinite(group, from, g*t.Group())
 		}
-		group := w[:t.Group()]
 		exp := mxExponent(math.Float32frombits(max(lo&^signBit, hi&^signBit)), largest, from)
-		dst.Scales[0] = uint8(exp + 127)
-		packed := dst.Packed[:size.Packed]
+		dst.Scales[g] = uint8(exp + 127)
+		packed := dst.Packed[g*size.Packed:][:size.Packed]
 		switch {
 		case exp < smallExponent:
-			t.divideMX(packed, group, powerOf2(exp), from)
+			t.divideMX(packed, w[:t.Group()], powerOf2(exp), from)
 		case t == MXFP4:
-			packE2M1(packed, group, exp)
+			packE2M1(packed, w[:t.Group()], exp)
 		default:
-			packE4M3(packed, group, powerOf2(-exp))
+			packE4M3(packed, w[:t.Group()], math.Float32frombits(uint32(127-exp)<<23))
 		}
-		src, dst = src[size.Source:], dst.after(size)
 	}
 	return nil
 }

@@ -24,31 +24,30 @@ func divideBy(w []uint32, scale float32, d DType) {
 
 // encodeNV codes whole groups of nvfp4. Slices have the right lengths.
 func (t Type) encodeNV(dst Blocks, src []byte, from DType) error {
-	var (
-		w    block
-		size = t.GroupSizes(from)
-	)
-	for i := 0; len(src) > 0; i++ {
-		lo, hi := from.load(&w, src[:size.Source])
+	var w block
+	size := t.GroupSizes(from)
+	for g := range len(src) / size.Source {
+		group := src[g*size.Source:][:size.Source]
+		lo, hi := from.load(&w, group)
 		if !finite(lo, hi) {
-			return notFinite(src[:size.Source], from, i*t.Group())
+			return notFinite(group, from, g*t.Group())
 		}
 		peak := math.Float32frombits(max(lo&^signBit, hi&^signBit))
-		dst.Scales[0] = toE4M3(from.round(peak / 6))
-		scale := e4m3[dst.Scales[0]]
-		packed := dst.Packed[:size.Packed]
-		if c := dst.Scales[0]; c > 0 && (c < 0x7e || peak/scale < quarterLimit) {
+		code := toE4M3(from.round(peak / 6))
+		scale := e4m3[code]
+		dst.Scales[g] = code
+		packed := dst.Packed[g*size.Packed:][:size.Packed]
+		if code > 0 && (code < 0x7e || peak/scale < quarterLimit) {
 			divideBy(w[:t.Group()], scale, from) // what is subnormal has the code 0
 			packE2M1(packed, w[:t.Group()], 0)
-		} else {
-			// The scale may be 0, and quotients infinite or NaN, from which all codes are equally far.
-			for k := range packed {
-				lo := from.round(math.Float32frombits(w[2*k]) / scale)
-				hi := from.round(math.Float32frombits(w[2*k+1]) / scale)
-				packed[k] = nearestE2M1(lo) | nearestE2M1(hi)<<4
-			}
+			continue
 		}
-		src, dst = src[size.Source:], dst.after(size)
+		// The scale may be 0, and quotients infinite or NaN, from which all codes are equally far.
+		for k := range packed {
+			even := from.round(math.Float32frombits(w[2*k]) / scale)
+			odd := from.round(math.Float32frombits(w[2*k+1]) / scale)
+			packed[k] = nearestE2M1(even) | nearestE2M1(odd)<<4
+		}
 	}
 	return nil
 }

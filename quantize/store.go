@@ -35,3 +35,15 @@ func storeF32(dst []byte, v []float32) {
 		le.PutUint32(dst[4*i:], math.Float32bits(f))
 	}
 }
+
+// put writes element i.
+func (d DType) put(dst []byte, i int, v float32) {
+	switch d {
+	case BF16:
+		le.PutUint16(dst[2*i:], toBF16(v))
+	case F16:
+		le.PutUint16(dst[2*i:], toF16(v))
+	default:
+		le.PutUint32(dst[4*i:], math.Float32bits(v))
+	}
+}
