@@ -33,8 +33,9 @@ func (b Blocks) check(t Type, size Sizes, groups int) error {
 //     the source. A group of zeros has the scale -1e-7. A range beyond float32 gives an infinite scale, and codes that decode
 //     to NaN. Equal elements from about 3.4e31 on give the scale -0; they decode right.
 //   - mxfp4, mxfp8: the scale is the smallest power of two that is not below the largest magnitude over 6 or 448, a
-//     quotient rounded to the type of the source, so that it may be too small by that rounding. A group whose
-//     quotient is 0 has the scale 1. A scale below 2^-127 is stored modulo 256, and decodes to something huge.
+//     quotient rounded to the type of the source, so that it may be too small by that rounding: in F16, where small
+//     quotients are subnormal, mxfp8 may cut magnitudes below 0.001 by some percent, and below 0.0001 by up to a third. A
+//     group whose quotient is 0 has the scale 1. A scale below 2^-127 is stored modulo 256, and decodes to something huge.
 //   - mxfp4, nvfp4: a tie goes to the code nearer to zero, and there is no code for -0; mxfp8 keeps the sign of zeros.
 //   - nvfp4: a group below 6*2^-10 becomes zero, and magnitudes above 2688 are cut; far beyond that codes are of numbers
 //     too small, down to 0.
