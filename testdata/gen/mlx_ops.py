@@ -521,7 +521,7 @@ op("Dequantize", lambda w, s, z, g, b, mode, glob, d: mx.dequantize(w, s, z, g o
 op("QuantizedMatMul", lambda x, w, s, z, t, g, b, mode: mx.quantized_matmul(x, w, s, z, t, g or None, b or None, mode), SUM)
 op("GatherQMM", lambda x, w, s, z, lhs, rhs, t, g, b, mode, sort: mx.gather_qmm(
     x, w, s, z, lhs, rhs, t, g or None, b or None, mode, sorted_indices=sort), SUM)
-FORMATS = [("affine", g, b) for g, b in [(0, 0), (32, 4), (64, 8), (128, 4), (32, 2), (64, 3), (64, 5), (64, 6)]]
+FORMATS = [("affine", g, b) for g, b in [(0, 0), (32, 4), (64, 8), (128, 4), (32, 2), (64, 3), (64, 5), (64, 6), (64, 1)]]
 FORMATS += [("mxfp4", 0, 0), ("mxfp4", 32, 4), ("mxfp8", 0, 0), ("nvfp4", 0, 0), ("nvfp4", 16, 4)]
 for mode, g, b in FORMATS:
     for d in FLOATS if g == 0 else [BF16]:

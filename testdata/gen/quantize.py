@@ -185,7 +185,9 @@ def edge_rows(dtype):
     # Narrow groups far from zero.
     yield 1 + n * ulp
     yield -1 - n * ulp
-    yield 1 + (n % 3) * ulp
+    for k in (3, 5, 6, 8, 12, 14, 20, 27, 30, 38, 54, 84, 102):
+        yield 1 + (n % k) * ulp
+        yield -1.5 - (n % k) * ulp
     yield (1 + (n % 2) * ulp) * 1e4
     yield -(1 + (n % 2) * ulp) * largest / 2
     # One outlier, at each end and in the middle; zeros and noise around it.

@@ -122,7 +122,9 @@ const char* ig_from_host(const void* data, int32_t dtype, const int64_t* shape, 
     mx::array a(shape_of(shape, rank), type, nullptr, {});
     reserve(bytes_of(a), to_string(a));
     a.set_data(mx::allocator::malloc(a.nbytes()));
-    std::memcpy(a.data<void>(), data, a.nbytes());
+    if (a.nbytes() > 0) {
+      std::memcpy(a.data<void>(), data, a.nbytes());
+    }
     a.set_status(mx::array::Status::available);
     describe(std::move(a), out);
   });

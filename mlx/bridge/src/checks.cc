@@ -1,13 +1,21 @@
 #include "checks.h"
 
+#include <algorithm>
 #include <stdexcept>
-#include <string>
+#include <vector>
 
 namespace ingot {
 
 int positive(int v, const char* what) {
   if (v < 1) {
     throw std::invalid_argument(std::string(what) + " is " + std::to_string(v) + ", not positive");
+  }
+  return v;
+}
+
+int not_negative(int v) {
+  if (v < 0) {
+    throw std::invalid_argument(std::to_string(v) + " is negative");
   }
   return v;
 }
@@ -19,11 +27,38 @@ const mx::array& not_empty(const mx::array& x) {
   return x;
 }
 
-const mx::array& packed(const mx::array& w, const mx::array& scales) {
+namespace {
+
+struct Format {
+  const char* name;
+  std::vector<int> groups, bits;
+};
+
+const Format kFormats[] = {
+    {"affine", {32, 64, 128}, {1, 2, 3, 4, 5, 6, 8}}, {"mxfp4", {32}, {4}}, {"mxfp8", {32}, {8}}, {"nvfp4", {16}, {4}}};
+
+bool one_of(const std::vector<int>& list, std::optional<int> v) {
+  return !v || std::find(list.begin(), list.end(), *v) != list.end();
+}
+
+}  // namespace
+
+const mx::array& packed(const mx::array& w, const mx::array& scales, std::optional<int> group, std::optional<int> bits,
+                        const std::string& format) {
+  for (auto& f : kFormats) {
+    if (f.name == format && !(one_of(f.groups, group) && one_of(f.bits, bits))) {
+      throw std::invalid_argument("no format " + format + " has groups of " + std::to_string(group.value_or(0)) + " or " +
+                                  std::to_string(bits.value_or(0)) + " bits (0 is its own)");
+    }
+  }
   if (w.ndim() < 2 || scales.ndim() != w.ndim() || scales.shape(-2) != w.shape(-2)) {
     throw std::invalid_argument("the packed weights and their scales have different rows");
   }
   return not_empty(w);
+}
+
+const mx::array& indexable(const mx::array& x, const mx::array& indices) {
+  return indices.size() > 0 ? not_empty(x) : x;
 }
 
 const mx::array& of_rank_at_most(const mx::array& update, const mx::array& x) {

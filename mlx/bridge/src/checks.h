@@ -3,20 +3,28 @@
 // calls of package mlx's tests found them.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "mlx/mlx.h"
 
 namespace ingot {
 
 namespace mx = mlx::core;
 
-// The count of groups of a convolution divides.
+// The groups of a convolution divide; its padding moves pointers.
 int positive(int v, const char* what);
+int not_negative(int v);
 
 // Dimensions divide in convolutions, products picked by index, packed products and the gated delta rule.
 const mx::array& not_empty(const mx::array& x);
 
-// Of packed weights only the last axis of the scales is compared.
-const mx::array& packed(const mx::array& w, const mx::array& scales);
+// Of packed weights only the last axis of the scales is compared; a format's group and bits only by mx::quantize.
+const mx::array& packed(const mx::array& w, const mx::array& scales, std::optional<int> group, std::optional<int> bits,
+                        const std::string& format);
+
+// No index is inside of an empty array.
+const mx::array& indexable(const mx::array& x, const mx::array& indices);
 
 // A dynamic update subtracts the ranks as unsigned numbers.
 const mx::array& of_rank_at_most(const mx::array& update, const mx::array& x);

@@ -5,7 +5,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x25603f68;
+const uint32_t abi = 0xbd8bfa44;
 
 const Operation operations[] = {
     {"Abs",
@@ -789,7 +789,7 @@ const Operation operations[] = {
        auto indices = call.array();
        auto axis = call.integer();
        auto s = call.s;
-       call.result(mx::take_along_axis(x, indices, axis, s));
+       call.result(mx::take_along_axis(indexable(x, indices), indices, axis, s));
      }},
     {"PutAlongAxis",
      [](Call& call) {
@@ -798,7 +798,7 @@ const Operation operations[] = {
        auto values = call.array();
        auto axis = call.integer();
        auto s = call.s;
-       call.result(mx::put_along_axis(x, indices, values, axis, s));
+       call.result(mx::put_along_axis(indexable(x, indices), indices, values, axis, s));
      }},
     {"ScatterAddAxis",
      [](Call& call) {
@@ -807,7 +807,7 @@ const Operation operations[] = {
        auto values = call.array();
        auto axis = call.integer();
        auto s = call.s;
-       call.result(mx::scatter_add_axis(x, indices, values, axis, s));
+       call.result(mx::scatter_add_axis(indexable(x, indices), indices, values, axis, s));
      }},
     {"Gather",
      [](Call& call) {
@@ -879,7 +879,7 @@ const Operation operations[] = {
        auto dilation = call.integer();
        auto groups = call.integer();
        auto s = call.s;
-       call.result(mx::conv1d(not_empty(x), not_empty(weight), stride, padding, dilation, positive(groups, "groups"), s));
+       call.result(mx::conv1d(not_empty(x), not_empty(weight), stride, not_negative(padding), dilation, positive(groups, "groups"), s));
      }},
     {"Conv2D",
      [](Call& call) {
@@ -889,7 +889,7 @@ const Operation operations[] = {
        auto padding = call.integer();
        auto groups = call.integer();
        auto s = call.s;
-       call.result(mx::conv2d(not_empty(x), not_empty(weight), {stride, stride}, {padding, padding}, {1, 1}, positive(groups, "groups"), s));
+       call.result(mx::conv2d(not_empty(x), not_empty(weight), {stride, stride}, {not_negative(padding), not_negative(padding)}, {1, 1}, positive(groups, "groups"), s));
      }},
     {"Quantize",
      [](Call& call) {
@@ -912,7 +912,7 @@ const Operation operations[] = {
        auto global = call.optional();
        auto as = call.dtype();
        auto s = call.s;
-       call.result(mx::dequantize(packed(w, scales), scales, biases, group, bits, format, global, as, s));
+       call.result(mx::dequantize(packed(w, scales, group, bits, format), scales, biases, group, bits, format, global, as, s));
      }},
     {"QuantizedMatMul",
      [](Call& call) {
@@ -925,7 +925,7 @@ const Operation operations[] = {
        auto bits = call.optional_integer();
        auto format = call.mode();
        auto s = call.s;
-       call.result(mx::quantized_matmul(not_empty(x), packed(w, scales), scales, biases, transpose, group, bits, format, s));
+       call.result(mx::quantized_matmul(not_empty(x), packed(w, scales, group, bits, format), scales, biases, transpose, group, bits, format, s));
      }},
     {"GatherQMM",
      [](Call& call) {
@@ -941,7 +941,7 @@ const Operation operations[] = {
        auto format = call.mode();
        auto sorted = call.flag();
        auto s = call.s;
-       call.result(mx::gather_qmm(not_empty(x), packed(w, scales), scales, biases, lhs, rhs, transpose, group, bits, format, std::nullopt, sorted, s));
+       call.result(mx::gather_qmm(not_empty(x), packed(w, scales, group, bits, format), scales, biases, lhs, rhs, transpose, group, bits, format, std::nullopt, sorted, s));
      }},
     {"FromFP8",
      [](Call& call) {

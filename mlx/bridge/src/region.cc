@@ -77,7 +77,7 @@ Data shared_or_copied(const std::string& path, int64_t offset, int64_t length) {
   }
   if (offset < 0 || length < 0 || offset > st.st_size || length > st.st_size - offset) {
     throw std::runtime_error(path + " has " + std::to_string(st.st_size) + " bytes; bytes " + std::to_string(offset) +
-                             " to " + std::to_string(offset + length) + " were asked for");
+                             " to " + std::to_string(int64_t(uint64_t(offset) + uint64_t(length))) + " were asked for");
   }
   if (engine().shares_host_memory && offset >= 8) {
     auto map = std::make_shared<Mapping>(file, size_t(st.st_size), path);
