@@ -108,6 +108,10 @@ func TestFatalArguments(t *testing.T) {
 		{"empty", func(e *mlx.Thread, f func(...int) *mlx.Array) {
 			mlx.QuantizedMatMul(f(0, 64), packedOnes(e)[0], packedOnes(e)[1], packedOnes(e)[2], true, 64, 4, mlx.Affine)
 		}},
+		{"empty", func(e *mlx.Thread, f func(...int) *mlx.Array) {
+			mlx.Attention(f(4, 0, 3, 5), f(4, 0, 3, 5), f(4, 0, 3, 5), nil, nil, 1, true)
+		}},
+		{"too many results", func(e *mlx.Thread, f func(...int) *mlx.Array) { mlx.SplitEven(f(4, 0), math.MaxInt32, 1) }},
 		{"different rows", func(e *mlx.Thread, f func(...int) *mlx.Array) {
 			w := packedOnes(e)
 			mlx.QuantizedMatMul(f(1, 64), w[0], mlx.Slice(w[1], mlx.At(0), mlx.All()), mlx.Slice(w[2], mlx.At(0), mlx.All()), true, 64, 4, mlx.Affine)

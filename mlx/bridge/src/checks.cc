@@ -20,6 +20,14 @@ int not_negative(int v) {
   return v;
 }
 
+int few(int parts) {
+  constexpr int kMost = 1024;  // what the Go side has room for
+  if (parts > kMost) {
+    throw std::invalid_argument(std::to_string(parts) + " parts are too many results, more than " + std::to_string(kMost));
+  }
+  return parts;
+}
+
 const mx::array& not_empty(const mx::array& x) {
   if (x.size() == 0) {
     throw std::invalid_argument("an array is empty");

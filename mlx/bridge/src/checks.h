@@ -16,7 +16,10 @@ namespace mx = mlx::core;
 int positive(int v, const char* what);
 int not_negative(int v);
 
-// Dimensions divide in convolutions, products picked by index, packed products and the gated delta rule.
+// All parts of a split are made, which of an empty array may be billions.
+int few(int parts);
+
+// Dimensions divide in convolutions, products picked by index, packed products, attention and the gated delta rule.
 const mx::array& not_empty(const mx::array& x);
 
 // Of packed weights only the last axis of the scales is compared; a format's group and bits only by mx::quantize.

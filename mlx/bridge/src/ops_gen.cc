@@ -5,7 +5,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xbd8bfa44;
+const uint32_t abi = 0x4a202259;
 
 const Operation operations[] = {
     {"Abs",
@@ -692,7 +692,7 @@ const Operation operations[] = {
        auto parts = call.integer();
        auto axis = call.integer();
        auto s = call.s;
-       call.result(mx::split(x, parts, axis, s));
+       call.result(mx::split(x, few(parts), axis, s));
      }},
     {"Repeat",
      [](Call& call) {
@@ -1016,7 +1016,7 @@ const Operation operations[] = {
        auto scale = call.real();
        auto causal = call.flag();
        auto s = call.s;
-       call.result(mx::fast::scaled_dot_product_attention(q, k, v, scale, causal ? "causal" : "", mask, sinks, false, s));
+       call.result(mx::fast::scaled_dot_product_attention(not_empty(q), not_empty(k), not_empty(v), scale, causal ? "causal" : "", mask, sinks, false, s));
      }},
     {"GatedDeltaUpdate",
      [](Call& call) {
