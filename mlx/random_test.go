@@ -24,6 +24,7 @@ func TestRandomCalls(t *testing.T) {
 	names := slices.Sorted(maps.Keys(mlx.OpFuncs))
 	names = slices.DeleteFunc(names, unchecked)
 	r := random{rand.New(rand.NewPCG(3, 14))}
+	before := live(t)
 	computed := map[string]int{}
 	for n := range calls {
 		name := names[n%len(names)]
@@ -35,6 +36,9 @@ func TestRandomCalls(t *testing.T) {
 		if computed[name] == 0 && !slices.Contains(picky, name) {
 			t.Errorf("%s was never computed: its arguments are not varied well", name)
 		}
+	}
+	if got := live(t) - before; got != 0 {
+		t.Errorf("%d arrays are left over", got)
 	}
 }
 

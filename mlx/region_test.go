@@ -70,6 +70,30 @@ func TestRegionIsMapped(t *testing.T) {
 	})
 }
 
+// The engine may compute into the memory of an argument that nobody else needs; a mapped file it must not.
+func TestRegionIsNotOverwritten(t *testing.T) {
+	path := numbersFile(t, 64, 1000)
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		r := mlx.OpenRegion(e, path, 64, 4000)
+		x, other := r.Array(0, mlx.Float32, 500), r.Array(2000, mlx.Float32, 500)
+		r.Close()
+		y := mlx.Negative(x)
+		z := mlx.Add(mlx.SliceUpdate(other, mlx.Scalar(e, float32(0)), mlx.Range(0, 2)), other)
+		mlx.Free(x, other)
+		if got := y.Float32s(); got[7] != -7 {
+			t.Errorf("got %v", got[:8])
+		}
+		if got := z.Float32s(); got[0] != 500 || got[2] != 1004 {
+			t.Errorf("got %v", got[:8])
+		}
+		again := mlx.OpenRegion(e, path, 64, 4000)
+		defer again.Close()
+		if got := again.Array(0, mlx.Float32, 1000).Float32s(); got[7] != 7 || got[500] != 500 {
+			t.Errorf("the file now has %v and %v", got[:8], got[500])
+		}
+	})
+}
+
 func TestRegionRefuses(t *testing.T) {
 	path := numbersFile(t, 64, 10)
 	open := func(path string, offset, length int64) func(e *mlx.Thread) {

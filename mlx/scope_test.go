@@ -60,6 +60,50 @@ func TestScopesFreeOnFailure(t *testing.T) {
 	}
 }
 
+// So it does when the panic is not an operation's.
+func TestScopesFreeOnPanic(t *testing.T) {
+	before := live(t)
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		func() {
+			defer func() {
+				if p := recover(); p != "a bug" {
+					t.Errorf("recovered %v", p)
+				}
+			}()
+			e.Scope(func() {
+				mlx.Ones(e, mlx.Float32, 4)
+				e.Scope(func() { mlx.Ones(e, mlx.Float32, 4); panic("a bug") })
+			})
+		}()
+		if got := e.Memory().Arrays - before; got != 0 {
+			t.Errorf("%d arrays are left over", got)
+		}
+		e.Scope(func() { mlx.Ones(e, mlx.Float32, 4) }) // the outer scope is the current one again
+		if got := e.Memory().Arrays - before; got != 0 {
+			t.Errorf("%d arrays are left over by the next scope", got)
+		}
+	})
+}
+
+func TestKeep(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		if got := mlx.Keep(); got != nil {
+			t.Errorf("of nothing %v was kept", got)
+		}
+		x := mlx.Ones(e, mlx.Float32, 4)
+		if got := mlx.Keep(x, nil); got != x {
+			t.Errorf("Keep gives %v", got)
+		}
+		mlx.Free(x)
+		mlx.Free()
+	})
+	wantError(t, mlxtest.Try(t, func(e *mlx.Thread) {
+		x := mlx.Ones(e, mlx.Float32, 4)
+		mlx.Free(x)
+		mlx.Keep(x)
+	}), "Keep(float32[4]): the array was freed")
+}
+
 // A copy shares nothing, however small the buffer that it was cut from.
 func TestCopyOwnsItsMemory(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {

@@ -2,6 +2,7 @@ package mlx_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +60,54 @@ func TestSliceKeepsAxes(t *testing.T) {
 		}
 		if got := mlx.Slice(u, mlx.At(1), mlx.At(1), mlx.All()).Float32s(); !slices.Equal(got, []float32{16, 17, 18, 19}) {
 			t.Errorf("SliceUpdate changed other rows: %v", got)
+		}
+	})
+}
+
+// Any spans take the positions that counting them out gives.
+func TestSliceRandomly(t *testing.T) {
+	r := random{rand.New(rand.NewPCG(1, 2))}
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		for range 400 {
+			n, m := r.IntN(6), 1+r.IntN(5)
+			span := func(n int) (mlx.Span, []int) {
+				if n > 0 && r.IntN(4) == 0 {
+					i := r.IntN(2*n) - n
+					return mlx.At(i), []int{(i + n) % n}
+				}
+				start, stop, step := r.IntN(15)-7, pick(r, r.IntN(15)-7, mlx.End), 1+r.IntN(3)
+				var at []int
+				for i := range n {
+					first := start
+					if start < 0 {
+						first = max(start+n, 0)
+					}
+					within := stop == mlx.End || stop >= 0 && i < stop || stop < 0 && i < stop+n
+					if i >= first && within && (i-first)%step == 0 {
+						at = append(at, i)
+					}
+				}
+				return mlx.Stepped(start, stop, step), at
+			}
+			rows, rowsAt := span(n)
+			columns, columnsAt := span(m)
+			want := []float32{}
+			for _, i := range rowsAt {
+				for _, j := range columnsAt {
+					want = append(want, float32(i*m+j))
+				}
+			}
+			e.Scope(func() {
+				x := mlx.Reshape(mlx.Arange(e, 0, float64(n*m), 1, mlx.Float32), n, m)
+				y := mlx.Slice(x, rows, columns)
+				if got := y.Float32s(); !slices.Equal(got, want) || !slices.Equal(y.Shape(), []int{len(rowsAt), len(columnsAt)}) {
+					t.Errorf("%v by %+v, %+v is %v %v, want %v", x, rows, columns, y, got, want)
+				}
+				u := mlx.SliceUpdate(x, mlx.AddScalar(y, 100), rows, columns)
+				if got := mlx.Sum(u, false).Float32s()[0]; got != float32(n*m*(n*m-1)/2+100*len(want)) {
+					t.Errorf("%v updated by %+v, %+v sums to %v", x, rows, columns, got)
+				}
+			})
 		}
 	})
 }

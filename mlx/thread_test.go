@@ -70,6 +70,7 @@ func TestDoReturnsErrors(t *testing.T) {
 
 // A panic that is no *Error is a bug: it is raised in the caller, and shows where it happened.
 func TestDoPanics(t *testing.T) {
+	thread := mlxtest.Open(t)
 	defer func() {
 		p, _ := recover().(string)
 		if !strings.Contains(p, "a bug") || !strings.Contains(p, "engine thread:") || !strings.Contains(p, "TestDoPanics") {
@@ -77,7 +78,7 @@ func TestDoPanics(t *testing.T) {
 		}
 		stillWorks(t)
 	}()
-	_ = mlxtest.Open(t).Do(t.Context(), func() error { panic("a bug") })
+	_ = thread.Do(t.Context(), func() error { panic("a bug") })
 }
 
 func TestDoCancelledWhileQueued(t *testing.T) {
@@ -98,6 +99,16 @@ func TestDoCancelledWhileQueued(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestDoWithCancelledContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 { // the thread is free, so that both ways are open
+		if err := mlxtest.Open(t).Do(ctx, func() error { t.Error("it ran"); return nil }); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 // Command opgen turns mlx/bridge/ops.txt into the C++ table of operations and the Go functions that call it.
 //
-// It is run by `go generate ./mlx`; a test in package mlx fails when its output is stale.
+// It is run by `go generate ./mlx`; a test fails when its output is stale.
 package main
 
 import (
