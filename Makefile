@@ -7,7 +7,7 @@ DEMO    := testdata/models/demo
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz bench-convert generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz fuzz-short bench-convert generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -29,7 +29,7 @@ demo:
 	$(SAY) 'letting it write'
 	$(INGOT) run demo "Once upon a time" --verbose
 
-test: check check-cross test-plain engine
+test: check check-cross test-plain fuzz-short engine
 	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m ./...
 
 # The rules that need no engine.
@@ -62,6 +62,16 @@ fuzz:
 # Times create -q int4 beside mlx_lm convert -q and a copy, on a synthetic 2 GB checkpoint: bench/results/convert.json.
 bench-convert: build
 	bench/convert.sh $(INGOT)
+
+# What reads other people's files gets a few seconds of it in every test run.
+PARSERS = ./safetensors ./arch ./convert ./modelfile
+FUZZLOG = bin/fuzz.log
+fuzz-short: build
+	@for p in $(PARSERS); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 3s -fuzzminimizetime 10x $$p > $(FUZZLOG) 2>&1 || { cat $(FUZZLOG); exit 1; }; tail -n 1 $(FUZZLOG); \
+	  done; \
+	done
 
 generate:
 	$(GO) generate ./...
