@@ -2,20 +2,22 @@ package quantize
 
 import "math"
 
-// The functions of this file select instead of branching: zeros and subnormals are common, and in no order.
+// Rounding to F16 adds a number 2^13 times the binade of the one to be rounded: such numbers are as far apart as those of F16
+// are in the binade, and the sum counts them in its lowest bits. Below 2^-14 F16 is as in the next binade.
+const (
+	f16Binade  = 113 << 23 // bits of 2^-14
+	f16Counter = 13 << 23
+)
 
 // toF16 rounds to the nearest, ties to even, and to an infinity from 65520 on. NaN becomes a NaN of the same sign.
 func toF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	sign := b >> 16 & 0x8000
 	b &^= signBit
-	h := (b - 112<<23 + 0xfff + b>>13&1) >> 13
-	// Subnormals, below 2^-14, are 2^-24 apart, as are numbers around 0.5, which the sum rounds to.
-	subnormal := math.Float32bits(math.Float32frombits(b)+0.5) - 0x3f000000
-	if b < 0x38800000 {
-		h = subnormal
-	}
-	if h > 0x7c00 {
+	binade := max(b&infBits, f16Binade)
+	sum := math.Float32bits(math.Float32frombits(b) + math.Float32frombits(binade+f16Counter))
+	h := (binade-f16Binade)>>13 + sum&0xfff
+	if b >= 0x47800000 { // 2^16
 		h = 0x7c00
 		if b > infBits {
 			h = 0x7d00 // as the engine has it
@@ -24,7 +26,8 @@ func toF16(f float32) uint16 {
 	return uint16(sign | h)
 }
 
-// fromF16 is exact. NaN keeps its sign and payload and becomes quiet.
+// fromF16 is exact. NaN keeps its sign and payload and becomes quiet. It selects instead of branching: zeros and subnormals
+// are common, and in no order.
 func fromF16(h uint16) float32 {
 	sign, b := uint32(h&0x8000)<<16, uint32(h&0x7fff)<<13
 	// Exponent and mantissa are where float32 has them; its exponents are from another zero.
@@ -43,11 +46,8 @@ func roundF16(f float32) float32 {
 	b := math.Float32bits(f)
 	sign := b & signBit
 	b &^= signBit
-	r := (b + 0xfff + b>>13&1) &^ 0x1fff
-	subnormal := math.Float32bits(math.Float32frombits(b) + 0.5 - 0.5)
-	if b < 0x38800000 {
-		r = subnormal
-	}
+	counter := math.Float32frombits(max(b&infBits, f16Binade) + f16Counter)
+	r := math.Float32bits(math.Float32frombits(b) + counter - counter)
 	if r > 0x477fe000 {
 		r = infBits
 		if b > infBits {
