@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,6 +62,9 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	prompt, err := a.readPrompt(args[1:], o)
 	if err != nil {
 		return err
+	}
+	if prompt.ids == nil && prompt.text == "" {
+		return errors.New("the prompt is empty") // before a tokenizer adds its own
 	}
 	store, entry, err := resolve(c, args[0])
 	if err != nil {
