@@ -28,6 +28,14 @@ func usable(scale float32) bool { return scale != 0 && !math.IsInf(float64(scale
 
 // encodeAffine codes whole groups. Slices have the right lengths.
 func (t Type) encodeAffine(dst Blocks, src []byte, from DType) error {
+	if hasAVX2 {
+		return t.encodeAffineAVX2(dst, src, from)
+	}
+	return t.encodeAffineGo(dst, src, from)
+}
+
+// encodeAffineGo is the definition.
+func (t Type) encodeAffineGo(dst Blocks, src []byte, from DType) error {
 	var w block
 	size, bits := t.GroupSizes(from), t.Bits()
 	for g := range len(src) / size.Source {

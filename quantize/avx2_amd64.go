@@ -2,14 +2,9 @@ package quantize
 
 import "golang.org/x/sys/cpu"
 
-// hasAVX2 says whether the functions of avx2_amd64.s may be called. They do what the functions in Go do, and are compared with
+// hasAVX2 says whether the functions in assembly may be called. They do what the functions in Go do, and are compared with
 // them in tests.
 var hasAVX2 = cpu.X86.HasAVX2
-
-// codesAVX2 gives for each 8 of the 32*spans elements at w their codes, packed, in a word of its own.
-//
-//go:noescape
-func codesAVX2(out *uint64, w *uint32, spans int, scale, bias float32, bits int)
 
 // The loaders read n elements, a multiple of 8, as bits of float32. They return three of them, from before the conversion and
 // in the upper half where elements have 16 bits: the largest as signed and as unsigned numbers, and the smallest unsigned.

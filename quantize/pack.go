@@ -5,17 +5,8 @@ import "math"
 // span is the number of elements that are packed at a time: a whole number of words in every format.
 const span = 32
 
-// pack codes a multiple of span elements, 128 at most.
+// pack codes a multiple of span elements.
 func pack(dst []byte, w []uint32, scale, bias float32, bits int) {
-	if hasAVX2 {
-		packAVX2(dst, w, scale, bias, bits)
-		return
-	}
-	packGo(dst, w, scale, bias, bits)
-}
-
-// packGo is the definition.
-func packGo(dst []byte, w []uint32, scale, bias float32, bits int) {
 	for ; len(w) >= span; w, dst = w[span:], dst[span/8*bits:] {
 		s := (*[span]uint32)(w)
 		switch bits {
@@ -31,45 +22,6 @@ func packGo(dst []byte, w []uint32, scale, bias float32, bits int) {
 			pack6(dst, s, scale, bias)
 		case 8:
 			pack8(dst, s, scale, bias)
-		}
-	}
-}
-
-func packAVX2(dst []byte, w []uint32, scale, bias float32, bits int) {
-	var eights [len(block{}) / 8]uint64
-	if len(w) < span {
-		return
-	}
-	w = w[:min(len(w)/span*span, len(block{}))]
-	codesAVX2(&eights[0], &w[0], len(w)/span, scale, bias, bits)
-	dst = dst[:len(w)/8*bits]
-	switch v := eights[:len(w)/8]; bits {
-	case 2:
-		for i, c := range v {
-			le.PutUint16(dst[2*i:], uint16(c))
-		}
-	case 3:
-		for i, c := range v {
-			le.PutUint16(dst[3*i:], uint16(c))
-			dst[3*i+2] = uint8(c >> 16)
-		}
-	case 4:
-		for i, c := range v {
-			le.PutUint32(dst[4*i:], uint32(c))
-		}
-	case 5:
-		for i, c := range v {
-			le.PutUint32(dst[5*i:], uint32(c))
-			dst[5*i+4] = uint8(c >> 32)
-		}
-	case 6:
-		for i, c := range v {
-			le.PutUint32(dst[6*i:], uint32(c))
-			le.PutUint16(dst[6*i+4:], uint16(c>>32))
-		}
-	case 8:
-		for i, c := range v {
-			le.PutUint64(dst[8*i:], c)
 		}
 	}
 }
