@@ -126,5 +126,9 @@ func (a *app) openEngine(ctx context.Context) (*mlx.Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mlx.Open(e, mlx.Options{})
+	cpu, err := mlx.CPUFromEnv()
+	if err != nil {
+		return nil, err
+	}
+	return mlx.Open(e, mlx.Options{CPU: cpu})
 }

@@ -30,41 +30,21 @@ func DefaultBudget(i Info) int64 {
 	return limit - limit/16 - min(limit/8, 256<<20)
 }
 
-// cgroupLimit is the least memory limit of this process's cgroup and those above it; 0 is none. Version 2 is described
-// in the kernel's admin-guide/cgroup-v2 (memory.max), version 1 in cgroup-v1/memory (memory.limit_in_bytes).
+// cgroupLimit is the least memory limit of this process's cgroup and those above it; 0 is none.
 func cgroupLimit(read func(string) ([]byte, error)) int64 {
-	self, err := read("/proc/self/cgroup")
-	if err != nil {
-		return 0
-	}
 	least := int64(0)
-	note := func(file string) {
-		b, err := read(file)
+	for _, d := range cgroups(read, "memory") {
+		file := "memory.max"
+		if d.v1 {
+			file = "memory.limit_in_bytes"
+		}
+		b, err := read(path.Join(d.dir, file))
 		if err != nil {
-			return
+			continue
 		}
 		v, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64) // "max" is no number and no limit
 		if err == nil && v > 0 && v < 1<<60 && (least == 0 || v < least) {
 			least = v
-		}
-	}
-	for _, line := range strings.Split(strings.TrimSpace(string(self)), "\n") {
-		fields := strings.SplitN(line, ":", 3)
-		if len(fields) != 3 {
-			continue
-		}
-		root, file := "/sys/fs/cgroup", "memory.max"
-		if fields[0] != "0" {
-			if !strings.Contains(","+fields[1]+",", ",memory,") {
-				continue
-			}
-			root, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
-		}
-		for dir := path.Clean("/" + fields[2]); ; dir = path.Dir(dir) {
-			note(path.Join(root, dir, file))
-			if dir == "/" {
-				break
-			}
 		}
 	}
 	return least

@@ -122,6 +122,14 @@ func cStreamUse(index int32) string { return text(C.call_ig_stream_use(C.int32_t
 func cSynchronize() string          { return text(C.call_ig_synchronize()) }
 func cDeviceInfo() string           { return text(C.call_ig_device_info()) }
 
+func cCPUSet(threads int, fast bool, isa string) string {
+	i := C.CString(isa)
+	defer C.free(unsafe.Pointer(i))
+	return text(C.call_ig_cpu_set(C.int32_t(threads), flag(fast), i))
+}
+
+func cCPUReport() string { return text(C.call_ig_cpu_report()) }
+
 func cKernelNew(k *KernelSource) (index int32, failed string) {
 	var c cStrings
 	defer c.free()

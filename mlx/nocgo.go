@@ -28,6 +28,8 @@ func cLimit(int32, int64) string                                           { pan
 func cStreamNew(bool) (int32, string)                                      { panic(ErrNoCgo) }
 func cStreamUse(int32) string                                              { panic(ErrNoCgo) }
 func cSynchronize() string                                                 { panic(ErrNoCgo) }
+func cCPUSet(int, bool, string) string                                     { panic(ErrNoCgo) }
+func cCPUReport() string                                                   { panic(ErrNoCgo) }
 func cDeviceInfo() string                                                  { panic(ErrNoCgo) }
 func cKernelNew(*KernelSource) (int32, string)                             { panic(ErrNoCgo) }
 func cKernelCall(int32, *frame, []string) string                           { panic(ErrNoCgo) }

@@ -12,6 +12,7 @@ import (
 type Options struct {
 	Budget     int64 // bytes that arrays may hold; 0 is what the machine and its cgroup can give (see DefaultBudget)
 	CacheLimit int64 // bytes kept for reuse; 0 is an eighth of the budget, at most 2 GiB
+	CPU        CPUOptions
 }
 
 // Info is what was loaded.
@@ -50,7 +51,7 @@ func Open(e *engine.Engine, o Options) (*Thread, error) {
 				return fmt.Errorf("starting the engine: %s", failed)
 			}
 		}
-		return nil
+		return t.SetCPU(o.CPU)
 	})
 }
 

@@ -19,7 +19,11 @@ var open = sync.OnceValues(func() (*mlx.Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mlx.Open(e, mlx.Options{})
+	cpu, err := mlx.CPUFromEnv()
+	if err != nil {
+		return nil, err
+	}
+	return mlx.Open(e, mlx.Options{CPU: cpu})
 })
 
 // Open is the engine of this test process.

@@ -2,6 +2,8 @@
 #include <cstring>
 
 #include "call.h"
+#include "cpu.h"
+#include "cpu_node.h"
 #include "mlx/backend/cuda/cuda.h"
 #include "mlx/backend/metal/metal.h"
 #include "mlx/compile.h"
@@ -230,5 +232,23 @@ const char* ig_device_info(void) {
       text += "\n";
     }
   });
+  return text.c_str();
+}
+
+const char* ig_cpu_set(int32_t threads, int32_t fast, const char* isa) {
+  return guard([&] {
+    mx::synchronize();  // a running kernel keeps the settings that it began with
+    if (threads > 0) {
+      cpu::set_isa(isa);
+      cpu::set_math(fast ? cpu::Math::fast : cpu::Math::exact);
+      cpu::Team::instance().resize(threads);
+    }
+  });
+}
+
+const char* ig_cpu_report(void) {
+  static thread_local std::string text;
+  text = std::string("isa ") + cpu::name_of(cpu::isa()) + "\nthreads " + std::to_string(cpu::Team::instance().size()) +
+         "\nmath " + (cpu::math() == cpu::Math::fast ? "fast" : "exact") + "\n" + cpu::profile();
   return text.c_str();
 }

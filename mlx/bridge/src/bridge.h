@@ -79,7 +79,11 @@ enum ig_limits { IG_SET_BUDGET, IG_SET_CACHE, IG_SET_WIRED, IG_RESET_PEAK, IG_CL
   /* ints: grid 3, threads 3, outputs of (dtype, rank, shape), template of (kind, value) paired with names */ \
   X(const char*, ig_kernel_call, (int32_t index, ig_frame* frame, const char* const* template_names),         \
     (index, frame, template_names))                                                                           \
-  X(const char*, ig_device_info, (void), ())
+  X(const char*, ig_device_info, (void), ())                                                                  \
+  /* the CPU kernels: threads, int8 activations or not, instruction set ("" = the best); 0 threads changes nothing */ \
+  X(const char*, ig_cpu_set, (int32_t threads, int32_t fast, const char* isa), (threads, fast, isa))          \
+  /* "isa NAME", "threads N", "math exact|fast", "node NAME CALLS NANOSECONDS" lines; zeroes the counts */    \
+  X(const char*, ig_cpu_report, (void), ())
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x4a202259;
+const uint32_t abi = 0x6b398df8;
 
 const Operation operations[] = {
     {"Abs",

@@ -1,0 +1,85 @@
+#include "cpu.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#ifndef HWCAP_ASIMDDP
+#define HWCAP_ASIMDDP (1 << 20)
+#endif
+#ifndef HWCAP_ASIMDHP
+#define HWCAP_ASIMDHP (1 << 10)
+#endif
+#endif
+
+namespace ingot::cpu {
+
+namespace {
+
+constexpr const char* kNames[] = {"portable", "avx2", "avx512", "neon", "dotprod"};
+
+bool has(Isa isa) {
+  switch (isa) {
+    case Isa::portable:
+      return true;
+#if defined(__x86_64__)
+    case Isa::avx2:
+      __builtin_cpu_init();
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    case Isa::avx512:
+      return has(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vnni");
+#elif defined(__aarch64__)
+    case Isa::neon:
+      return true;
+    case Isa::dotprod:
+#if defined(__linux__)
+      return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) && (getauxval(AT_HWCAP) & HWCAP_ASIMDHP);
+#elif defined(__APPLE__)
+      return true;  // since the first of Apple's own processors for Macs
+#endif
+#endif
+    default:
+      return false;
+  }
+}
+
+Isa best() {
+  for (Isa isa : {Isa::avx512, Isa::avx2, Isa::dotprod, Isa::neon}) {
+    if (has(isa)) {
+      return isa;
+    }
+  }
+  return Isa::portable;
+}
+
+Isa parse(const std::string& name) {
+  if (name.empty()) {
+    return best();
+  }
+  for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::neon, Isa::dotprod}) {
+    if (name == name_of(isa)) {
+      if (!has(isa)) {
+        throw std::invalid_argument("this processor has no " + name + " instructions");
+      }
+      return isa;
+    }
+  }
+  throw std::invalid_argument("unknown instruction set " + name + "; portable, avx2, avx512, neon, dotprod are known");
+}
+
+std::atomic<Isa> chosen{best()};
+std::atomic<Math> precision{Math::exact};
+
+}  // namespace
+
+Isa isa() { return chosen.load(std::memory_order_relaxed); }
+void set_isa(const std::string& name) { chosen = parse(name); }
+const char* name_of(Isa isa) { return kNames[int(isa)]; }
+Math math() { return precision.load(std::memory_order_relaxed); }
+void set_math(Math m) { precision = m; }
+
+}  // namespace ingot::cpu

@@ -1,0 +1,53 @@
+// What the CPU kernels are chosen by: the instruction set and the precision of products.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ingot::cpu {
+
+// In order of preference within an architecture.
+enum class Isa { portable, avx2, avx512, neon, dotprod };
+
+// The set that kernels use: the best that this processor and system have, unless INGOT_CPU_ISA or set_isa says otherwise.
+Isa isa();
+void set_isa(const std::string& name);  // "" is the best; throws for one that is unknown or not there
+const char* name_of(Isa isa);
+
+// exact: int16 activations, or float32 where those would show. fast: int8 activations.
+enum class Math { exact, fast };
+Math math();
+void set_math(Math m);
+
+// Picks a member of a family of tables, one for each instruction set; an absent one is the portable one.
+template <class Table>
+struct Choice {
+  const Table* portable;
+  const Table* avx2 = nullptr;
+  const Table* avx512 = nullptr;
+  const Table* neon = nullptr;
+  const Table* dotprod = nullptr;
+
+  const Table& get() const {
+    const Table* t = nullptr;
+    switch (isa()) {
+      case Isa::avx512:
+        t = avx512 ? avx512 : avx2;
+        break;
+      case Isa::avx2:
+        t = avx2;
+        break;
+      case Isa::dotprod:
+        t = dotprod ? dotprod : neon;
+        break;
+      case Isa::neon:
+        t = neon;
+        break;
+      case Isa::portable:
+        break;
+    }
+    return t ? *t : *portable;
+  }
+};
+
+}  // namespace ingot::cpu

@@ -1,0 +1,180 @@
+#include "cpu_node.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "mlx/allocator.h"
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/primitives.h"
+
+namespace ingot::cpu {
+
+namespace {
+
+struct Spent {
+  std::atomic<int64_t> calls{0}, nanoseconds{0};
+};
+
+std::mutex spent_lock;
+std::map<std::string, Spent*>& all_spent() {
+  static auto* m = new std::map<std::string, Spent*>;
+  return *m;
+}
+
+Spent& spent(const char* name) {
+  std::lock_guard lock(spent_lock);
+  Spent*& s = all_spent()[name];
+  if (!s) {
+    s = new Spent;
+  }
+  return *s;
+}
+
+// Copies an array of any strides into row-major order.
+void compact(const char* from, char* to, const mx::Shape& shape, const mx::Strides& strides, size_t item, size_t axis) {
+  if (axis == shape.size()) {
+    std::memcpy(to, from, item);
+    return;
+  }
+  size_t step = item;
+  for (size_t i = axis + 1; i < shape.size(); i++) {
+    step *= size_t(shape[i]);
+  }
+  if (axis + 1 == shape.size() && strides[axis] == 1) {
+    std::memcpy(to, from, item * size_t(shape[axis]));
+    return;
+  }
+  for (int i = 0; i < shape[axis]; i++) {
+    compact(from + ptrdiff_t(item) * strides[axis] * i, to + step * size_t(i), shape, strides, item, axis + 1);
+  }
+}
+
+struct Strided {
+  const char* from;
+  char* to;
+  mx::Shape shape;
+  mx::Strides strides;
+  size_t item;
+};
+
+class Node : public mx::Primitive {
+ public:
+  Node(mx::Stream s, const char* name, std::vector<mx::Shape> shapes, Body body, std::vector<Reuse> reuse)
+      : Primitive(s), name_(name), spent_(&spent(name)), shapes_(std::move(shapes)),
+        body_(std::make_shared<Body>(std::move(body))), reuse_(std::move(reuse)) {}
+
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    auto& encoder = mx::cpu::get_command_encoder(stream());
+    std::vector<const void*> in;
+    std::vector<Strided> strided;
+    in.reserve(inputs.size());
+    for (const auto& x : inputs) {
+      encoder.set_input_array(x);
+      if (x.flags().row_contiguous || x.size() <= 1) {
+        in.push_back(x.data<char>());
+        continue;
+      }
+      mx::array row_major(x.shape(), x.dtype(), nullptr, {});
+      row_major.set_data(mx::allocator::malloc(row_major.nbytes()));
+      strided.push_back({x.data<char>(), row_major.data<char>(), x.shape(), x.strides(), x.itemsize()});
+      in.push_back(row_major.data<char>());
+      encoder.add_temporary(std::move(row_major));
+    }
+    std::vector<void*> out;
+    out.reserve(outputs.size());
+    for (size_t i = 0; i < outputs.size(); i++) {
+      place(inputs, outputs[i], int(i));
+      encoder.set_output_array(outputs[i]);
+      out.push_back(outputs[i].data<char>());
+    }
+    // The encoder keeps the inputs' memory until the task has run.
+    encoder.dispatch([body = body_, counter = spent_, in = std::move(in), out = std::move(out), strided = std::move(strided)] {
+      auto begun = std::chrono::steady_clock::now();
+      for (const auto& s : strided) {
+        compact(s.from, s.to, s.shape, s.strides, s.item, 0);
+      }
+      (*body)(Memory{in.data(), out.data()});
+      auto time = std::chrono::steady_clock::now() - begun;
+      counter->calls.fetch_add(1, std::memory_order_relaxed);
+      counter->nanoseconds.fetch_add(std::chrono::nanoseconds(time).count(), std::memory_order_relaxed);
+    });
+  }
+
+  void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
+    throw std::runtime_error(std::string(name_) + " is a CPU operation");
+  }
+
+  const char* name() const override { return name_; }
+  bool is_equivalent(const mx::Primitive&) const override { return false; }
+  std::vector<mx::Shape> output_shapes(const std::vector<mx::array>&) override { return shapes_; }
+
+ private:
+  void place(const std::vector<mx::array>& inputs, mx::array& out, int index) {
+    for (const auto& r : reuse_) {
+      const auto& x = inputs[size_t(r.input)];
+      bool fits = x.flags().row_contiguous && x.nbytes() == out.nbytes();
+      if (r.output == index && fits && (r.always || x.is_donatable())) {
+        out.copy_shared_buffer(x);
+        return;
+      }
+      if (r.output == index && r.always) {
+        throw std::runtime_error(std::string(name_) + ": memory that is written in place is not row-major");
+      }
+    }
+    out.set_data(mx::allocator::malloc(out.nbytes()));
+  }
+
+  const char* name_;
+  Spent* spent_;
+  std::vector<mx::Shape> shapes_;
+  std::shared_ptr<Body> body_;
+  std::vector<Reuse> reuse_;
+};
+
+}  // namespace
+
+std::vector<mx::array> node(const char* name, std::vector<mx::array> inputs, std::vector<mx::Shape> shapes,
+                            std::vector<mx::Dtype> types, mx::StreamOrDevice s, Body body, std::vector<Reuse> reuse) {
+  auto made = std::make_shared<Node>(mx::to_stream(s), name, shapes, std::move(body), std::move(reuse));
+  return mx::array::make_arrays(std::move(shapes), types, made, std::move(inputs));
+}
+
+bool on_cpu(mx::StreamOrDevice s) { return mx::to_stream(s).device == mx::Device::cpu; }
+
+void* scratch(int slot, size_t bytes) {
+  struct Slot {
+    void* data = nullptr;
+    size_t size = 0;
+    ~Slot() { std::free(data); }
+  };
+  static thread_local Slot slots[kScratchSlots];
+  Slot& s = slots[slot];
+  if (s.size < bytes) {
+    std::free(s.data);
+    s.size = 0;
+    s.data = std::aligned_alloc(64, (bytes + 4095) / 4096 * 4096);
+    if (!s.data) {
+      throw std::bad_alloc();
+    }
+    s.size = bytes;
+  }
+  return s.data;
+}
+
+std::string profile() {
+  std::lock_guard lock(spent_lock);
+  std::string text;
+  for (auto& [name, s] : all_spent()) {
+    int64_t calls = s->calls.exchange(0), time = s->nanoseconds.exchange(0);
+    if (calls > 0) {
+      text += name + " " + std::to_string(calls) + " " + std::to_string(time) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace ingot::cpu

@@ -1,0 +1,64 @@
+// AVX2, FMA and F16C; see cpu_simd.h.
+#pragma once
+
+#include <immintrin.h>
+
+namespace ingot::cpu::INGOT_ISA {
+
+using F = __m256;
+constexpr int kLanes = 8;
+
+IG_INLINE F set(float v) { return _mm256_set1_ps(v); }
+IG_INLINE F load(const float* p) { return _mm256_loadu_ps(p); }
+IG_INLINE F load(const bf16* p) {
+  __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+IG_INLINE F load(const f16* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+
+IG_INLINE void store(float* p, F v) { _mm256_storeu_ps(p, v); }
+IG_INLINE void store(bf16* p, F v) {
+  __m256i bits = _mm256_castps_si256(v);
+  __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  __m256i even = _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
+  __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+  even = _mm256_blendv_epi8(even, _mm256_set1_epi32(0x7fc0), nan);
+  __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(even, even), 0x08);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+}
+IG_INLINE void store(f16* p, F v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+IG_INLINE F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+IG_INLINE F max(F a, F b) { return _mm256_max_ps(a, b); }
+IG_INLINE F min(F a, F b) { return _mm256_min_ps(a, b); }
+IG_INLINE F abs(F v) { return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff))); }
+IG_INLINE F sqrt(F v) { return _mm256_sqrt_ps(v); }
+IG_INLINE F round(F v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+// Lane by lane a where the comparison held, else b.
+template <class Mask>
+IG_INLINE F select(Mask m, F a, F b) { return _mm256_blendv_ps(b, a, (__m256)m); }
+IG_INLINE F copy_sign(F magnitude, F sign) {
+  __m256 bit = _mm256_set1_ps(-0.0f);
+  return _mm256_or_ps(_mm256_andnot_ps(bit, magnitude), _mm256_and_ps(bit, sign));
+}
+// 2^n of whole n from -126 to 127.
+IG_INLINE F power_of_two(F n) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
+}
+
+IG_INLINE float sum(F v) {
+  __m128 a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  a = _mm_add_ps(a, _mm_movehl_ps(a, a));
+  return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
+}
+IG_INLINE float highest(F v) {
+  __m128 a = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  a = _mm_max_ps(a, _mm_movehl_ps(a, a));
+  return _mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a)));
+}
+
+IG_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+
+}  // namespace ingot::cpu::INGOT_ISA

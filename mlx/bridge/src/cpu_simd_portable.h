@@ -1,0 +1,105 @@
+// Plain C++ with the compilers' vector extension; see cpu_simd.h.
+#pragma once
+
+namespace ingot::cpu::INGOT_ISA {
+
+typedef float F __attribute__((vector_size(16)));
+typedef int32_t I __attribute__((vector_size(16)));
+constexpr int kLanes = 4;
+
+IG_INLINE F set(float v) { return F{v, v, v, v}; }
+IG_INLINE F load(const float* p) {
+  F v;
+  __builtin_memcpy(&v, p, 16);
+  return v;
+}
+IG_INLINE F load(const bf16* p) {
+  I v = {int32_t(uint32_t(p[0].bits) << 16), int32_t(uint32_t(p[1].bits) << 16), int32_t(uint32_t(p[2].bits) << 16),
+         int32_t(uint32_t(p[3].bits) << 16)};
+  return (F)v;
+}
+
+// float16 bits as float32, exactly, by scaling: a float16's exponent and fraction shifted into place are off by 2^112.
+IG_INLINE float widen(uint16_t h) {
+  uint32_t bits = uint32_t(h & 0x7fff) << 13;
+  float v;
+  __builtin_memcpy(&v, &bits, 4);
+  v *= 0x1p112f;
+  __builtin_memcpy(&bits, &v, 4);
+  if ((h & 0x7c00) == 0x7c00) {
+    bits |= 0x7f800000;
+  }
+  bits |= uint32_t(h & 0x8000) << 16;
+  __builtin_memcpy(&v, &bits, 4);
+  return v;
+}
+
+// Rounds to the nearest float16, halves to even: adding a number whose last bit is worth the float16's last bit.
+IG_INLINE uint16_t narrow(float v) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &v, 4);
+  uint16_t sign = uint16_t(bits >> 16 & 0x8000);
+  bits &= 0x7fffffff;
+  if (bits > 0x7f800000) {
+    return uint16_t(sign | 0x7e00);
+  }
+  if (bits >= 0x477ff000) {  // 65520 and more
+    return uint16_t(sign | 0x7c00);
+  }
+  uint32_t exponent = bits & 0x7f800000;
+  uint32_t least = exponent > 0x38800000 ? exponent : 0x38800000;  // of 2^-14, the least normal float16
+  uint32_t magic = least + (13 << 23);
+  float m, a;
+  __builtin_memcpy(&m, &magic, 4);
+  __builtin_memcpy(&a, &bits, 4);
+  a += m;
+  __builtin_memcpy(&bits, &a, 4);
+  // What the sum has above the number added counts units of the float16's last place.
+  return uint16_t(sign | ((bits - magic) + (((least >> 23) - 113) << 10)));
+}
+
+IG_INLINE F load(const f16* p) { return F{widen(p[0].bits), widen(p[1].bits), widen(p[2].bits), widen(p[3].bits)}; }
+
+IG_INLINE void store(float* p, F v) { __builtin_memcpy(p, &v, 16); }
+IG_INLINE void store(bf16* p, F v) {
+  for (int i = 0; i < 4; i++) {
+    uint32_t bits;
+    float x = v[i];
+    __builtin_memcpy(&bits, &x, 4);
+    p[i].bits = x != x ? 0x7fc0 : uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+}
+IG_INLINE void store(f16* p, F v) {
+  for (int i = 0; i < 4; i++) {
+    p[i].bits = narrow(v[i]);
+  }
+}
+
+IG_INLINE F fma(F a, F b, F c) { return a * b + c; }
+template <class Mask>
+IG_INLINE F select(Mask m, F a, F b) { return (F)(((I)m & (I)a) | (~(I)m & (I)b)); }
+IG_INLINE F max(F a, F b) { return select(a > b, a, b); }
+IG_INLINE F min(F a, F b) { return select(a < b, a, b); }
+IG_INLINE F abs(F v) { return (F)((I)v & I{0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff}); }
+IG_INLINE F sqrt(F v) { return F{__builtin_sqrtf(v[0]), __builtin_sqrtf(v[1]), __builtin_sqrtf(v[2]), __builtin_sqrtf(v[3])}; }
+IG_INLINE F round(F v) {
+  return F{__builtin_rintf(v[0]), __builtin_rintf(v[1]), __builtin_rintf(v[2]), __builtin_rintf(v[3])};
+}
+IG_INLINE F copy_sign(F magnitude, F sign) {
+  I bit = {INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN};
+  return (F)(((I)magnitude & ~bit) | ((I)sign & bit));
+}
+IG_INLINE F power_of_two(F n) {
+  I v = {(int32_t(n[0]) + 127) << 23, (int32_t(n[1]) + 127) << 23, (int32_t(n[2]) + 127) << 23, (int32_t(n[3]) + 127) << 23};
+  return (F)v;
+}
+
+IG_INLINE float sum(F v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+IG_INLINE float highest(F v) {
+  float a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
+  return a > b ? a : b;
+}
+
+IG_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
+
+}  // namespace ingot::cpu::INGOT_ISA

@@ -1,0 +1,205 @@
+#include "cpu_team.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ingot::cpu {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Longer than the pause between two kernels of one graph, shorter than that between two tokens.
+constexpr auto kSpin = std::chrono::microseconds(60);
+// A wait at the end of a run that only a thread taken off its processor explains.
+constexpr auto kStall = std::chrono::microseconds(800);
+// How long the team then does with one helper fewer.
+constexpr auto kPenalty = std::chrono::milliseconds(20);
+
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+thread_local bool inside_run = false;
+
+}  // namespace
+
+// A run is open while its bit is set: helpers enter by adding one to the count below it, and leave by taking it away.
+// The bits above the count and the bit number the runs.
+struct Team::State {
+  static constexpr uint64_t kOpen = 1 << 15, kInside = kOpen - 1, kRun = 1 << 16;
+
+  alignas(64) std::atomic<uint64_t> gate{0};
+  alignas(64) std::atomic<int64_t> next{0};
+  int64_t n = 0, grain = 1;
+  Body body = nullptr;
+  void* context = nullptr;
+  int limit = 0;  // helpers with a lower number may enter
+
+  alignas(64) std::atomic<int> sleepers{0};
+  std::atomic<bool> stop{false};
+  std::mutex sleep;
+  std::condition_variable wake;
+
+  std::mutex owner;
+  std::vector<std::thread> helpers;
+  std::atomic<int> threads{1};
+  int allowed = 0;  // helpers, fewer than there are after a stall
+  Clock::time_point restore;
+
+  void take() {
+    for (;;) {
+      int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
+      if (begin >= n) {
+        return;
+      }
+      body(context, begin, std::min(n, begin + grain));
+    }
+  }
+
+  // Joins run after run.
+  void help(int index) {
+    inside_run = true;
+    uint64_t seen = 0;
+    auto idle = Clock::now();
+    for (uint32_t spins = 0;; spins++) {
+      uint64_t g = gate.load(std::memory_order_acquire);
+      if ((g & kOpen) && g / kRun != seen) {
+        if (gate.compare_exchange_weak(g, g + 1, std::memory_order_acq_rel)) {
+          seen = g / kRun;
+          if (index < limit) {
+            take();
+          }
+          gate.fetch_sub(1, std::memory_order_release);
+          idle = Clock::now();
+        }
+        continue;
+      }
+      if (stop.load(std::memory_order_relaxed)) {
+        return;
+      }
+      pause();
+      if (spins % 64 == 0 && Clock::now() - idle > kSpin) {
+        doze(seen);
+        idle = Clock::now();
+      }
+    }
+  }
+
+  // Sleeps until a run opens that this helper has not joined.
+  void doze(uint64_t seen) {
+    std::unique_lock lock(sleep);
+    sleepers.fetch_add(1);
+    wake.wait(lock, [&] {
+      uint64_t g = gate.load();
+      return stop.load() || ((g & kOpen) && g / kRun != seen);
+    });
+    sleepers.fetch_sub(1);
+  }
+
+  void wake_all() {
+    { std::lock_guard lock(sleep); }  // whoever is about to sleep has either seen the change or waits by now
+    wake.notify_all();
+  }
+
+  void start(int count) {
+    stop = false;
+    threads = std::max(1, count);
+    allowed = threads - 1;
+    for (int i = 0; i < allowed; i++) {
+      helpers.emplace_back([this, i] { help(i); });
+    }
+  }
+
+  void end() {
+    stop = true;
+    wake_all();
+    for (auto& h : helpers) {
+      h.join();
+    }
+    helpers.clear();
+  }
+
+  // Waits for the helpers that are in the middle of a piece.
+  void close() {
+    uint64_t g = gate.fetch_and(~kOpen, std::memory_order_acq_rel);
+    if ((g & kInside) == 0) {
+      return;
+    }
+    auto begun = Clock::now();
+    bool stalled = false;
+    for (uint32_t spins = 1; (gate.load(std::memory_order_acquire) & kInside) != 0; spins++) {
+      pause();
+      if (spins % 256 == 0 && Clock::now() - begun > kStall) {
+        stalled = true;
+        std::this_thread::yield();  // the helper may be waiting for this very processor
+      }
+    }
+    if (stalled) {
+      allowed = std::max(0, allowed - 1);
+      restore = Clock::now() + kPenalty;
+    }
+  }
+};
+
+Team::Team(int threads) : state_(new State) { state_->start(threads); }
+
+Team::~Team() { state_->end(); }
+
+Team& Team::instance() {
+  static Team* team = new Team(1);
+  return *team;
+}
+
+int Team::size() const { return state_->threads; }
+
+void Team::resize(int threads) {
+  std::lock_guard lock(state_->owner);
+  state_->end();
+  state_->start(threads);
+}
+
+void Team::run(int64_t n, int64_t grain, Body body, void* context) {
+  grain = std::max<int64_t>(1, grain);
+  State& s = *state_;
+  std::unique_lock lock(s.owner, std::defer_lock);
+  if (n <= grain || inside_run || !lock.try_lock()) {
+    for (int64_t begin = 0; begin < n; begin += grain) {
+      body(context, begin, std::min(n, begin + grain));
+    }
+    return;
+  }
+  int helpers = int(s.helpers.size());
+  if (s.allowed < helpers && Clock::now() > s.restore) {
+    s.allowed++;
+    s.restore = Clock::now() + kPenalty;
+  }
+  s.n = n;
+  s.grain = grain;
+  s.body = body;
+  s.context = context;
+  s.limit = s.allowed;
+  s.next.store(0, std::memory_order_relaxed);
+  if (s.allowed > 0) {
+    uint64_t g = s.gate.load(std::memory_order_relaxed);
+    s.gate.store(((g / State::kRun + 1) * State::kRun) | State::kOpen);
+    if (s.sleepers.load() > 0) {
+      s.wake_all();
+    }
+  }
+  inside_run = true;
+  s.take();
+  inside_run = false;
+  s.close();
+}
+
+}  // namespace ingot::cpu

@@ -1,0 +1,17 @@
+// Element types as the kernels see them: bits, without functions, so that every translation unit may include it.
+#pragma once
+
+#include <cstdint>
+
+namespace ingot::cpu {
+
+struct bf16 {
+  uint16_t bits;
+};
+struct f16 {
+  uint16_t bits;
+};
+
+enum class Type { f32, f16, bf16 };
+
+}  // namespace ingot::cpu
