@@ -1,0 +1,15 @@
+// Attention: over arrays, and over caches that it writes.
+// On a CPU these are kernels of ours, elsewhere MLX's own operations.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mlx/mlx.h"
+
+namespace ingot {
+
+namespace mx = mlx::core;
+
+}  // namespace ingot
