@@ -1,0 +1,92 @@
+package parse
+
+import "strings"
+
+// marks tell a format by what its templates write. The more specific ones come first.
+var marks = []struct {
+	format string
+	all    []string
+}{
+	{"gemma4", []string{"<|tool_call>call:"}},
+	{"deepseek3", []string{"<｜tool▁call▁begin｜>"}},
+	{"glm-4.7", []string{"<arg_key>", "<arg_value>"}},
+	{"cohere", []string{"<|START_ACTION|>"}},
+	{"mistral", []string{"[TOOL_CALLS]"}},
+	{"nemotron", []string{"<TOOLCALL>"}},
+	{"nemotron", []string{"<toolcall>"}},
+	{"qwen3-coder", []string{"<tool_call>", "<function="}},
+	{"hermes", []string{"<tool_call>", "arguments"}},
+	{"llama3", []string{"<|python_tag|>"}},
+	{"llama3", []string{`{"name": `, `"parameters": `, "ipython"}},
+	{"llama3", []string{"Respond in the format {\"name\": function name, \"parameters\": dictionary of argument name and its value}"}},
+}
+
+// thinking are the tags that published templates write around thinking.
+var thinking = []Tags{
+	thinkTags,
+	{"<|channel>", "<channel|>"},
+	{"[THINK]", "[/THINK]"},
+	{"<|START_THINKING|>", "<|END_THINKING|>"},
+	{"<seed:think>", "</seed:think>"},
+	{"<thinking>", "</thinking>"},
+	{"<thought>", "</thought>"},
+	{"<reasoning>", "</reasoning>"},
+	{"\u25c1think\u25b7", "\u25c1/think\u25b7"},
+}
+
+// Detect tells from the text of a chat template how its model writes tool calls, "" where it shows none, and the tags of
+// its thinking, none where it shows none. A model that only thinks has the format "thinking".
+func Detect(template string) (name string, think Tags) {
+	for _, t := range thinking {
+		if strings.Contains(template, t.Close) {
+			think = t
+			break
+		}
+	}
+	for _, m := range marks {
+		if containsAll(template, m.all) {
+			return m.format, think
+		}
+	}
+	if think != (Tags{}) {
+		return "thinking", think
+	}
+	return "", think
+}
+
+func containsAll(s string, all []string) bool {
+	for _, part := range all {
+		if !strings.Contains(s, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// Thinks gives the tags of a format's thinking.
+func Thinks(name string) Tags {
+	if f, ok := lookup(name); ok {
+		return f.think
+	}
+	return Tags{}
+}
+
+// Opens tells whether a prompt ends inside thinking that it has opened: after the opening tag come at most white space and
+// the word that a format has there.
+func Opens(name string, think Tags, prompt string) bool {
+	word := ""
+	if f, ok := lookup(name); ok {
+		if word = strings.TrimRight(f.name, spaces); think == (Tags{}) {
+			think = f.think
+		}
+	}
+	if think.Open == "" {
+		return false
+	}
+	at := strings.LastIndex(prompt, think.Open)
+	if at < 0 {
+		return false
+	}
+	rest := strings.Trim(prompt[at+len(think.Open):], spaces)
+	return rest == "" || rest == word
+}

@@ -1,0 +1,115 @@
+package parse
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDetect(t *testing.T) {
+	for _, c := range []struct{ template, name, close string }{
+		{"", "", ""},
+		{"{{ messages[0].content }}", "", ""},
+		{"<think>{{ x }}</think>", "thinking", "</think>"},
+		{`<tool_call>\n{"name": {{ n }}, "arguments": {{ a }}}\n</tool_call>`, "hermes", ""},
+		{`<think></think><tool_call><function={{ n }}><parameter={{ k }}>`, "qwen3-coder", "</think>"},
+		{`<tool_call>{{ n }}<arg_key>{{ k }}</arg_key><arg_value>`, "glm-4.7", ""},
+		{`'<|tool_call>call:' + name + '{' <|channel>thought\n<channel|>`, "gemma4", "<channel|>"},
+		{`<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>' + tool['type'] + '<｜tool▁sep｜></think>`, "deepseek3", "</think>"},
+		{`[AVAILABLE_TOOLS][TOOL_CALLS]`, "mistral", ""},
+		{`[THINK][/THINK][TOOL_CALLS]`, "mistral", "[/THINK]"},
+		{`{{- "<|python_tag|>" + tool_call.name + ".call(" }}`, "llama3", ""},
+		{`<TOOLCALL>`, "nemotron", ""},
+		{`<|START_THINKING|><|END_THINKING|><|START_ACTION|>`, "cohere", "<|END_THINKING|>"},
+		{`<seed:think></seed:think>`, "thinking", "</seed:think>"},
+	} {
+		name, think := Detect(c.template)
+		if name != c.name || think.Close != c.close {
+			t.Errorf("%q: %q, %v", c.template, name, think)
+		}
+		if name != "" {
+			mustNew(t, name, Options{Think: think})
+		}
+	}
+}
+
+// What is found in templates as published.
+func TestDetectPublished(t *testing.T) {
+	dir := corpus(t)
+	for part, want := range map[string]string{
+		"deepseek-r1_8b": "deepseek3", "deepseek-v2.5": "deepseek3", "deepseek-v3.1": "deepseek3", "granite4_": "hermes",
+		"llama3.1_": "llama3", "llama4": "llama3", "qwen2.5-coder": "hermes", "qwen3-next": "hermes", "qwq_32b": "hermes", "rnj-1": "hermes",
+		"gemma4": "gemma4", "laguna": "glm-4.7", "nemotron35": "qwen3-coder", "qwen38": "qwen3-coder", "command-r7b": "cohere",
+		"llama2_": "", "gemma2": "", "tinyllama": "", "phi3_": "",
+	} {
+		files, err := filepath.Glob(filepath.Join(dir, "*"+part+"*"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: %v, %v", part, files, err)
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := Detect(string(text)); got != want {
+				t.Errorf("%s: %q, want %q", filepath.Base(f), got, want)
+			}
+		}
+	}
+}
+
+func TestOpens(t *testing.T) {
+	for _, c := range []struct {
+		name, prompt string
+		want         bool
+	}{
+		{"qwen3.5", "<|im_start|>assistant\n<think>\n", true},
+		{"qwen3.5", "<|im_start|>assistant\n<think>\n\n</think>\n\n", false},
+		{"qwen3.5", "<think>x</think><|im_start|>assistant\n", false},
+		{"gemma4", "<|turn>model\n<|channel>thought\n", true},
+		{"gemma4", "<|turn>model\n", false},
+		{"llama3", "<think>", false},
+	} {
+		if got := Opens(c.name, Tags{}, c.prompt); got != c.want {
+			t.Errorf("%s, %q: %v", c.name, c.prompt, got)
+		}
+	}
+	if !Opens("llama3", thinkTags, "<think>") {
+		t.Error("the template's tags are not looked for")
+	}
+}
+
+func TestNew(t *testing.T) {
+	_, err := New("nosuch", Options{})
+	if err == nil || !strings.Contains(err.Error(), `unknown parser "nosuch" (known: cohere, deepseek3, `) {
+		t.Errorf("error %v", err)
+	}
+	for alias, name := range aliases {
+		if !Known(alias) || formats[name] == nil || formats[alias] != nil {
+			t.Errorf("alias %s of %s", alias, name)
+		}
+	}
+	for name, f := range formats {
+		tools, thinking := Abilities(name)
+		if tools != (len(f.forms) > 0) || thinking != (Thinks(name).Close != "") {
+			t.Errorf("%s: %v, %v", name, tools, thinking)
+		}
+	}
+	if tools, thinking := Abilities("nosuch"); tools || thinking || Known("nosuch") {
+		t.Error("an unknown format can do something")
+	}
+}
+
+// corpus finds the published templates, which are not part of the repository: in a folder shared in it or beside it.
+func corpus(t *testing.T) string {
+	t.Helper()
+	for _, up := range []string{"../..", "../../.."} {
+		dir := filepath.Join(filepath.FromSlash(up), "shared", "chat-templates", "templates")
+		if _, err := os.Stat(dir); err == nil {
+			return dir
+		}
+	}
+	t.Skip("the corpus of published templates is not here: there is no folder shared/chat-templates")
+	return ""
+}

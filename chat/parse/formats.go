@@ -1,0 +1,115 @@
+package parse
+
+import "errors"
+
+// format is how a family of models writes thinking and calls.
+type format struct {
+	think            Tags
+	anywhere         bool   // thinking may begin after text too; else only where the answer begins
+	name             string // a word that may follow the opening tag
+	callEndsThinking bool   // a call that begins inside thinking ends it: the closing tag was forgotten
+	forms            []form
+	bare             *form    // of a call that is the whole answer, without a tag
+	control          []string // tags that are dropped wherever they stand
+	noise            []string // texts that are dropped after a call
+}
+
+// form is a way to write a call.
+type form struct {
+	open string // tag
+	tag  string // closing tag; "" when the body shows where it ends
+	end  func() ender
+	// parse reads a body. When the text ended before the call did, complete is false, and the call must be whole all the same.
+	parse func(t tools, body string, complete bool) ([]ToolCall, error)
+	// untilEnd tells whether a call may end with the text.
+	untilEnd func(body []byte) bool
+}
+
+// errNoCall says that a text which could have been a call is none.
+var errNoCall = errors.New("no call")
+
+var thinkTags = Tags{"<think>", "</think>"}
+
+// toolCallForms are the forms in <tool_call>: a JSON object, or a function with parameters in tags, which may stand alone.
+var toolCallForms = []form{
+	{open: "<tool_call>", tag: "</tool_call>", end: func() ender { return &callEnd{} }, parse: parseToolCall},
+	{open: "<function=", tag: "</function>", end: func() ender { return &tagEnd{tags: []string{"</function>"}} }, parse: parseBareFunction},
+}
+
+// formats are the known formats. Where ollama has a name for one, it is used.
+var formats = map[string]*format{
+	// Text as it is.
+	"passthrough": {},
+	// Only thinking.
+	"thinking": {think: thinkTags},
+	// Hermes 2 Pro and everything since that writes JSON in <tool_call>: Qwen 2.5, Granite 4, ...
+	"hermes": {think: thinkTags, forms: toolCallForms, noise: []string{"</tool_call>"}},
+	"qwen3":  {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"}},
+	// <function=...> in <tool_call>; models of these families forget </think> before a call.
+	"qwen3-coder": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"}},
+	"qwen3.5":     {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"}},
+	"nemotron-3":  {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"}},
+	// JSON lists in <TOOLCALL>: Nemotron before 3. The small one writes the tag in lower case.
+	"nemotron": {think: thinkTags, forms: []form{
+		{open: "<TOOLCALL>", tag: "</TOOLCALL>", end: jsonTagEnd("</TOOLCALL>"), parse: parseJSON},
+		{open: "<toolcall>", tag: "</toolcall>", end: jsonTagEnd("</toolcall>"), parse: parseJSON},
+	}},
+	// GLM-4.5 to 4.7, and others with their tags.
+	"glm-4.7": {think: thinkTags, forms: []form{
+		{open: "<tool_call>", tag: "</tool_call>", end: func() ender { return &tagEnd{tags: []string{"</tool_call>"}} }, parse: parseGLM},
+	}},
+	"gemma4": {
+		think: Tags{"<|channel>", "<channel|>"}, anywhere: true, name: "thought\n",
+		forms: []form{{open: "<|tool_call>", tag: "<tool_call|>", end: func() ender { return &gemmaEnd{} }, parse: parseGemma}},
+		noise: []string{"<tool_call|>", "<|tool_response>"},
+	},
+	// DeepSeek V3 and R1 with a fence of JSON, V3.1 without.
+	"deepseek3": {
+		think: thinkTags,
+		forms: []form{{
+			open: "<｜tool▁call▁begin｜>", tag: "<｜tool▁call▁end｜>",
+			end: func() ender {
+				return &tagEnd{tags: []string{"<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"}}
+			},
+			parse: parseDeepSeek,
+		}},
+		control: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"},
+	},
+	// [TOOL_CALLS] and a JSON list, or, since the tokenizer of version 11, a name and its arguments.
+	"mistral": {
+		think: Tags{"[THINK]", "[/THINK]"}, anywhere: true,
+		forms: []form{{open: "[TOOL_CALLS]", end: func() ender { return &mistralEnd{} }, parse: parseMistral}},
+	},
+	// Llama 3.1 and later: the answer is a JSON object, or the python tag stands before one or before Python.
+	"llama3": {
+		forms: []form{{
+			open: "<|python_tag|>", end: func() ender { return &pythonEnd{} }, parse: parsePython,
+			untilEnd: func(body []byte) bool { return firstByte(body) != '{' },
+		}},
+		bare:  &form{end: func() ender { return &jsonEnd{} }, parse: parseBareJSON},
+		noise: []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
+	},
+	// Command R7B and later: JSON lists of actions.
+	"cohere": {
+		think:   Tags{"<|START_THINKING|>", "<|END_THINKING|>"},
+		forms:   []form{{open: "<|START_ACTION|>", tag: "<|END_ACTION|>", end: jsonTagEnd("<|END_ACTION|>"), parse: parseJSON}},
+		control: []string{"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
+	},
+}
+
+// aliases are other names of formats: those of ollama, and of models that share a format.
+var aliases = map[string]string{
+	"none":              "passthrough",
+	"qwen3-thinking":    "qwen3",
+	"qwen3-vl-instruct": "qwen3",
+	"qwen3-vl-thinking": "qwen3",
+	"nemotron-3-nano":   "nemotron-3",
+	"nemotron-3.5-nano": "nemotron-3",
+	"laguna":            "glm-4.7",
+	"glm-4.6":           "glm-4.7",
+	"deepseek3.1":       "deepseek3",
+	"deepseek-r1":       "deepseek3",
+	"cogito":            "deepseek3",
+	"ministral":         "mistral",
+	"llama3.1":          "llama3",
+}

@@ -1,0 +1,338 @@
+package parse
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// spelling says how a format writes the call f({"a":"x"}), so that what holds for all is tested for all.
+type spelling struct {
+	name        string
+	open, close string              // of thinking
+	call        func(string) string // a call of f whose argument "a" is a text, as JSON has it
+	cut         string              // an unfinished call
+}
+
+var spellings = []spelling{
+	{"hermes", "<think>\n", "\n</think>\n\n", hermes, `<tool_call>{"name": "f", "argum`},
+	{"qwen3", "<think>\n", "\n</think>\n\n", hermes, `<tool_call>{"name": "f", "arguments": {"a": 1`},
+	{"qwen3-coder", "<think>\n", "\n</think>\n\n", function1, "<tool_call>\n<function=f>\n<parameter=a>\nhal"},
+	{"qwen3.5", "<think>\n", "\n</think>\n\n", function1, "<tool_call>\n<function=f>\n<parameter=a>\nhal"},
+	{"nemotron-3", "<think>\n", "</think>", function1, "<tool_call>\n<function=f"},
+	{"nemotron", "<think>", "</think>", func(a string) string { return `<TOOLCALL>[{"name": "f", "arguments": {"a": ` + a + `}}]</TOOLCALL>` }, `<TOOLCALL>[{"name": "f", "arguments": {}}`},
+	{"glm-4.7", "<think>", "</think>\n", func(a string) string {
+		return "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>" + plain(a) + "</arg_value>\n</tool_call>"
+	}, "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>hal"},
+	{"gemma4", "<|channel>thought\n", "\n<channel|>", func(a string) string { return `<|tool_call>call:f{a:<|"|>` + plain(a) + `<|"|>}<tool_call|>` }, `<|tool_call>call:f{a:<|"|>hal`},
+	{"deepseek3", "<think>\n", "\n</think>\n\n", func(a string) string {
+		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": " + a + "}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+	}, "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\""},
+	{"mistral", "[THINK]", "[/THINK]", func(a string) string { return `[TOOL_CALLS]f[ARGS]{"a": ` + a + `}` }, `[TOOL_CALLS]f[ARGS]{"a": `},
+	{"llama3", "", "", func(a string) string { return `<|python_tag|>{"name": "f", "parameters": {"a": ` + a + `}}` }, `<|python_tag|>{"name": "f", "param`},
+	{"cohere", "<|START_THINKING|>", "<|END_THINKING|>", func(a string) string {
+		return `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "f", "parameters": {"a": ` + a + `}}]<|END_ACTION|>`
+	}, `<|START_ACTION|>[{"tool_call_id": "0"`},
+}
+
+func hermes(a string) string {
+	return "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": " + a + "}}\n</tool_call>"
+}
+
+func function1(a string) string {
+	return "<tool_call>\n<function=f>\n<parameter=a>\n" + plain(a) + "\n</parameter>\n</function>\n</tool_call>"
+}
+
+// plain is the text of a JSON string; other JSON stays as it is.
+func plain(a string) string {
+	var s string
+	if json.Unmarshal([]byte(a), &s) != nil {
+		return a
+	}
+	return s
+}
+
+func (s spelling) want(a string) string {
+	id := ""
+	if s.name == "cohere" {
+		id = "#0"
+	}
+	return `f{"a":` + a + `}` + id
+}
+
+func TestEveryFormat(t *testing.T) {
+	seen := map[string]bool{"passthrough": true, "thinking": true}
+	for _, s := range spellings {
+		seen[s.name] = true
+		x, uni := s.call(`"x"`), s.call(`"grüße 😀 東京"`)
+		do := func(text, want string) {
+			t.Helper()
+			check(t, s.name, offered, text, want)
+		}
+		do("", "")
+		do("plain text,\n  with lines \n", `C"plain text,\n  with lines \n"`)
+		do("ünï 東京 😀", `C"ünï 東京 😀"`)
+		do(x, s.want(`"x"`))
+		do(uni, s.want(`"grüße 😀 東京"`))
+		do(" "+x, s.want(`"x"`))
+		do("before\n\n"+x, `C"before" `+s.want(`"x"`))
+		do(x+"\n after \n", s.want(`"x"`)+` C"after \n"`)
+		do(x+"\n"+uni, s.want(`"x"`)+" "+s.want(`"grüße 😀 東京"`))
+		do("a "+x+" b "+x+" c", `C"a" `+s.want(`"x"`)+` C"b" `+s.want(`"x"`)+` C"c"`)
+		do("text "+s.cut, `C"text" I`+strings.TrimPrefix(say([]Event{{Kind: Damaged, Text: " " + s.cut, Err: ErrIncomplete}}), "I"))
+		if s.open == "" {
+			continue
+		}
+		do(s.open+"hm <b> ü\n\n x"+s.close+"yes", `T"hm <b> ü\n\n x" C"yes"`)
+		do("\n"+s.open+"hm"+s.close+x, `T"hm" `+s.want(`"x"`))
+		do(s.open+"never closed\n", `T"never closed\n"`)
+		do(s.open+s.close+"yes", `C"yes"`)
+		do(s.open+s.close, "")
+		o := offered
+		o.Thinking = true
+		check(t, s.name, o, "hm"+s.close+"yes", `T"hm" C"yes"`)
+		check(t, s.name, o, "\n"+s.open+"hm"+s.close+"yes", `T"hm" C"yes"`)
+		check(t, s.name, o, "hm "+strings.TrimSpace(s.close)[:3], `T"hm `+strings.TrimSpace(s.close)[:3]+`"`)
+	}
+	for _, name := range Names() {
+		if !seen[name] {
+			t.Errorf("no spelling of %s is tested", name)
+		}
+	}
+}
+
+// Where the arguments are JSON, they may hold anything.
+func TestNested(t *testing.T) {
+	const nested = `{"z":[1,2.50,{"b":null,"a":"}]</tool_call>"}],"q":"\"{"}`
+	for _, s := range spellings {
+		switch s.name {
+		case "glm-4.7":
+			check(t, s.name, Options{Tools: []Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
+				s.call(`{"z": [1, {"b": null, "a": "}]"}]}`), `f{"a":{"z":[1,{"b":null,"a":"}]"}]}}`)
+		case "qwen3-coder", "qwen3.5", "nemotron-3":
+			check(t, s.name, Options{Tools: []Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
+				s.call(nested), s.want(nested))
+		case "gemma4":
+			check(t, s.name, offered, `<|tool_call>call:f{z:[1,2.50,{b:null,a:<|"|>}]<tool_call|>"<|"|>}],<|"|>q r<|"|>:true,e:{},l:[]}<tool_call|>`,
+				`f{"z":[1,2.50,{"b":null,"a":"}]<tool_call|>\""}],"q r":true,"e":{},"l":[]}`)
+		default:
+			check(t, s.name, offered, s.call(nested), s.want(nested))
+		}
+	}
+}
+
+func TestToolCallTag(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		// Spellings of JSON calls.
+		{`<tool_call>{"name":"f"}</tool_call>`, `f{}`},
+		{`<tool_call>{"name":"f","arguments":null}</tool_call>`, `f{}`},
+		{`<tool_call>{"name":"f","arguments":"{\"b\": 1, \"a\": 2}"}</tool_call>`, `f{"b":1,"a":2}`},
+		{`<tool_call>{"id":"c1","type":"function","function":{"name":"f","arguments":{}}}</tool_call>`, `f{}#c1`},
+		{`<tool_call>{"name":"f","arguments":{}} {"name":"g","arguments":{}}</tool_call>`, `f{} g{}`},
+		{`<tool_call>[{"name":"f"},{"name":"g"}]</tool_call>`, `f{} g{}`},
+		{"<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"two\nlines\"}}</tool_call>", `f{"a":"two\u000alines"}`},
+		{`<tool_call>{"name":"f"}</tool_call></tool_call> x`, `f{} C"x"`},
+		// Damage.
+		{`a <tool_call>{"name":}</tool_call> b`, `C"a" D" <tool_call>{\"name\":}</tool_call>" C" b"`},
+		{`<tool_call></tool_call>`, `D"<tool_call></tool_call>"`},
+		{`<tool_call>{"arguments":{}}</tool_call>`, `D"<tool_call>{\"arguments\":{}}</tool_call>"`},
+		{`<tool_call>{"name":"f","arguments":[1]}</tool_call>`, `D"<tool_call>{\"name\":\"f\",\"arguments\":[1]}</tool_call>"`},
+		{`<tool_call>{"name":"f","arguments":{"a":"open}}</tool_call> b <tool_call>{"name":"g"}</tool_call>`,
+			`D"<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"open}}</tool_call>" C" b" g{}`},
+		{`<tool_call>{"name":"f","arguments":{"a":"open}}</tool_call> b <tool_call>{"name":"g","arguments":{"x":"}}</tool_call> c <tool_call>{"name":"g"}</tool_call>`,
+			`D"<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"open}}</tool_call>" C" b" D" <tool_call>{\"name\":\"g\",\"arguments\":{\"x\":\"}}</tool_call>" C" c" g{}`},
+		{`<tool_call>{"name":"f"}</tool_call><tool_call>oops</tool_call><tool_call>{"name":"g"}</tool_call>`, `f{} D"<tool_call>oops</tool_call>" g{}`},
+		// The text ends: what is whole counts.
+		{`<tool_call>{"name":"f","arguments":{}}`, `f{}`},
+		{"<tool_call>{\"name\":\"f\",\"arguments\":{}}\n</tool_c", `f{}`},
+		{`x <tool_ca`, `C"x <tool_ca"`},
+		{`<`, `C"<"`},
+		{`a < b <tool> <<tool_call>{"name":"f"}</tool_call>`, `C"a < b <tool> <" f{}`},
+		// Thinking begins an answer or is none.
+		{`say <think>x</think>`, `C"say <think>x</think>"`},
+		{`</think>x`, `C"</think>x"`},
+		{`<think>a</think> <think>b</think>c`, `T"ab" C"c"`},
+		// A function with tags in place of JSON.
+		{"<tool_call><function=f><parameter=b>1</parameter><parameter=a>\n\n x \n\n</parameter></function></tool_call>", `f{"b":"1","a":"\n x \n"}`},
+		{"<tool_call>\n<function=f>\n</function>\n</tool_call>", `f{}`},
+		{"<function=f>\n<parameter=a>\nx\n</parameter>\n</function>\n</tool_call> y", `f{"a":"x"} C"y"`},
+		{"<tool_call><function=f><parameter=a>\nx\n<parameter=b>\ny\n</parameter></function></tool_call>", `f{"a":"x","b":"y"}`},
+		{"<tool_call><function=f><parameter=a>x</function></tool_call>", `f{"a":"x"}`},
+		{"<tool_call><function=f><parameter=a></tool_call> & </parameter></function></tool_call>", `f{"a":"</tool_call> & "}`},
+		{`<tool_call><function="f"><parameter='a'>x</parameter></function></tool_call>`, `f{"a":"x"}`},
+		{"<tool_call><function=f></function><function=g></function></tool_call>", `f{} g{}`},
+		{"<tool_call><function=f><parameter=a>1</parameter><parameter=a>2</parameter></function></tool_call>", `f{"a":"2"}`},
+		{"<tool_call><function=></function></tool_call>", `D"<tool_call><function=></function></tool_call>"`},
+		{"<tool_call><fn></tool_call>", `D"<tool_call><fn></tool_call>"`},
+		{"<tool_call><function=f><parameter=a>1</parameter></function>", `f{"a":"1"}`},
+		{"<tool_call><function=f><parameter=a>1</parameter>", `f{"a":"1"}`},
+		{"<tool_call><function=nosuch><parameter=a>1</parameter>", `I"<tool_call><function=nosuch><parameter=a>1</parameter>"`},
+		{"<tool_call><function=get_weather><parameter=days>1</parameter>", `I"<tool_call><function=get_weather><parameter=days>1</parameter>"`},
+		{"<tool_call><function=get_weather><parameter=days>1</parameter></function>", `get_weather{"days":1}`},
+	} {
+		check(t, "qwen3.5", offered, c.in, c.want)
+		check(t, "hermes", offered, c.in, c.want)
+	}
+	check(t, "qwen3.5", Options{Thinking: true}, "hm\n<tool_call>{\"name\":\"f\"}</tool_call>", `T"hm" f{}`)
+	check(t, "hermes", Options{Thinking: true}, "the tag <tool_call> is</think>x", `T"the tag <tool_call> is" C"x"`)
+}
+
+func TestGLM(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"fK(a)KV(<b>&amp; </tool_cal>)V", `f{"a":"<b>&amp; </tool_cal>"}`},
+		{"K(a)KV(1)V f", `f{"a":"1"}`},
+		{" f \n K( a )K\nV(\n\nx\n\n)V\n", `f{"a":"\nx\n"}`},
+		{"fK(a)KK(b)KV(1)VV(2)V", `f{"a":"1","b":"2"}`},
+		{"", `D"<tool_call></tool_call>"`},
+		{"K(a)KV(1)V", `D"<tool_call><arg_key>a</arg_key><arg_value>1</arg_value></tool_call>"`},
+	} {
+		check(t, "glm-4.7", offered, "<tool_call>"+tags(c.in)+"</tool_call>", c.want)
+	}
+	// The end of the text: no repair, but what is whole counts.
+	for _, c := range []struct {
+		in string
+		ok bool
+	}{
+		{"get_weatherK(city)KV(Rome)V", true},
+		{"get_weatherK(city)KV(Rome)V\n</tool", true},
+		{"f", true},
+		{"nosuch", false},
+		{"get_weather", false},
+		{"get_weatherK(days)KV(1)V", false},
+		{"get_weatherK(city)KV(Ro", false},
+		{"get_weatherK(city)KV(Rome)VK(days", false},
+		{"get_weatherK(city)KRome)V", false},
+		{"get_weatherK(city)KV(Rome)VK()KV(1)V", false},
+	} {
+		in := tags(c.in)
+		want := "I" + strings.TrimPrefix(say([]Event{{Kind: Damaged, Text: "<tool_call>" + in, Err: ErrIncomplete}}), "I")
+		if c.ok {
+			want = `get_weather{"city":"Rome"}`
+			if in == "f" {
+				want = "f{}"
+			}
+		}
+		check(t, "glm-4.7", offered, "<tool_call>"+in, want)
+	}
+}
+
+func TestTyped(t *testing.T) {
+	for _, c := range []struct{ key, value, want string }{
+		{"city", "12", `"12"`}, {"city", "NULL", "null"}, {"city", "", `""`}, {"nosuch", "true", `"true"`},
+		{"days", "12", "12"}, {"days", "-0", "0"}, {"days", "1.5", `"1.5"`}, {"days", "99999999999999999999", `"99999999999999999999"`},
+		{"high", "1.50", "1.5"}, {"high", "2.0", "2"}, {"high", "1e3", "1000"}, {"high", "1e30", "1e+30"}, {"high", "Inf", `"Inf"`}, {"high", "nan", `"nan"`}, {"high", "x", `"x"`},
+		{"wet", "True", "true"}, {"wet", "false", "false"}, {"wet", "maybe", "false"},
+		{"list", "[1, {\"b\": 1, \"a\": 2}]", `[1,{"b":1,"a":2}]`}, {"list", "{}", `"{}"`}, {"list", "[1", `"[1"`},
+		{"more", "{\"b\": 1, \"a\": [ ]}", `{"b":1,"a":[]}`}, {"more", "[]", `"[]"`},
+		{"any", "12", "12"}, {"any", "twelve", `"twelve"`}, {"two", "null", "null"}, {"two", "3", "3"},
+	} {
+		in := tags("get_weatherK(" + c.key + ")KV(" + c.value + ")V")
+		check(t, "glm-4.7", offered, "<tool_call>"+in+"</tool_call>", `get_weather{"`+c.key+`":`+c.want+"}")
+	}
+}
+
+func TestGemma(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`<|tool_call>call:f{}<tool_call|>`, `f{}`},
+		{`<|tool_call>call:f{a:1,b:-2.5,c:true,d:null,e:[<|"|>x<|"|>,<|"|>y<|"|>]}<tool_call|><|tool_response>`, `f{"a":1,"b":-2.5,"c":true,"d":null,"e":["x","y"]}`},
+		{`<|tool_call>call:f{a:1}<tool_call|><|tool_call>call:g{}<tool_call|>`, `f{"a":1} g{}`},
+		{`<|tool_call>call:f{a:1}<|tool_call>call:g{}`, `f{"a":1} g{}`}, // forgotten closing tags
+		{`<|tool_call>call:f{"a": "x", b: 'y z'}<tool_call|>`, `f{"a":"x","b":"'y z'"}`},
+		{`<|tool_call>call:f{a:Paris}<tool_call|>`, `f{"a":"Paris"}`},
+		{`<|tool_call>call:get_weather{city:12}<tool_call|>`, `get_weather{"city":12}`},
+		{`<|tool_call>call:f{a:{b:1<tool_call|> x`, `f{"a":{"b":1}} C"x"`}, // forgotten braces
+		{`<|tool_call>call:f{a:<|"|>x}<tool_call|> y`, `f{"a":"x}"} C"y"`},
+		{`<|tool_call>f{a:1}<tool_call|>`, `D"<|tool_call>f{a:1}" D?`},
+		{`<|tool_call>call:f{a:1 2:3,,}<tool_call|>`, ``},
+		{`a <|channel>thought
+b<channel|> c <|channel>thought
+<channel|>d`, `C"a" T"b" C"cd"`},
+		{`<|channel>thoughtful<channel|>c`, `T"thoughtful" C"c"`},
+		{`<|channel>thou`, `T"thou"`},
+	} {
+		if c.want == "" || strings.Contains(c.want, "?") {
+			_, err := feed(t, mustNew(t, "gemma4", offered), c.in)
+			if !errors.Is(err, ErrCall) {
+				t.Errorf("%q: error %v", c.in, err)
+			}
+			continue
+		}
+		check(t, "gemma4", offered, c.in, c.want)
+	}
+	deep := `<|tool_call>call:f{a:` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + `}<tool_call|>`
+	if _, err := feed(t, mustNew(t, "gemma4", offered), deep); !errors.Is(err, ErrCall) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDeepSeek(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"a\": \"```\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "f{\"a\":\"```\"} g{}"},
+		{"x<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\":\"```json {}```\"}<｜tool▁call▁end｜><｜tool▁call▁begin｜>g<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "C\"x\" f{\"a\":\"```json {}```\"} g{}"},
+		{"<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁calls▁end｜>x", `f{} C"x"`},
+		{"<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}", `f{}`},
+		{"<｜tool▁call▁begin｜>f<｜tool▁sep｜>", `I"<｜tool▁call▁begin｜>f<｜tool▁sep｜>"`},
+		{"<｜tool▁call▁begin｜>f{}<｜tool▁call▁end｜>", `D"<｜tool▁call▁begin｜>f{}<｜tool▁call▁end｜>"`},
+		{"<｜tool▁call▁begin｜> <｜tool▁sep｜>{}<｜tool▁call▁end｜>", `D"<｜tool▁call▁begin｜> <｜tool▁sep｜>{}<｜tool▁call▁end｜>"`},
+		{"<｜tool", `C"<｜tool"`},
+	} {
+		check(t, "deepseek3", offered, c.in, c.want)
+	}
+}
+
+func TestMistral(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`[TOOL_CALLS] [{"name": "f", "arguments": {"a": "]"}, "id": "abc123def"}, {"name": "g", "arguments": {}}]`, `f{"a":"]"}#abc123def g{}`},
+		{`[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g{}`, `f{"a":1} g{}`},
+		{`[TOOL_CALLS]f[CALL_ID]abc[ARGS]{"a": {"b": "}"}} tail`, `f{"a":{"b":"}"}}#abc C"tail"`},
+		{`[TOOL_CALLS]{"name": "f", "arguments": {"a": 1}}`, `f{"a":1}`},
+		{`[TOOL_CALLS]f[ARGS]{1}`, `D"[TOOL_CALLS]f[ARGS]{1}"`},
+		{`[TOOL_CALLS]`, `I"[TOOL_CALLS]"`},
+		{`[TOOL_CALLS][]`, `D"[TOOL_CALLS][]"`},
+		{`a [THINK]b[/THINK] [x] [TOOL`, `C"a" T"b" C"[x] [TOOL"`},
+	} {
+		check(t, "mistral", offered, c.in, c.want)
+	}
+	long := "[TOOL_CALLS]" + strings.Repeat("no arguments ", 100)
+	if got, err := feed(t, mustNew(t, "mistral", offered), long); len(got) != 2 || got[0].Text+got[1].Text != long || !errors.Is(err, ErrCall) {
+		t.Errorf("%s, %v", say(got), err)
+	}
+}
+
+func TestLlama(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"name": "f", "parameters": {"a": "x"}}`, `f{"a":"x"}`},
+		{" \n{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {\"b\":{}}}", `f{} g{"b":{}}`},
+		{`{"name": "f", "parameters": {}}, {"name": "g", "arguments": {}} done`, `f{} g{} C"done"`},
+		{`{"name": "nosuch", "parameters": {}} x`, `C"{\"name\": \"nosuch\", \"parameters\": {}} x"`},
+		{`{"answer": 42}`, `C"{\"answer\": 42}"`},
+		{`{"answer": 4`, `C"{\"answer\": 4"`},
+		{`{"name": "f", "par`, `I"{\"name\": \"f\", \"par"`},
+		{`{"name": "fun", "par`, `C"{\"name\": \"fun\", \"par"`},
+		{`so: {"name": "f", "parameters": {}}`, `C"so: {\"name\": \"f\", \"parameters\": {}}"`},
+		{`{x}{"name": "f"}`, `C"{x}{\"name\": \"f\"}"`},
+		{`<|python_tag|>{"name": "f", "parameters": {}}<|eom_id|>`, `f{}`},
+		{`<|python_tag|>f.call(a="x, \"y\"", b=3, c=True, d=[1, 2])`, `f{"a":"x, \"y\"","b":3,"c":true,"d":[1,2]}`},
+		{`<|python_tag|>f.call()<|eom_id|>`, `f{}`},
+		{`<|python_tag|>f.call(a=")")<|python_tag|>g.call()`, `f{"a":")"} g{}`},
+		{`<|python_tag|>print(1)`, `D"<|python_tag|>print(1)"`},
+	} {
+		check(t, "llama3", offered, c.in, c.want)
+	}
+	check(t, "llama3", Options{}, `{"name": "f", "parameters": {}}`, `C"{\"name\": \"f\", \"parameters\": {}}"`)
+	check(t, "llama3", Options{Tools: []Tool{{Name: "code_interpreter"}}}, "<|python_tag|>x = \"a\"\nprint(x)<|eom_id|>", `code_interpreter{"code":"x = \"a\"\nprint(x)"}`)
+}
+
+func TestNemotron(t *testing.T) {
+	check(t, "nemotron", offered, `<toolcall> {"name": "f", "arguments": {"a": 1}} </toolcall>`, `f{"a":1}`)
+	check(t, "nemotron", offered, `x<TOOLCALL>[{"name": "f", "arguments": {"a": "</TOOLCALL>"}}, {"name": "g", "arguments": {}}]</TOOLCALL> y`, `C"x" f{"a":"</TOOLCALL>"} g{} C"y"`)
+}
+
+func TestThinkTags(t *testing.T) {
+	o := Options{Think: Tags{"<seed:think>", "</seed:think>"}}
+	check(t, "hermes", o, "<seed:think>a</seed:think>b", `T"a" C"b"`)
+	check(t, "passthrough", o, "<seed:think>a</seed:think>b <tool_call>", `T"a" C"b <tool_call>"`)
+	check(t, "passthrough", Options{}, "<think>a</think>", `C"<think>a</think>"`)
+	check(t, "thinking", Options{}, "<think>a</think> <tool_call>", `T"a" C"<tool_call>"`)
+}

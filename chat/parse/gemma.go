@@ -1,0 +1,185 @@
+package parse
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// parseGemma reads call:NAME{key:value,...}. Strings stand in <|"|>, keys are bare. Where the closing tag came too early,
+// the brackets and the quote that are missing end with the body.
+func parseGemma(t tools, body string, complete bool) ([]ToolCall, error) {
+	if !complete {
+		return nil, fmt.Errorf("%w: the text ends inside it", ErrIncomplete)
+	}
+	s, ok := strings.CutPrefix(strings.Trim(body, spaces), "call:")
+	at := strings.IndexByte(s, '{')
+	if !ok || at < 0 {
+		return nil, fmt.Errorf("%w: it is not call:NAME{...}", ErrCall)
+	}
+	name := strings.Trim(s[:at], spaces)
+	if name == "" {
+		return nil, fmt.Errorf("%w: the name is empty", ErrCall)
+	}
+	g := gemma{s: s[at:], types: t[name].types}
+	var b bytes.Buffer
+	if err := g.object(&b, 0); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCall, err)
+	}
+	if g.space(); g.s != "" {
+		return nil, fmt.Errorf("%w: %q after the arguments", ErrCall, clip(g.s))
+	}
+	return []ToolCall{{Name: name, Arguments: b.Bytes()}}, nil
+}
+
+// gemma reads Gemma's notation and writes JSON.
+type gemma struct {
+	s     string              // what is left
+	types map[string][]string // of the arguments
+}
+
+// maxDepth bounds the nesting of values.
+const maxDepth = 200
+
+func (g *gemma) space() { g.s = strings.TrimLeft(g.s, spaces) }
+
+// take reads a text if it comes next.
+func (g *gemma) take(text string) bool {
+	rest, ok := strings.CutPrefix(g.s, text)
+	g.s = rest
+	return ok
+}
+
+func (g *gemma) object(b *bytes.Buffer, depth int) error {
+	return g.list(b, depth, "{", "}", func(first bool) error {
+		key, err := g.key()
+		if err != nil {
+			return err
+		}
+		if !first {
+			b.WriteByte(',')
+		}
+		b.Write(quote(key))
+		b.WriteByte(':')
+		var types []string
+		if depth == 0 {
+			types = g.types[key]
+		}
+		return g.value(b, depth+1, types)
+	})
+}
+
+// list reads items between brackets. Commas separate them, one may follow the last.
+func (g *gemma) list(b *bytes.Buffer, depth int, open, end string, item func(first bool) error) error {
+	if depth > maxDepth {
+		return errors.New("it is nested too deeply")
+	}
+	g.take(open)
+	b.WriteString(open)
+	for first := true; ; first = false {
+		if g.space(); g.s == "" || g.take(end) {
+			break
+		}
+		if !first && !g.take(",") {
+			return fmt.Errorf("%q where a comma belongs", clip(g.s))
+		}
+		if g.space(); g.s == "" || g.take(end) {
+			break
+		}
+		if err := item(first); err != nil {
+			return err
+		}
+	}
+	b.WriteString(end)
+	return nil
+}
+
+func (g *gemma) key() (string, error) {
+	if s, ok, err := g.str(); ok || err != nil {
+		g.space()
+		if !g.take(":") {
+			return "", fmt.Errorf("%q where a colon belongs", clip(g.s))
+		}
+		return s, err
+	}
+	at := strings.IndexAny(g.s, ":{}[],")
+	if at <= 0 || g.s[at] != ':' {
+		return "", fmt.Errorf("%q where a key belongs", clip(g.s))
+	}
+	key := strings.Trim(g.s[:at], spaces)
+	g.s = g.s[at+1:]
+	return key, nil
+}
+
+// str reads a string in Gemma's quotes or in those of JSON.
+func (g *gemma) str() (string, bool, error) {
+	if g.take(gemmaQuote) {
+		text, rest, _ := strings.Cut(g.s, gemmaQuote)
+		g.s = rest
+		return text, true, nil
+	}
+	if !strings.HasPrefix(g.s, `"`) {
+		return "", false, nil
+	}
+	end := jsonString(g.s)
+	if end < 0 {
+		text := g.s[1:]
+		g.s = ""
+		return text, true, nil
+	}
+	var text string
+	if err := json.Unmarshal([]byte(escapeControls(g.s[:end])), &text); err != nil {
+		return "", true, err
+	}
+	g.s = g.s[end:]
+	return text, true, nil
+}
+
+// jsonString is the length of the string that a text begins with; -1 = it does not end.
+func jsonString(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+func (g *gemma) value(b *bytes.Buffer, depth int, types []string) error {
+	g.space()
+	switch {
+	case strings.HasPrefix(g.s, "{"):
+		return g.object(b, depth)
+	case strings.HasPrefix(g.s, "["):
+		return g.list(b, depth, "[", "]", func(first bool) error {
+			if !first {
+				b.WriteByte(',')
+			}
+			return g.value(b, depth+1, nil)
+		})
+	}
+	if s, ok, err := g.str(); ok || err != nil {
+		b.Write(quote(s))
+		return err
+	}
+	at := strings.IndexAny(g.s, ",}]")
+	if at < 0 {
+		at = len(g.s)
+	}
+	word := strings.Trim(g.s[:at], spaces)
+	g.s = g.s[at:]
+	switch {
+	case word == "":
+		b.WriteString("null")
+	case word != "" && json.Valid([]byte(word)):
+		b.WriteString(word)
+	default: // a string without its quotes
+		b.Write(typed(word, types))
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package parse
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// compact checks a JSON value and takes the white space between its tokens away. Line ends and other control characters
+// inside strings, which JSON forbids and models write, are escaped.
+func compact(text string) (json.RawMessage, error) {
+	var b bytes.Buffer
+	if err := json.Compact(&b, []byte(escapeControls(strings.ToValidUTF8(text, "\uFFFD")))); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func escapeControls(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r < ' ' }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	var s jsonScan
+	for i := range len(text) {
+		c := text[i]
+		if s.str && c < ' ' {
+			fmt.Fprintf(&b, `\u%04x`, c)
+			s.esc = false
+			continue
+		}
+		s.add(c)
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// jsonCall is a call in the spellings of the published templates.
+type jsonCall struct {
+	ID         json.RawMessage `json:"id"`
+	CallID     json.RawMessage `json:"tool_call_id"`
+	Name       string          `json:"name"`
+	ToolName   string          `json:"tool_name"`
+	Arguments  json.RawMessage `json:"arguments"`
+	Parameters json.RawMessage `json:"parameters"`
+	Function   json.RawMessage `json:"function"` // in the shape of OpenAI's API
+}
+
+// parseJSON reads objects of a name and arguments, one after another or in lists.
+func parseJSON(_ tools, body string, complete bool) ([]ToolCall, error) {
+	calls, err := jsonCalls(body)
+	if err != nil {
+		kind := ErrCall
+		if !complete {
+			kind = ErrIncomplete
+		}
+		return nil, fmt.Errorf("%w: %w", kind, err)
+	}
+	return calls, nil
+}
+
+func jsonCalls(body string) ([]ToolCall, error) {
+	d := json.NewDecoder(strings.NewReader(escapeControls(strings.ToValidUTF8(body, "\uFFFD"))))
+	var calls []ToolCall
+	for {
+		var v json.RawMessage
+		if err := d.Decode(&v); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		list := []json.RawMessage{v}
+		if v[0] == '[' {
+			if err := json.Unmarshal(v, &list); err != nil {
+				return nil, err
+			}
+		}
+		for _, one := range list {
+			c, err := oneCall(one)
+			if err != nil {
+				return nil, err
+			}
+			calls = append(calls, c)
+		}
+	}
+	if len(calls) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	return calls, nil
+}
+
+func oneCall(v json.RawMessage) (ToolCall, error) {
+	var c jsonCall
+	if len(v) == 0 || v[0] != '{' {
+		return ToolCall{}, errors.New("it is no JSON object")
+	}
+	if err := json.Unmarshal(v, &c); err != nil {
+		return ToolCall{}, err
+	}
+	if len(c.Function) > 0 && c.Function[0] == '{' && c.Name == "" {
+		id := cmp.Or(text(c.ID), text(c.CallID))
+		inner, err := oneCall(c.Function)
+		inner.ID = cmp.Or(inner.ID, id)
+		return inner, err
+	}
+	name := cmp.Or(c.Name, c.ToolName, text(c.Function))
+	if name == "" {
+		return ToolCall{}, errors.New("it has no name")
+	}
+	args := c.Arguments
+	if len(args) == 0 {
+		args = c.Parameters
+	}
+	args, err := arguments(args)
+	if err != nil {
+		return ToolCall{}, err
+	}
+	return ToolCall{ID: cmp.Or(text(c.ID), text(c.CallID)), Name: name, Arguments: args}, nil
+}
+
+// arguments takes an object, a string that holds one, or nothing.
+func arguments(v json.RawMessage) (json.RawMessage, error) {
+	s := string(v)
+	if strings.HasPrefix(s, `"`) {
+		s = text(v)
+	}
+	if s = strings.Trim(s, spaces); s == "" || s == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	if s[0] != '{' {
+		return nil, errors.New("its arguments are no JSON object")
+	}
+	return compact(s)
+}
+
+// text is a string or number of JSON.
+func text(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	var n json.Number
+	if json.Unmarshal(v, &n) == nil {
+		return n.String()
+	}
+	return ""
+}
+
+// parseBareJSON reads an answer that is a JSON object: a call, if it names a tool that the model was offered.
+func parseBareJSON(t tools, body string, complete bool) ([]ToolCall, error) {
+	if complete {
+		calls, err := jsonCalls(body)
+		if err != nil {
+			return nil, errNoCall
+		}
+		for _, c := range calls {
+			if _, ok := t[c.Name]; !ok {
+				return nil, errNoCall
+			}
+		}
+		return calls, nil
+	}
+	// {"name": "TOOL" has begun a call.
+	rest := strings.TrimLeft(strings.TrimPrefix(body, "{"), spaces)
+	rest = strings.TrimLeft(strings.TrimPrefix(rest, `"name"`), spaces+":")
+	for name := range t {
+		if strings.HasPrefix(rest, string(quote(name))) {
+			return nil, ErrIncomplete
+		}
+	}
+	return nil, errNoCall
+}
+
+// parseMistral reads a list of calls, or NAME[CALL_ID]ID[ARGS]{...} with its middle parts left out or not.
+func parseMistral(t tools, body string, complete bool) ([]ToolCall, error) {
+	if firstByte([]byte(body)) == '[' {
+		return parseJSON(t, body, complete)
+	}
+	at := strings.IndexByte(body, '{')
+	if at < 0 {
+		return nil, fmt.Errorf("%w: it has no arguments", ErrIncomplete)
+	}
+	name, _, _ := strings.Cut(body[:at], "[ARGS]")
+	name, id, _ := strings.Cut(name, "[CALL_ID]")
+	if name = strings.Trim(name, spaces); name == "" {
+		return parseJSON(t, body, complete) // an object with the name in it
+	}
+	args, err := arguments(json.RawMessage(body[at:]))
+	if err != nil {
+		kind := ErrCall
+		if !complete {
+			kind = ErrIncomplete
+		}
+		return nil, fmt.Errorf("%w: %w", kind, err)
+	}
+	return []ToolCall{{ID: strings.Trim(id, spaces), Name: name, Arguments: args}}, nil
+}
+
+// parseDeepSeek reads NAME<sep>{...} of V3.1 and TYPE<sep>NAME with a fence of JSON of V3 and R1.
+func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
+	wrong := func(why string) ([]ToolCall, error) {
+		if !complete {
+			return nil, fmt.Errorf("%w: %s", ErrIncomplete, why)
+		}
+		return nil, fmt.Errorf("%w: %s", ErrCall, why)
+	}
+	name, rest, ok := strings.Cut(body, "<｜tool▁sep｜>")
+	if !ok {
+		return wrong("it has no separator")
+	}
+	if fenced, args, ok := strings.Cut(rest, "```"); ok && !strings.Contains(fenced, "{") {
+		name = fenced
+		args = strings.TrimPrefix(args, "json")
+		rest = strings.TrimSuffix(strings.TrimRight(args, spaces), "```")
+	}
+	if name = strings.Trim(name, spaces); name == "" {
+		return wrong("the name is empty")
+	}
+	args, err := arguments(json.RawMessage(strings.Trim(rest, spaces)))
+	if err != nil {
+		return wrong(err.Error())
+	}
+	if !complete && len(strings.Trim(rest, spaces)) == 0 {
+		return wrong("it has no arguments")
+	}
+	return []ToolCall{{Name: name, Arguments: args}}, nil
+}

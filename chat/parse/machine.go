@@ -1,0 +1,426 @@
+package parse
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxSpace bounds the white space that is held back.
+const maxSpace = 64 << 10
+
+type state int
+
+const (
+	inContent state = iota
+	inThinking
+	inCall
+)
+
+// machine reads text byte by byte, so that it cannot matter how the text is cut.
+type machine struct {
+	f     *format
+	tools tools
+	max   int
+	think Tags
+
+	state  state
+	fresh  bool   // nothing but white space came in this state, counted from the start of the text or of the thinking
+	skip   bool   // white space is dropped, as after a tag
+	after  bool   // a call has just ended: the format's noise is dropped
+	name   string // rest of the word that is dropped where thinking begins
+	space  []byte // white space that is held back
+	cand   []byte // the beginning of a tag, held back
+	call   pending
+	simple bool // calls end at the first closing tag
+
+	text  []byte // of the event that is being collected
+	kind  Kind
+	out   []Event
+	err   error     // the first
+	first [256]bool // bytes that tags begin with
+}
+
+// pending is a call that is being read.
+type pending struct {
+	form  *form
+	space []byte // before it
+	open  string
+	body  []byte
+	end   ender
+}
+
+func newMachine(f *format, opts Options) *machine {
+	m := &machine{f: f, tools: newTools(opts.Tools), max: opts.MaxCall, think: f.think, fresh: true}
+	if opts.Think.Close != "" {
+		m.think = opts.Think
+	}
+	if m.max <= 0 {
+		m.max = defaultMaxCall
+	}
+	m.mark(m.think.Open, m.think.Close)
+	m.mark(f.control...)
+	m.mark(f.noise...)
+	for _, form := range f.forms {
+		m.mark(form.open)
+	}
+	if opts.Thinking && m.think.Close != "" {
+		m.state, m.skip = inThinking, true
+	}
+	return m
+}
+
+func (m *machine) mark(tags ...string) {
+	for _, t := range tags {
+		if t != "" {
+			m.first[t[0]] = true
+		}
+	}
+}
+
+func (m *machine) Feed(text string) []Event {
+	for i := range len(text) {
+		m.byte(text[i])
+	}
+	m.flush(false)
+	return m.take()
+}
+
+func (m *machine) Close() ([]Event, error) {
+	m.close()
+	if m.state == inCall {
+		m.unfinished()
+	}
+	m.put(m.cand)
+	m.cand = nil
+	m.put(m.space)
+	m.space = nil
+	m.flush(true)
+	return m.take(), m.err
+}
+
+// close ends what only the end of the text shows.
+func (m *machine) close() {
+	for len(m.cand) > 0 && m.state != inCall {
+		m.reject()
+	}
+}
+
+func (m *machine) take() []Event {
+	out := m.out
+	m.out = nil
+	return out
+}
+
+// byte reads one byte.
+func (m *machine) byte(b byte) {
+	switch {
+	case m.state == inCall:
+		m.callByte(b)
+		return
+	case len(m.cand) == 0 && !m.first[b] && m.name == "":
+		m.plain(b)
+		return
+	}
+	m.cand = append(m.cand, b)
+	for len(m.cand) > 0 && m.state != inCall {
+		t, more := m.match()
+		if t != nil {
+			m.cand = m.cand[:0]
+			t.act(m)
+			return
+		}
+		if more {
+			return
+		}
+		m.reject()
+	}
+}
+
+// reject gives up the first byte of what could have been a tag: it is text. What is left may be a tag still.
+func (m *machine) reject() {
+	b := m.cand[0]
+	m.cand = m.cand[1:]
+	rest := m.cand
+	m.cand = nil
+	m.plain(b)
+	for _, b := range rest {
+		m.byte(b)
+	}
+}
+
+// plain is a byte of text.
+func (m *machine) plain(b byte) {
+	if isSpace(b) {
+		if m.skip {
+			return
+		}
+		if m.space = append(m.space, b); len(m.space) >= maxSpace {
+			m.put(m.space)
+			m.space = m.space[:0]
+		}
+		return
+	}
+	if m.bare(b) {
+		return
+	}
+	m.put(m.space)
+	m.space = m.space[:0]
+	m.put([]byte{b})
+	m.fresh, m.skip, m.after, m.name = false, false, false, ""
+}
+
+// bare begins a call that has no opening tag, as a JSON object where the answer begins.
+func (m *machine) bare(b byte) bool {
+	if m.f.bare == nil || b != '{' || m.state != inContent || !(m.fresh || m.after) || len(m.tools) == 0 {
+		return false
+	}
+	m.begin(m.f.bare, "")
+	m.callByte(b)
+	return true
+}
+
+// tag is a text that means something in a state.
+type tag struct {
+	text string
+	act  func(*machine)
+}
+
+// match finds the tag that cand is, and whether cand may become one.
+func (m *machine) match() (found *tag, more bool) {
+	m.tags(func(text string, act func(*machine)) bool {
+		switch {
+		case text == "" || len(text) < len(m.cand) || text[:len(m.cand)] != string(m.cand):
+		case len(text) == len(m.cand):
+			found = &tag{text, act}
+			return false
+		default:
+			more = true
+		}
+		return true
+	})
+	return found, more
+}
+
+// tags lists the tags of the current state.
+func (m *machine) tags(yield func(string, func(*machine)) bool) {
+	thinking := m.state == inThinking
+	if thinking {
+		if !yield(m.think.Close, (*machine).endThinking) || m.name != "" && !yield(m.name, (*machine).dropName) {
+			return
+		}
+		if m.fresh && !yield(m.think.Open, (*machine).again) {
+			return
+		}
+	} else if m.fresh || m.f.anywhere {
+		if !yield(m.think.Open, (*machine).beginThinking) {
+			return
+		}
+	}
+	if !thinking || m.f.callEndsThinking {
+		for i := range m.f.forms {
+			f := &m.f.forms[i]
+			if !yield(f.open, func(m *machine) { m.begin(f, f.open) }) {
+				return
+			}
+		}
+	}
+	if thinking {
+		return
+	}
+	for _, t := range m.f.control {
+		if !yield(t, (*machine).drop) {
+			return
+		}
+	}
+	if m.after {
+		for _, t := range m.f.noise {
+			if !yield(t, (*machine).drop) {
+				return
+			}
+		}
+	}
+}
+
+func (m *machine) beginThinking() {
+	m.state, m.fresh, m.skip, m.after, m.name = inThinking, true, true, false, m.f.name
+	m.space = m.space[:0]
+}
+
+// again drops an opening tag that repeats the prompt's.
+func (m *machine) again() { m.beginThinking() }
+
+func (m *machine) dropName() { m.name = "" }
+
+func (m *machine) endThinking() {
+	m.state, m.fresh, m.skip, m.after = inContent, true, true, false
+	m.space = m.space[:0]
+}
+
+// drop leaves out a tag that says nothing.
+func (m *machine) drop() {
+	m.space, m.skip = m.space[:0], true
+}
+
+func (m *machine) begin(f *form, open string) {
+	m.call = pending{form: f, open: open, end: f.end(), space: bytes.Clone(m.space)}
+	m.space = m.space[:0]
+	m.state = inCall
+}
+
+func (m *machine) callByte(b byte) {
+	c := &m.call
+	c.body = append(c.body, b)
+	if n, ended := c.end.add(c.body, m.simple); ended {
+		if at, size := c.end.passed(); at > 0 {
+			if _, err := c.form.parse(m.tools, string(c.body[:n]), true); err != nil {
+				m.split(at, size)
+				return
+			}
+		}
+		m.finish(string(c.body[:n]), "", string(c.body[n:]), true)
+		return
+	}
+	if len(c.body) >= m.max {
+		m.giveUp(fmt.Errorf("%w: longer than %d bytes", ErrCall, m.max))
+	} else if why := c.end.hopeless(); why != "" {
+		m.giveUp(fmt.Errorf("%w: %s", ErrCall, why))
+	}
+}
+
+// finish ends a call whose body is known. Rest is text after it that was read already.
+func (m *machine) finish(body, rest, closing string, complete bool) {
+	c := m.call
+	m.call = pending{}
+	m.state, m.fresh = inContent, false
+	calls, err := c.form.parse(m.tools, body, complete)
+	switch {
+	case err == errNoCall:
+		m.put(c.space)
+		m.put([]byte(c.open + body + closing))
+		m.skip, m.after = false, false
+	case err != nil:
+		m.damaged(string(c.space)+c.open+body+closing, err)
+		m.skip, m.after = false, false
+	default:
+		m.flush(true)
+		for _, call := range calls {
+			m.out = append(m.out, Event{Kind: Call, Call: call})
+		}
+		m.skip, m.after = true, true
+	}
+	for i := range len(rest) {
+		m.byte(rest[i])
+	}
+}
+
+// unfinished deals with a call in which the text ended.
+func (m *machine) unfinished() {
+	for m.state == inCall {
+		c := m.call
+		if c.form.untilEnd != nil && c.form.untilEnd(c.body) {
+			m.finish(string(c.body), "", "", true)
+			continue
+		}
+		if at, size := c.end.passed(); at > 0 {
+			m.split(at, size)
+			continue
+		}
+		body := strings.TrimRight(cutPartial(string(c.body), c.form.tag), spaces)
+		calls, err := c.form.parse(m.tools, body, false)
+		if err == nil && len(calls) > 0 {
+			m.finish(body, "", "", false)
+			continue
+		}
+		if err == errNoCall {
+			m.finish(string(c.body), "", "", false)
+			continue
+		}
+		m.giveUp(fmt.Errorf("%w: the text ends inside it", ErrIncomplete))
+	}
+	m.close()
+}
+
+// split ends a call at a closing tag that had been taken for a part of a string, now that this was the wrong guess. It
+// guesses no more, so that no text is read a third time.
+func (m *machine) split(at, size int) {
+	body, rest := string(m.call.body[:at-size]), string(m.call.body[at:])
+	m.simple = true
+	m.finish(body, rest, m.call.form.tag, true)
+}
+
+// giveUp turns what was read of a call into a damaged event.
+func (m *machine) giveUp(err error) {
+	if at, size := m.call.end.passed(); at > 0 {
+		m.split(at, size)
+		return
+	}
+	c := m.call
+	m.call = pending{}
+	m.state, m.fresh, m.skip, m.after = inContent, false, false, false
+	m.damaged(string(c.space)+c.open+string(c.body), err)
+}
+
+func (m *machine) damaged(text string, err error) {
+	m.flush(true)
+	if m.err == nil {
+		m.err = err
+	}
+	m.out = append(m.out, Event{Kind: Damaged, Text: strings.ToValidUTF8(text, "\uFFFD"), Err: err})
+}
+
+// put adds text of the current state.
+func (m *machine) put(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	kind := Content
+	if m.state == inThinking {
+		kind = Thinking
+	}
+	if kind != m.kind {
+		m.flush(true)
+		m.kind = kind
+	}
+	m.text = append(m.text, text...)
+}
+
+// flush makes an event of the collected text, without the beginning of a character at its end unless all is asked for.
+func (m *machine) flush(all bool) {
+	n := len(m.text)
+	if !all {
+		n -= partialRune(m.text)
+	}
+	if n > 0 {
+		m.out = append(m.out, Event{Kind: m.kind, Text: string(m.text[:n])})
+		m.text = append(m.text[:0], m.text[n:]...)
+	}
+}
+
+// partialRune is the number of bytes at the end of a text that begin a character.
+func partialRune(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+const spaces = " \t\n\r\v\f"
+
+func isSpace(b byte) bool { return strings.IndexByte(spaces, b) >= 0 }
+
+// cutPartial cuts the beginning of a tag off the end of a text.
+func cutPartial(text, tag string) string {
+	for n := min(len(tag), len(text)); n > 0; n-- {
+		if strings.HasSuffix(text, tag[:n]) {
+			return text[:len(text)-n]
+		}
+	}
+	return text
+}

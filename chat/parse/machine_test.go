@@ -1,0 +1,123 @@
+package parse
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Text comes out as soon as it is certain.
+func TestStreaming(t *testing.T) {
+	p := mustNew(t, "qwen3.5", offered)
+	for _, c := range []struct{ in, want string }{
+		{"Hel", `C"Hel"`},
+		{"lo ", `C"lo"`},
+		{"you", `C" you"`},
+		{"\n\n<tool", ``},
+		{"s>", `C"\n\n<tools>"`},
+		{"gr\xc3", `C"gr"`},
+		{"\xbc\xf0\x9f", `C"ü"`},
+		{"\x98\x80 <tool_call>\n<function=f>", `C"😀"`},
+		{"</function>\n</tool_call", ``},
+		{">", `f{}`},
+		{"\n\n", ``},
+		{"x", `C"x"`},
+		{" ", ``},
+	} {
+		if got := say(p.Feed(c.in)); got != c.want {
+			t.Errorf("%q: got %s, want %s", c.in, got, c.want)
+		}
+	}
+	rest, err := p.Close()
+	if got := say(rest); got != `C" "` || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	o := offered
+	o.MaxCall = 100
+	long := `<tool_call>{"name": "f", "arguments": {"a": "` + strings.Repeat("x", 200) + `"}}</tool_call>`
+	got, err := feed(t, mustNew(t, "hermes", o), "a "+long+" b")
+	if !errors.Is(err, ErrCall) || len(got) != 3 || got[1].Kind != Damaged || got[0].Text+got[1].Text+got[2].Text != "a "+long+" b" {
+		t.Errorf("%s, %v", say(got), err)
+	}
+	check(t, "hermes", o, `<tool_call>{"name": "f"}</tool_call>`, "f{}")
+
+	// White space is not held back for ever.
+	p := mustNew(t, "hermes", Options{})
+	n := 0
+	for range 100 {
+		for _, e := range p.Feed(strings.Repeat(" ", 10_000)) {
+			n += len(e.Text)
+		}
+		if m := p.(*machine); cap(m.space)+cap(m.text)+cap(m.cand) > 4*maxSpace {
+			t.Fatalf("%d bytes are held", cap(m.space)+cap(m.text)+cap(m.cand))
+		}
+	}
+	rest, err := p.Close()
+	for _, e := range rest {
+		n += len(e.Text)
+	}
+	if n != 1_000_000 || err != nil {
+		t.Errorf("%d bytes came out, %v", n, err)
+	}
+}
+
+// kept is a text without white space and without what stands for nothing.
+func kept(f *format, text string) string {
+	drop := append([]string{}, f.control...)
+	drop = append(drop, f.noise...)
+	for _, form := range f.forms {
+		drop = append(drop, form.open, form.tag)
+	}
+	drop = append(drop, f.think.Open, f.think.Close, strings.TrimSpace(f.name))
+	for _, d := range drop {
+		if d != "" {
+			text = strings.ReplaceAll(text, d, "")
+		}
+	}
+	return strings.Join(strings.Fields(text), "")
+}
+
+// However a text is cut, the same comes out; nothing is invented, and what is no call is all there.
+func FuzzParsers(f *testing.F) {
+	for i, name := range Names() {
+		for _, s := range spellings {
+			f.Add(uint8(i), s.name == name, s.open+"hm ü"+s.close+"a "+s.call(`"x"`)+"\n"+s.call(`[{"b":1}]`)+" b"+s.cut, uint16(i))
+		}
+	}
+	f.Add(uint8(3), true, tags("<tool_call>f k)KV(v)V</tool_call>"), uint16(9))
+	f.Fuzz(func(t *testing.T, which uint8, thinking bool, text string, cut uint16) {
+		name := Names()[int(which)%len(Names())]
+		o := offered
+		o.Thinking = thinking
+		o.MaxCall = 1 + int(cut)
+		whole, err := feed(t, mustNew(t, name, o), text)
+		at := 0
+		if len(text) > 0 {
+			at = int(cut) % len(text)
+		}
+		for _, pieces := range [][]string{bytesOf(text), {text[:at], text[at:]}} {
+			got, err2 := feed(t, mustNew(t, name, o), pieces...)
+			if say(got) != say(whole) || fmt.Sprint(err) != fmt.Sprint(err2) {
+				t.Errorf("%s %q in %d pieces:\n got %s, %v\nwant %s, %v", name, text, len(pieces), say(got), err2, say(whole), err)
+			}
+		}
+		size, calls := 0, false
+		var all strings.Builder
+		for _, e := range whole {
+			size += len(e.Text) + len(e.Call.Name) + len(e.Call.Arguments) + len(e.Call.ID)
+			all.WriteString(e.Text)
+			calls = calls || e.Kind == Call
+		}
+		if size > 8*len(text)+1000 {
+			t.Errorf("%s: %d bytes became %d", name, len(text), size)
+		}
+		fm := formats[name]
+		if text = strings.ToValidUTF8(text, "\uFFFD"); !calls && kept(fm, strings.ToValidUTF8(all.String(), "\uFFFD")) != kept(fm, text) {
+			t.Errorf("%s: text was lost:\n got %q\nwant %q", name, all.String(), text)
+		}
+	})
+}

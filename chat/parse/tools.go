@@ -1,0 +1,170 @@
+package parse
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// tools are those that the model was offered, by name.
+type tools map[string]tool
+
+type tool struct {
+	types    map[string][]string // of the parameters
+	required []string
+}
+
+func newTools(list []Tool) tools {
+	out := tools{}
+	for _, t := range list {
+		var schema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+			Required   json.RawMessage            `json:"required"`
+		}
+		_ = json.Unmarshal(t.Parameters, &schema) // a schema that cannot be read says nothing
+		tl := tool{types: map[string][]string{}}
+		_ = json.Unmarshal(schema.Required, &tl.required)
+		for name, p := range schema.Properties {
+			tl.types[name] = schemaTypes(p, 0)
+		}
+		out[t.Name] = tl
+	}
+	return out
+}
+
+// schemaTypes are the types that a schema allows; a union's are those of all its members.
+func schemaTypes(schema json.RawMessage, depth int) []string {
+	var s struct {
+		Type  json.RawMessage   `json:"type"`
+		AnyOf []json.RawMessage `json:"anyOf"`
+		OneOf []json.RawMessage `json:"oneOf"`
+	}
+	if depth > 8 || json.Unmarshal(schema, &s) != nil {
+		return nil
+	}
+	var out []string
+	for _, member := range append(s.AnyOf, s.OneOf...) {
+		out = append(out, schemaTypes(member, depth+1)...)
+	}
+	if len(out) > 0 {
+		return out
+	}
+	var one string
+	if json.Unmarshal(s.Type, &one) == nil && one != "" {
+		return []string{one}
+	}
+	_ = json.Unmarshal(s.Type, &out)
+	return out
+}
+
+// arg is an argument whose value is text as the model wrote it.
+type arg struct{ key, value string }
+
+// call makes a call of arguments in text: their types are those of the tool's schema. Of two with one key the last counts.
+func (t tools) call(name string, args []arg) (ToolCall, error) {
+	if name == "" {
+		return ToolCall{}, fmt.Errorf("%w: the name is empty", ErrCall)
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, a := range lastOfEach(args) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(quote(a.key))
+		b.WriteByte(':')
+		b.Write(typed(a.value, t[name].types[a.key]))
+	}
+	b.WriteByte('}')
+	return ToolCall{Name: name, Arguments: b.Bytes()}, nil
+}
+
+// lastOfEach keeps each key once, in the place of its first and with the value of its last.
+func lastOfEach(args []arg) []arg {
+	at := make(map[string]int, len(args))
+	var out []arg
+	for _, a := range args {
+		if i, ok := at[a.key]; ok {
+			out[i] = a
+			continue
+		}
+		at[a.key] = len(out)
+		out = append(out, a)
+	}
+	return out
+}
+
+// whole checks a call that the end of the text cut: it must be of a declared tool and have all that the tool requires.
+func (t tools) whole(name string, args []arg) error {
+	tl, ok := t[name]
+	if !ok {
+		return fmt.Errorf("%w: the text ends inside it, and there is no tool %q", ErrIncomplete, clip(name))
+	}
+	for _, key := range tl.required {
+		if !slices.ContainsFunc(args, func(a arg) bool { return a.key == key }) {
+			return fmt.Errorf("%w: the text ends inside it, before %q", ErrIncomplete, clip(key))
+		}
+	}
+	for _, a := range args {
+		if a.key == "" {
+			return fmt.Errorf("%w: the text ends inside it, and a key is empty", ErrIncomplete)
+		}
+	}
+	return nil
+}
+
+// typed reads a value as the types that its schema allows, the narrowest first. A text that fits none stays a text.
+func typed(value string, types []string) json.RawMessage {
+	if strings.EqualFold(value, "null") {
+		return json.RawMessage("null")
+	}
+	has := func(name string) bool { return slices.Contains(types, name) }
+	if has("boolean") {
+		switch lower := strings.ToLower(value); {
+		case lower == "true" || lower == "false":
+			return json.RawMessage(lower)
+		case !slices.ContainsFunc(types, func(t string) bool { return t != "boolean" }):
+			return json.RawMessage("false")
+		}
+	}
+	if has("integer") {
+		if i, err := strconv.ParseInt(value, 10, 64); err == nil {
+			return strconv.AppendInt(nil, i, 10)
+		}
+	}
+	if has("number") {
+		if f, err := strconv.ParseFloat(value, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return number(f)
+		}
+	}
+	for _, kind := range []struct{ name, open string }{{"array", "["}, {"object", "{"}} {
+		if text := strings.Trim(value, spaces); has(kind.name) && strings.HasPrefix(text, kind.open) {
+			if v, err := compact(text); err == nil {
+				return v
+			}
+		}
+	}
+	return quote(value)
+}
+
+// number writes whole numbers as integers.
+func number(f float64) json.RawMessage {
+	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+		return strconv.AppendInt(nil, int64(f), 10)
+	}
+	out, _ := json.Marshal(f)
+	return out
+}
+
+// quote writes a string of JSON. What is not UTF-8 becomes U+FFFD.
+func quote(s string) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // strings always encode
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
