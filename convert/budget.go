@@ -13,7 +13,7 @@ const DefaultMemory = 1 << 30
 const (
 	slabSize    = 1 << 20  // what one piece of a tensor takes in memory: its source, what it becomes, and steps between
 	spare       = 48 << 20 // for what is not in slabs: stacks, headers, the program itself
-	maxAhead    = 3        // slabs for each processor: one that is read, one that is coded, one that is written
+	maxAhead    = 3        // slabs for each processor: one that it works on, others that are coded ahead where it has time
 	fewestSlabs = 2
 )
 

@@ -9,8 +9,9 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// tensor streams a tensor into its blob: batches are read and coded ahead, as far as there are slabs, and written in
-// order. Packed elements are hashed as they come; scales and biases lie after all of them, and are written ahead.
+// tensor streams a tensor into its blob, batch by batch: read, coded, hashed and written by one goroutine, which then has no
+// reason to sleep. Processors that have no tensor of their own code batches ahead for others, as far as there are slabs.
+// Packed elements are hashed as they come; scales and biases lie after all of them, and are written ahead.
 func (w *writer) tensor(ctx context.Context, t *Tensor) error {
 	if t.Digest != "" {
 		w.report(t.sourceBytes(), 1)
@@ -74,7 +75,16 @@ type job struct {
 	batch  []stretch
 	result quantize.Blocks
 	err    error
-	ready  chan struct{}
+	ready  chan struct{} // closed when it is coded
+}
+
+func (j *job) done() bool {
+	select {
+	case <-j.ready:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *stream) run(ctx context.Context) error {
@@ -90,6 +100,11 @@ func (s *stream) run(ctx context.Context) error {
 	for batch := range cut(s.t.match.Pieces(), s.coder.batch()) {
 		if err := s.start(ctx, batch); err != nil {
 			return err
+		}
+		for len(s.pending) > 0 && s.pending[0].done() {
+			if err := s.finish(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	for len(s.pending) > 0 {
@@ -108,8 +123,8 @@ func (s *stream) run(ctx context.Context) error {
 	return nil
 }
 
-// start sends a batch on its way. While there is no slab it finishes earlier ones: a stream that has slabs never waits for
-// others, so they cannot wait for each other.
+// start codes a batch, or has it coded by a processor that is idle. While there is no slab it finishes earlier ones: a
+// stream that has slabs never waits for others, so they cannot wait for each other.
 func (s *stream) start(ctx context.Context, batch []stretch) error {
 	slab, ok := s.w.slabs.try()
 	for !ok && len(s.pending) > 0 {
@@ -126,10 +141,18 @@ func (s *stream) start(ctx context.Context, batch []stretch) error {
 	}
 	j := &job{slab: slab, batch: batch, ready: make(chan struct{})}
 	s.pending = append(s.pending, j)
-	go func() {
+	code := func() {
 		defer close(j.ready)
 		j.result, j.err = s.coder.run(j.slab, j.batch)
-	}()
+	}
+	if s.w.idle.TryAcquire(1) {
+		go func() {
+			defer s.w.idle.Release(1)
+			code()
+		}()
+	} else {
+		code()
+	}
 	return nil
 }
 

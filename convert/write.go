@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 )
 
 // Event tells how far a run is.
@@ -69,7 +72,7 @@ func (p *Plan) Write(ctx context.Context, store *manifest.Store, opts WriteOptio
 	if err != nil {
 		return nil, explain(err)
 	}
-	w := &writer{store: store, plan: p, ingest: ingest, slabs: memory, progress: opts.Progress}
+	w := &writer{store: store, plan: p, ingest: ingest, slabs: memory, idle: semaphore.NewWeighted(int64(n)), progress: opts.Progress}
 	out, err := w.write(ctx, n)
 	if err != nil {
 		ingest.Close()
@@ -101,6 +104,7 @@ type writer struct {
 	plan     *Plan
 	ingest   *manifest.Ingest
 	slabs    *slabs
+	idle     *semaphore.Weighted // processors that work on no file or tensor
 	sealing  errgroup.Group // waits for the disk, while the processors go on
 	fail     context.CancelCauseFunc
 	progress func(Event)
@@ -120,10 +124,11 @@ func (w *writer) stage(ctx context.Context, n int) error {
 	defer fail(nil)
 	w.fail = fail
 	w.sealing.SetLimit(sealParallel)
-	var group errgroup.Group
-	group.SetLimit(n)
+	var group sync.WaitGroup
 	each := func(what string, name string, do func() error) {
-		group.Go(func() error {
+		_ = w.idle.Acquire(context.Background(), 1)
+		group.Go(func() {
+			defer w.idle.Release(1)
 			err := ctx.Err()
 			if err == nil {
 				err = do()
@@ -131,23 +136,31 @@ func (w *writer) stage(ctx context.Context, n int) error {
 			if err != nil {
 				fail(fmt.Errorf("write %s %s: %w", what, name, err)) // the first one counts
 			}
-			return nil
 		})
 	}
 	for i := range w.plan.Files {
 		f := &w.plan.Files[i]
 		each("file", f.Name, func() error { return w.file(ctx, f) })
 	}
-	for i := range w.plan.Tensors {
-		t := &w.plan.Tensors[i]
+	for _, t := range largestFirst(w.plan.Tensors) {
 		each("tensor", t.Name, func() error { return w.tensor(ctx, t) })
 	}
-	_ = group.Wait()
+	group.Wait()
 	_ = w.sealing.Wait()
 	if ctx.Err() == nil {
 		return nil
 	}
 	return context.Cause(ctx)
+}
+
+// largestFirst orders tensors so that the processors end at about the same time.
+func largestFirst(tensors []Tensor) []*Tensor {
+	order := make([]*Tensor, len(tensors))
+	for i := range tensors {
+		order[i] = &tensors[i]
+	}
+	slices.SortStableFunc(order, func(a, b *Tensor) int { return cmp.Compare(b.sourceBytes(), a.sourceBytes()) })
+	return order
 }
 
 // finished tells whether an earlier run has made a blob, or the store has it; if so it counts as done.
