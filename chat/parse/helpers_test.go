@@ -35,6 +35,9 @@ func feed(t testing.TB, p Parser, pieces ...string) ([]Event, error) {
 	}
 	rest, err := p.Close()
 	out = append(out, rest...)
+	if utf8.ValidString(strings.Join(pieces, "")) {
+		wholeRunes(t, out)
+	}
 	for _, e := range out {
 		if e.Kind != Call && e.Text == "" {
 			t.Error("an event without text")

@@ -44,6 +44,9 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%s, %v", say(got), err)
 	}
 	check(t, "hermes", o, `<tool_call>{"name": "f"}</tool_call>`, "f{}")
+	for pad := range 4 { // no character is cut where the limit is
+		check(t, "hermes", o, `<tool_call>{"`+strings.Repeat("x", pad)+strings.Repeat("😀", 40), `D"<tool_call>{\"`+strings.Repeat("x", pad)+strings.Repeat("😀", 25-pad/2)+`" C"`+strings.Repeat("😀", 15+pad/2)+`"`)
+	}
 
 	// White space is not held back for ever.
 	p := mustNew(t, "hermes", Options{})
