@@ -105,7 +105,7 @@ type writer struct {
 	ingest   *manifest.Ingest
 	slabs    *slabs
 	idle     *semaphore.Weighted // processors that work on no file or tensor
-	sealing  errgroup.Group // waits for the disk, while the processors go on
+	sealing  errgroup.Group      // waits for the disk, while the processors go on
 	fail     context.CancelCauseFunc
 	progress func(Event)
 	mu       sync.Mutex
