@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// Package runtime keeps its model to itself and has no forward of several streams yet, so the model is built here once
+// more, for ops rows and profile. Only images of run.py are meant: affine types, bf16 besides.
+
+const maxConfig = 1 << 20
+
+// loadModel builds the model over the image's blobs.
+func (b *bench) loadModel(ctx context.Context, store *manifest.Store, entry *manifest.Entry) error {
+	layer, ok := entry.Image.Find(manifest.KindFile, "config.json")
+	if !ok {
+		return fmt.Errorf("%s has no config.json", entry.Name)
+	}
+	text, err := store.ReadBlob(layer.Digest, maxConfig)
+	if err != nil {
+		return err
+	}
+	config, err := arch.Detect(text)
+	if err != nil {
+		return err
+	}
+	b.vocab = int(config.Facts().Vocab)
+	return b.thread.Do(ctx, func() (err error) {
+		tensors := map[string]*nn.Tensor{}
+		defer func() {
+			if err != nil {
+				nn.NewWeights(0, tensors).Free()
+				b.weights = nil
+			}
+		}()
+		for _, l := range entry.Image.Layers {
+			if l.Kind != manifest.KindTensor {
+				continue
+			}
+			tensor, bytes, err := loadTensor(b.thread, store, l)
+			if err != nil {
+				return fmt.Errorf("tensor %s: %w", l.Name, err)
+			}
+			tensors[l.Name] = tensor
+			if strings.Contains(l.Name, "embed_tokens") && slices.ContainsFunc(entry.Image.Layers, isHead) {
+				bytes /= int64(b.vocab) // a row for each token
+			}
+			b.bytes += bytes
+		}
+		b.weights = nn.NewWeights(mlx.BFloat16, tensors)
+		b.model, err = models.Build(b.thread, config, b.weights)
+		return err
+	})
+}
+
+func isHead(l manifest.Layer) bool {
+	return l.Kind == manifest.KindTensor && l.Name == "lm_head.weight"
+}
+
+var dtypes = map[safetensors.DType]mlx.DType{"U32": mlx.Uint32, "BF16": mlx.BFloat16, "F16": mlx.Float16, "F32": mlx.Float32}
+
+// loadTensor maps a tensor's blob and gives its bytes too.
+func loadTensor(t *mlx.Thread, store *manifest.Store, l manifest.Layer) (*nn.Tensor, int64, error) {
+	f, err := store.OpenBlob(l.Digest)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	header, err := safetensors.ReadHeader(f, l.Size)
+	if err != nil {
+		return nil, 0, err
+	}
+	region := mlx.OpenRegion(t, store.BlobPath(l.Digest), header.DataOffset, header.Size-header.DataOffset)
+	defer region.Close()
+	arrays := map[string]*mlx.Array{}
+	for _, part := range header.Tensors {
+		d, ok := dtypes[part.DType]
+		if !ok {
+			return nil, 0, fmt.Errorf("type %s is not one of this benchmark", part.DType)
+		}
+		shape := make([]int, len(part.Shape))
+		for i, n := range part.Shape {
+			shape[i] = int(n)
+		}
+		arrays[strings.TrimPrefix(part.Name, l.Name)] = mlx.Keep(region.Array(part.Begin, d, shape...))
+	}
+	tensor := &nn.Tensor{Array: arrays[""]}
+	if name, ok := header.Metadata["quant_type"]; ok {
+		kind, _, err := quantize.ParseType(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		group, err := strconv.Atoi(header.Metadata["group_size"])
+		if err != nil {
+			return nil, 0, err
+		}
+		tensor.Packed = &nn.Packed{Scales: arrays[".scale"], Biases: arrays[".bias"], Mode: mlx.Affine, Bits: kind.Bits(), Group: group}
+	}
+	return tensor, header.Size - header.DataOffset, nil
+}
