@@ -21,6 +21,7 @@ const module = "github.com/ingotml/ingot"
 // arrows says what each room may import, beside packages below itself. docs/design.md draws the same.
 var arrows = map[string][]string{
 	"cmd":         {"*"},
+	"bench":       {"*"},
 	"server":      {"runtime", "convert", "registry", "chat", "manifest"},
 	"runtime":     {"models", "cache", "mlx", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize", "safetensors"},
 	"models":      {"arch", "cache", "mlx"},
