@@ -25,9 +25,12 @@ func (c coder) batch() int64 {
 	}
 	group := int64(max(l.target.Group(), 1))
 	n := slabSize / c.groupBytes() * group
-	const whole = 1 << 10 // so that pieces of arrays end on whole blocks of the file
-	if n > whole {
-		n -= n % whole
+	// Pieces end on whole blocks of the file: those of packed elements at least, where there is room the smaller ones too.
+	const block = 4 << 10
+	for _, whole := range []int64{block / max(int64(l.target.GroupSizes(l.coded()).Scales), 1) * group, 1 << 10} {
+		if n >= whole {
+			return n - n%whole
+		}
 	}
 	return n
 }
