@@ -59,7 +59,7 @@ func (v *addedVocabulary) add(tokens []addedToken, n normalizer) error {
 			next++
 		}
 		if t.normalized && n != nil {
-			s, err := n.normalize(t.content)
+			s, err := n.normalize(t.content, new(bool))
 			if err != nil {
 				return err
 			}
@@ -114,8 +114,8 @@ func (v *addedVocabulary) token(id int32) (string, bool) {
 	return v.model.token(id)
 }
 
-// split calls text for what is between the added tokens that m finds, and token for each of them.
-func (v *addedVocabulary) split(m *matcher, s string, text func(string) error, token func(int32) error) error {
+// split calls text for what is between the added tokens that m finds, and token for each of them. first is as in emitPiece.
+func (v *addedVocabulary) split(m *matcher, s string, first bool, text emitPiece, token func(int32) error) error {
 	start := 0
 	for at := 0; at < len(s); {
 		from, to, id := m.find(s, at)
@@ -134,7 +134,7 @@ func (v *addedVocabulary) split(m *matcher, s string, text func(string) error, t
 			to = characters().skip(s, to, classSpace)
 		}
 		if start < from {
-			if err := text(s[start:from]); err != nil {
+			if err := text(s[start:from], first && start == 0); err != nil {
 				return err
 			}
 		}
@@ -144,7 +144,7 @@ func (v *addedVocabulary) split(m *matcher, s string, text func(string) error, t
 		start = to
 	}
 	if start < len(s) {
-		return text(s[start:])
+		return text(s[start:], first && start == 0)
 	}
 	return nil
 }

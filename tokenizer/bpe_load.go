@@ -2,11 +2,40 @@ package tokenizer
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
 
 // readModel reads the value of "model".
-func readModel(r *jsonReader) (*bpe, error) {
+func readModel(r *jsonReader) (model, error) {
+	switch kind := modelType(r); kind {
+	case "Unigram":
+		return readUnigram(r)
+	case "WordPiece", "WordLevel":
+		return readWords(r, kind)
+	}
+	return readBPE(r)
+}
+
+// modelType looks ahead for the type, which is mostly the first key; "" is none. What is wrong with the file the reader
+// of the model finds again.
+func modelType(r *jsonReader) (kind string) {
+	ahead := *r
+	found := errors.New("found")
+	_ = ahead.object(func(key []byte) error {
+		if string(key) != "type" || ahead.peek() != '"' {
+			return ahead.skip()
+		}
+		s, err := ahead.str()
+		if err == nil {
+			kind, err = string(s), found
+		}
+		return err
+	})
+	return kind
+}
+
+func readBPE(r *jsonReader) (*bpe, error) {
 	m := &bpe{}
 	c := component{node: &node{kind: objectNode}, part: "model"}
 	hasMerges, prefixSeen := false, false
@@ -14,7 +43,10 @@ func readModel(r *jsonReader) (*bpe, error) {
 	err := r.object(func(key []byte) error {
 		switch name := string(key); name {
 		case "vocab":
-			return r.within(name, func() error { return m.readVocab(r) })
+			return r.within(name, func() (err error) {
+				m.vocabulary, err = readVocab(r)
+				return err
+			})
 		case "merges":
 			if r.peek() == 'n' {
 				return r.literal("null")
@@ -115,7 +147,8 @@ func zeroNumber(text string) bool {
 	return true
 }
 
-func (m *bpe) readVocab(r *jsonReader) error {
+// readVocab reads an object from tokens to ids.
+func readVocab(r *jsonReader) (*vocabulary, error) {
 	ids := map[string]int32{}
 	at := r.pos
 	err := r.object(func(key []byte) error {
@@ -125,14 +158,13 @@ func (m *bpe) readVocab(r *jsonReader) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v, a, b, id := newVocabulary(ids)
 	if v == nil {
-		return r.failAt(at, "tokens %q and %q have the same id %d", a, b, id)
+		return nil, r.failAt(at, "tokens %q and %q have the same id %d", a, b, id)
 	}
-	m.vocabulary = v
-	return nil
+	return v, nil
 }
 
 // readMerges reads both forms: "a b" (the older one) and ["a", "b"]. One file has only one of them.

@@ -9,7 +9,7 @@ func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{model: f.model, decoder: joiner(" "), bos: -1, eos: -1}
+	t := &Tokenizer{model: f.model, decoder: decoder{joiner(" ")}, bos: -1, eos: -1}
 	if f.normalizer != nil {
 		if t.normalizer, err = newNormalizer(f.normalizer); err != nil {
 			return nil, err
@@ -20,8 +20,10 @@ func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
 			return nil, err
 		}
 	}
-	if steps, ok := t.pre.(preTokenizers); ok && f.model.useRaw() {
-		f.model.raw = steps.rawBytes()
+	if steps, ok := t.pre.(preTokenizers); ok {
+		if m, ok := f.model.(*bpe); ok && m.useRaw() {
+			m.raw = steps.rawBytes()
+		}
 	}
 	if f.post != nil {
 		if t.template, err = newTemplate(f.post); err != nil {
@@ -50,7 +52,7 @@ func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
 type tokenizerFile struct {
 	added                          []addedToken
 	normalizer, pre, post, decoder *node
-	model                          *bpe
+	model                          model
 }
 
 func readFile(data []byte) (*tokenizerFile, error) {

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 )
 
 type nodeKind uint8
@@ -139,6 +140,28 @@ func (c component) str(key string) (string, error) {
 		return "", err
 	}
 	return v.text, nil
+}
+
+// char is a string of one character.
+func (c component) char(key string) (string, error) {
+	s, err := c.str(key)
+	if err == nil && utf8.RuneCountInString(s) != 1 {
+		return "", c.invalid("has %q as %s, not one character", s, key)
+	}
+	return s, err
+}
+
+// count is a whole number from 0 to limit; absent is the default.
+func (c component) count(key string, absent, limit int) (int, error) {
+	v := c.get(key)
+	if v == nil {
+		return absent, nil
+	}
+	n, err := strconv.Atoi(v.text)
+	if v.kind != numberNode || err != nil || n < 0 || n > limit {
+		return 0, c.invalid("has %s that is not a whole number from 0 to %d", key, limit)
+	}
+	return n, nil
 }
 
 func (c component) flag(key string) (bool, error) {

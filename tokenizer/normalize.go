@@ -2,13 +2,23 @@ package tokenizer
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
 // normalizer changes text before it is split; nil is none.
 type normalizer interface {
-	normalize(s string) (string, error)
+	// normalize clears head when what comes first afterwards did not come first before: Metaspace asks whether a piece
+	// begins the text, and the reference answers by where its first byte came from.
+	normalize(s string, head *bool) (string, error)
+}
+
+// longestNormalized bounds what a normalizer may make of n bytes: a file could replace each character by a megabyte.
+func longestNormalized(n int) int { return min(32*n+1<<20, 1<<29) }
+
+func errNormalized(n int) error {
+	return failure(ErrInvalid, "tokenizer: the normalizer makes more than %d bytes of a text of %d", longestNormalized(n), n)
 }
 
 func newNormalizer(n *node) (normalizer, error) {
@@ -42,6 +52,20 @@ func buildNormalizer(c component) (normalizer, error) {
 		}
 		content, err := c.str("content")
 		return replace{p, content}, err
+	case "Lowercase":
+		return lower{}, nil
+	case "StripAccents":
+		return dropping(func(c rune) bool { return properties().is(c, propMark) }), nil
+	case "Strip":
+		return newStrip(c)
+	case "Nmt":
+		return normalizers{dropping(nmtDrops), mapping(nmtSpace)}, nil
+	case "ByteLevel":
+		return byteLetters{}, nil
+	case "Precompiled":
+		return newPrecompiled(c)
+	case "BertNormalizer":
+		return newBertNormalizer(c)
 	case "Sequence":
 		parts, err := c.parts("normalizers")
 		if err != nil {
@@ -62,10 +86,10 @@ func buildNormalizer(c component) (normalizer, error) {
 
 type normalizers []normalizer
 
-func (seq normalizers) normalize(s string) (string, error) {
+func (seq normalizers) normalize(s string, head *bool) (string, error) {
 	for _, n := range seq {
 		var err error
-		if s, err = n.normalize(s); err != nil {
+		if s, err = n.normalize(s, head); err != nil {
 			return "", err
 		}
 	}
@@ -75,7 +99,7 @@ func (seq normalizers) normalize(s string) (string, error) {
 // prepend goes before every text but the empty one.
 type prepend string
 
-func (p prepend) normalize(s string) (string, error) {
+func (p prepend) normalize(s string, _ *bool) (string, error) {
 	if s == "" {
 		return s, nil
 	}
@@ -88,21 +112,47 @@ type replace struct {
 	content string
 }
 
-func (r replace) normalize(s string) (string, error) {
-	if l, ok := r.p.(literal); ok {
-		return strings.ReplaceAll(s, string(l), r.content), nil
+func (r replace) normalize(s string, head *bool) (string, error) {
+	out, first, err := replaceAll(r.p, s, r.content, longestNormalized(len(s)))
+	if first > 0 {
+		_, n := utf8.DecodeRuneInString(s)
+		if r.content == "" || first > n {
+			*head = false
+		}
+	}
+	return out, err
+}
+
+// replaceAll writes content for every match; first is the length of a match at the start.
+func replaceAll(p pattern, s, content string, limit int) (out string, first int, err error) {
+	if l, ok := p.(literal); ok {
+		if strings.HasPrefix(s, string(l)) {
+			first = len(l)
+		}
+		if n := strings.Count(s, string(l)); n == 0 {
+			return s, 0, nil
+		} else if n > limit/max(len(content), 1) {
+			return "", 0, errNormalized(len(s))
+		}
+		return strings.ReplaceAll(s, string(l), content), first, nil
 	}
 	var b strings.Builder
 	last := 0
-	err := r.p.matches(s, func(start, end int) error {
+	err = p.matches(s, func(start, end int) error {
+		if start == 0 {
+			first = end
+		}
 		b.WriteString(s[last:start])
-		b.WriteString(r.content)
+		b.WriteString(content)
 		last = end
+		if b.Len() > limit {
+			return errNormalized(len(s))
+		}
 		return nil
 	})
 	if err != nil || b.Len() == 0 && last == 0 {
-		return s, err
+		return s, first, err
 	}
 	b.WriteString(s[last:])
-	return b.String(), nil
+	return b.String(), first, nil
 }

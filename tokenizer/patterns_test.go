@@ -57,7 +57,7 @@ func TestPatterns(t *testing.T) {
 func pieces(t testing.TB, p preTokenizer, s string) []string {
 	t.Helper()
 	var out []string
-	err := p.pieces(s, func(piece string) error {
+	err := p.pieces(s, true, func(piece string, _ bool) error {
 		out = append(out, piece)
 		return nil
 	})

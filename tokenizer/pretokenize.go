@@ -2,9 +2,11 @@ package tokenizer
 
 // preTokenizer cuts text into the pieces that the model sees one by one; nil leaves it whole.
 type preTokenizer interface {
-	// pieces calls emit for each piece; none is empty.
-	pieces(s string, emit func(piece string) error) error
+	// pieces calls emit for each piece; none is empty. first says that s begins the text that the user gave.
+	pieces(s string, first bool, emit emitPiece) error
 }
+
+type emitPiece func(piece string, first bool) error
 
 func newPreTokenizer(n *node) (preTokenizer, error) {
 	c, err := asComponent(n, "pre_tokenizer")
@@ -53,6 +55,30 @@ func preTokenizerSteps(steps preTokenizers, c component) (preTokenizers, error) 
 			p.behaviour = isolated
 		}
 		return append(steps, p), nil
+	case "Punctuation":
+		p := split{p: runePattern(isPunctuation), behaviour: isolated}
+		if c.get("behavior") != nil {
+			var err error
+			if p.behaviour, err = behaviourOf(c); err != nil {
+				return nil, err
+			}
+		}
+		return append(steps, p), nil
+	case "BertPreTokenizer":
+		return append(steps, split{p: runePattern(isSpace), behaviour: removed}, split{p: runePattern(isPunctuation), behaviour: isolated}), nil
+	case "Whitespace":
+		return append(steps, split{p: wordsAndSymbols{}, behaviour: removed, invert: true}), nil
+	case "WhitespaceSplit":
+		return append(steps, split{p: runePattern(isSpace), behaviour: removed}), nil
+	case "CharDelimiterSplit":
+		delimiter, err := c.char("delimiter")
+		return append(steps, split{p: literal(delimiter), behaviour: removed}), err
+	case "FixedLength":
+		p, err := newFixedLength(c)
+		return append(steps, p), err
+	case "Metaspace":
+		m, err := newMetaspace(c)
+		return append(steps, m), err
 	case "Sequence":
 		parts, err := c.parts("pretokenizers")
 		if err != nil {
@@ -73,27 +99,35 @@ func newSplit(c component) (split, error) {
 	if err != nil {
 		return split{}, err
 	}
-	name, err := c.str("behavior")
+	b, err := behaviourOf(c)
 	if err != nil {
 		return split{}, err
-	}
-	b, ok := behaviours[name]
-	if !ok {
-		return split{}, c.unsupported("with behavior %q is not supported", name)
 	}
 	invert, err := c.flag("invert")
 	return split{p, b, invert}, err
 }
 
+func behaviourOf(c component) (behaviour, error) {
+	name, err := c.str("behavior")
+	if err != nil {
+		return 0, err
+	}
+	b, ok := behaviours[name]
+	if !ok {
+		return 0, c.unsupported("with behavior %q is not supported", name)
+	}
+	return b, nil
+}
+
 // preTokenizers run one after the other, each on the pieces of the one before.
 type preTokenizers []preTokenizer
 
-func (seq preTokenizers) pieces(s string, emit func(piece string) error) error {
+func (seq preTokenizers) pieces(s string, first bool, emit emitPiece) error {
 	for i := len(seq) - 1; i > 0; i-- {
 		step, next := seq[i], emit
-		emit = func(piece string) error { return step.pieces(piece, next) }
+		emit = func(piece string, first bool) error { return step.pieces(piece, first, next) }
 	}
-	return seq[0].pieces(s, emit)
+	return seq[0].pieces(s, first, emit)
 }
 
 // rawBytes makes a byte-level step at the end emit the bytes themselves, for a model that takes them.
@@ -117,16 +151,16 @@ type byteLevel struct {
 	raw            bool // leave the bytes as they are
 }
 
-func (p *byteLevel) pieces(s string, emit func(piece string) error) error {
+func (p *byteLevel) pieces(s string, first bool, emit emitPiece) error {
 	if p.addPrefixSpace && s[0] != ' ' {
 		s = " " + s
 	}
 	if !p.raw {
 		raw := emit
-		emit = func(piece string) error { return raw(toByteLevel(piece)) }
+		emit = func(piece string, first bool) error { return raw(toByteLevel(piece), first) }
 	}
 	if !p.useRegex {
-		return emit(s)
+		return emit(s, first)
 	}
-	return p.words.pieces(s, emit)
+	return p.words.pieces(s, first, emit)
 }

@@ -30,12 +30,12 @@ type span struct {
 }
 
 // pieces calls emit for each piece that is not empty.
-func (p split) pieces(s string, emit func(piece string) error) error {
+func (p split) pieces(s string, first bool, emit emitPiece) error {
 	piece := func(start, end int) error {
 		if start == end {
 			return nil
 		}
-		return emit(s[start:end])
+		return emit(s[start:end], first && start == 0)
 	}
 	if p.behaviour == isolated || p.behaviour == removed { // no need to see the neighbours
 		return p.spans(s, func(x span) error {

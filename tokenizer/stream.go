@@ -5,13 +5,12 @@ package tokenizer
 type Stream struct {
 	t           *Tokenizer
 	skipSpecial bool
-	decoding    decoding
-	buf         []byte
+	run         *decodeRun
 }
 
 // Stream starts a text. skipSpecial leaves special tokens out.
 func (t *Tokenizer) Stream(skipSpecial bool) *Stream {
-	return &Stream{t: t, skipSpecial: skipSpecial, decoding: t.decoder.start()}
+	return &Stream{t: t, skipSpecial: skipSpecial, run: t.decoder.start()}
 }
 
 // Next is the text that id adds: whole characters only, "" while one is not complete. An id that the
@@ -21,13 +20,16 @@ func (s *Stream) Next(id int32) string {
 	if !ok {
 		return ""
 	}
-	s.buf = s.decoding.token(s.buf[:0], token)
-	return string(s.buf)
+	s.run.out = s.run.out[:0]
+	s.run.token(token)
+	return string(s.run.out)
 }
 
 // Flush is the text that was held back, U+FFFD for a character that was never completed. The stream is then as new.
 func (s *Stream) Flush() string {
-	s.buf = s.decoding.end(s.buf[:0])
-	s.decoding = s.t.decoder.start()
-	return string(s.buf)
+	s.run.out = s.run.out[:0]
+	s.run.end()
+	text := string(s.run.out)
+	s.run = s.t.decoder.start()
+	return text
 }

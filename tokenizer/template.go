@@ -8,7 +8,7 @@ type templatePiece struct {
 	ids []int32
 }
 
-// newTemplate reads a post-processor. Only TemplateProcessing changes ids; ByteLevel moves offsets.
+// newTemplate reads a post-processor. ByteLevel only moves offsets, the others change ids.
 func newTemplate(n *node) (template, error) {
 	c, err := asComponent(n, "post_processor")
 	if err != nil {
@@ -23,6 +23,8 @@ func buildTemplate(c component) (template, error) {
 		return nil, nil
 	case "TemplateProcessing":
 		return readTemplate(c)
+	case "BertProcessing", "RobertaProcessing":
+		return readPair(c)
 	case "Sequence":
 		parts, err := c.parts("processors")
 		if err != nil {
@@ -35,7 +37,7 @@ func buildTemplate(c component) (template, error) {
 				return nil, err
 			}
 			if t != nil && next != nil { // the second would see the parts of the first as texts of their own
-				return nil, c.unsupported("with two TemplateProcessing is not supported")
+				return nil, c.unsupported("that puts tokens around a text twice is not supported")
 			}
 			if next != nil {
 				t = next
@@ -44,6 +46,26 @@ func buildTemplate(c component) (template, error) {
 		return t, nil
 	}
 	return nil, c.unsupported("is not supported")
+}
+
+// readPair reads the forms that are older than templates: cls, the text, sep.
+func readPair(c component) (template, error) {
+	t := template{{}, {}, {}}
+	for at, key := range map[int]string{0: "cls", 2: "sep"} {
+		pair, err := c.field(key, arrayNode)
+		if err != nil {
+			return nil, err
+		}
+		if len(pair.list) != 2 || pair.list[0].kind != stringNode {
+			return nil, c.invalid("has a %s that is not [token, id]", key)
+		}
+		id, ok := parseID(pair.list[1])
+		if !ok {
+			return nil, c.invalid("has %q as the id of %s", pair.list[1].text, key)
+		}
+		t[at].ids = []int32{id}
+	}
+	return t, nil
 }
 
 func readTemplate(c component) (template, error) {

@@ -23,26 +23,26 @@ func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
 		ids = append(ids, id)
 		return nil
 	}
-	piece := func(s string) (err error) {
+	piece := func(s string, _ bool) (err error) {
 		ids, err = e.append(ids, s)
 		return err
 	}
-	words := piece
+	words := emitPiece(piece)
 	if t.pre != nil {
-		words = func(s string) error { return t.pre.pieces(s, piece) }
+		words = func(s string, first bool) error { return t.pre.pieces(s, first, piece) }
 	}
-	normalized := func(s string) error { return t.added.split(&t.added.normalized, s, words, token) }
+	normalized := func(s string, first bool) error { return t.added.split(&t.added.normalized, s, first, words, token) }
 	plain := normalized
 	if t.normalizer != nil {
-		plain = func(s string) error {
-			s, err := t.normalizer.normalize(s)
+		plain = func(s string, first bool) error {
+			s, err := t.normalizer.normalize(s, &first)
 			if err != nil || s == "" {
 				return err
 			}
-			return normalized(s)
+			return normalized(s, first)
 		}
 	}
-	if err := t.added.split(&t.added.plain, text, plain, token); err != nil {
+	if err := t.added.split(&t.added.plain, text, true, plain, token); err != nil {
 		return nil, err
 	}
 	return t.template.apply(ids, special), nil
@@ -52,16 +52,16 @@ func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
 // more rows than tokens) add nothing, as in the reference; a negative one is an error, ErrToken.
 func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) (string, error) {
 	d := t.decoder.start()
-	var out []byte
 	for i, id := range ids {
 		if id < 0 {
 			return "", failure(ErrToken, "decode: id %d at position %d is negative", id, i)
 		}
 		if token, ok := t.decodable(id, skipSpecial); ok {
-			out = d.token(out, token)
+			d.token(token)
 		}
 	}
-	return string(d.end(out)), nil
+	d.end()
+	return string(d.out), nil
 }
 
 // decodable is the token of an id, unless it is left out.

@@ -14,7 +14,7 @@ import (
 // the quick check; its own normalizer would insert U+034F into runs of more than 30 marks, which the reference does not.
 type unicodeForm struct{ form norm.Form }
 
-func (f unicodeForm) normalize(s string) (string, error) {
+func (f unicodeForm) normalize(s string, _ *bool) (string, error) {
 	i := 0
 	for i < len(s) && s[i] < utf8.RuneSelf {
 		i++

@@ -1,0 +1,333 @@
+package tokenizer
+
+import "strings"
+
+// replaceDecoder is Replace as a decoder: of each token by itself.
+type replaceDecoder struct {
+	p       pattern
+	content string
+}
+
+func newReplaceDecoder(c component) (replaceDecoder, error) {
+	p, err := newPattern(c)
+	if err != nil {
+		return replaceDecoder{}, err
+	}
+	if l, ok := p.(literal); ok && l == "" {
+		return replaceDecoder{}, c.invalid("replaces an empty string")
+	}
+	content, err := c.str("content")
+	return replaceDecoder{p, content}, err
+}
+
+func (replaceDecoder) fuses(fused bool) bool { return fused }
+
+func (r replaceDecoder) start(fused bool) decoding {
+	if !fused {
+		return mapped(r.apply)
+	}
+	if l, ok := r.p.(literal); ok {
+		return &replacing{from: string(l), to: r.content}
+	}
+	return &collected{apply: r.apply}
+}
+
+// apply leaves a token as it is when the pattern takes too long on it: decoding has no error of its own to give.
+func (r replaceDecoder) apply(s string) string {
+	out, _, err := replaceAll(r.p, s, r.content, longestNormalized(len(s)))
+	if err != nil {
+		return s
+	}
+	return out
+}
+
+// mapped changes each token by itself.
+type mapped func(string) string
+
+func (f mapped) token(s string, emit func(string)) { emit(f(s)) }
+func (mapped) end(func(string))                    {}
+
+// replacing replaces a literal in a token that comes in parts: the end that may be the start of a match is held back.
+type replacing struct {
+	from, to string
+	held     string
+}
+
+func (r *replacing) token(s string, emit func(string)) {
+	s = r.held + s
+	var b strings.Builder
+	for {
+		at := strings.Index(s, r.from)
+		if at < 0 {
+			break
+		}
+		b.WriteString(s[:at])
+		b.WriteString(r.to)
+		s = s[at+len(r.from):]
+	}
+	keep := min(len(r.from)-1, len(s))
+	for !strings.HasPrefix(r.from, s[len(s)-keep:]) {
+		keep--
+	}
+	b.WriteString(s[:len(s)-keep])
+	r.held = s[len(s)-keep:]
+	if b.Len() > 0 {
+		emit(b.String())
+	}
+}
+
+func (r *replacing) end(emit func(string)) {
+	if r.held != "" {
+		emit(r.held)
+		r.held = ""
+	}
+}
+
+// stripDecoder takes up to so many characters from either end of each token.
+type stripDecoder struct {
+	content     string // of one character
+	left, right int
+}
+
+func newStripDecoder(c component) (d stripDecoder, err error) {
+	if d.content, err = c.char("content"); err != nil {
+		return d, err
+	}
+	const limit = 1 << 16
+	if _, err = c.field("start", numberNode); err != nil {
+		return d, err
+	}
+	if _, err = c.field("stop", numberNode); err != nil {
+		return d, err
+	}
+	if d.left, err = c.count("start", 0, limit); err == nil {
+		d.right, err = c.count("stop", 0, limit)
+	}
+	return d, err
+}
+
+func (stripDecoder) fuses(fused bool) bool { return fused }
+
+func (d stripDecoder) start(fused bool) decoding {
+	if fused {
+		return &stripping{stripDecoder: d}
+	}
+	return mapped(d.apply)
+}
+
+// apply strips a whole token. (The reference panics where less is left than the right side looks at.)
+func (d stripDecoder) apply(s string) string {
+	for n := 0; n < d.left && strings.HasPrefix(s, d.content); n++ {
+		s = s[len(d.content):]
+	}
+	for n := 0; n < d.right && strings.HasSuffix(s, d.content); n++ {
+		s = s[:len(s)-len(d.content)]
+	}
+	return s
+}
+
+// stripping strips a token that comes in parts: as much of its end is held back as may go.
+type stripping struct {
+	stripDecoder
+	begun bool // the left side is done
+	held  string
+}
+
+func (d *stripping) token(s string, emit func(string)) {
+	if !d.begun {
+		s = d.held + s
+		d.held = ""
+		for d.left > 0 && strings.HasPrefix(s, d.content) {
+			s = s[len(d.content):]
+			d.left--
+		}
+		if d.left > 0 && strings.HasPrefix(d.content, s) { // nothing, or the start of one
+			d.held = s
+			return
+		}
+		d.begun = true
+	}
+	s = d.held + s
+	keep := len(s)
+	for n := 0; n < d.right && strings.HasSuffix(s[:keep], d.content); n++ {
+		keep -= len(d.content)
+	}
+	d.held = s[keep:]
+	if keep > 0 {
+		emit(s[:keep])
+	}
+}
+
+func (d *stripping) end(emit func(string)) {
+	if s := (stripDecoder{content: d.content, right: d.right}).apply(d.held); s != "" {
+		emit(s)
+	}
+	d.held = ""
+}
+
+// metaspaceDecoder writes spaces for marks; those of the first token go when the encoder puts one there.
+type metaspaceDecoder struct{ metaspace }
+
+func (metaspaceDecoder) fuses(fused bool) bool { return fused }
+func (m metaspaceDecoder) start(fused bool) decoding {
+	return &metaspacing{metaspace: m.metaspace, fused: fused, first: true}
+}
+
+type metaspacing struct {
+	metaspace
+	fused, first bool
+}
+
+func (m *metaspacing) token(s string, emit func(string)) {
+	space := " "
+	if m.first && m.prepend != prependNever {
+		space = ""
+	}
+	m.first = m.fused
+	emit(strings.ReplaceAll(s, m.mark, space))
+}
+
+func (*metaspacing) end(func(string)) {}
+
+// wordPieceDecoder puts spaces before tokens that start a word.
+type wordPieceDecoder struct {
+	prefix  string
+	cleanup bool
+}
+
+func newWordPieceDecoder(c component) (d wordPieceDecoder, err error) {
+	if d.prefix, err = c.str("prefix"); err == nil {
+		d.cleanup, err = c.flag("cleanup")
+	}
+	return d, err
+}
+
+func (wordPieceDecoder) fuses(fused bool) bool { return fused }
+func (d wordPieceDecoder) start(fused bool) decoding {
+	if fused {
+		if d.cleanup {
+			return &collected{apply: cleanUp}
+		}
+		return passing{}
+	}
+	return &wordPieces{wordPieceDecoder: d}
+}
+
+type wordPieces struct {
+	wordPieceDecoder
+	any bool
+}
+
+func (d *wordPieces) token(s string, emit func(string)) {
+	if d.any {
+		rest, ok := strings.CutPrefix(s, d.prefix)
+		if s = rest; !ok {
+			s = " " + rest
+		}
+	}
+	d.any = true
+	if d.cleanup {
+		s = cleanUp(s)
+	}
+	emit(s)
+}
+
+func (*wordPieces) end(func(string)) {}
+
+// cleanUp takes out spaces that English punctuation does not have (decoders/wordpiece.rs of the reference), one rule
+// after the other.
+func cleanUp(s string) string {
+	for _, r := range [...][2]string{{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
+		{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}} {
+		s = strings.ReplaceAll(s, r[0], r[1])
+	}
+	return s
+}
+
+// bpeDecoder writes a space for the suffix that ends a word, but for the last token.
+type bpeDecoder string
+
+func (bpeDecoder) fuses(fused bool) bool { return fused }
+func (d bpeDecoder) start(fused bool) decoding {
+	if d == "" { // between all characters, and at both ends: nobody means that, but the reference does it
+		if fused {
+			return passing{}
+		}
+	} else if fused {
+		return &replacing{from: string(d)}
+	}
+	return &suffixes{suffix: string(d)}
+}
+
+type suffixes struct {
+	suffix, held string
+	any          bool
+}
+
+func (d *suffixes) token(s string, emit func(string)) {
+	if d.any {
+		emit(strings.ReplaceAll(d.held, d.suffix, " "))
+	}
+	d.held, d.any = s, true
+}
+
+func (d *suffixes) end(emit func(string)) {
+	if d.any {
+		emit(strings.ReplaceAll(d.held, d.suffix, ""))
+		d.any = false
+	}
+}
+
+// ctcDecoder drops repeated tokens and pads (decoders/ctc.rs of the reference).
+type ctcDecoder struct {
+	pad, delimiter string
+	cleanup        bool
+}
+
+func newCTCDecoder(c component) (d ctcDecoder, err error) {
+	if d.pad, err = c.str("pad_token"); err != nil {
+		return d, err
+	}
+	if d.delimiter, err = c.str("word_delimiter_token"); err != nil {
+		return d, err
+	}
+	if d.pad == "" || d.delimiter == "" {
+		return d, c.invalid("has an empty pad_token or word_delimiter_token")
+	}
+	d.cleanup, err = c.flag("cleanup")
+	return d, err
+}
+
+func (ctcDecoder) fuses(fused bool) bool { return fused }
+func (d ctcDecoder) start(fused bool) decoding {
+	if fused {
+		return &collected{apply: d.apply}
+	}
+	return &ctcDecoding{ctcDecoder: d}
+}
+
+func (d ctcDecoder) apply(s string) string {
+	s = strings.ReplaceAll(s, d.pad, "")
+	if d.cleanup {
+		s = strings.ReplaceAll(cleanUp(s), d.delimiter, " ")
+	}
+	return s
+}
+
+type ctcDecoding struct {
+	ctcDecoder
+	last string
+	any  bool
+}
+
+func (d *ctcDecoding) token(s string, emit func(string)) {
+	if d.any && s == d.last {
+		return
+	}
+	d.any, d.last = true, s
+	if s = d.apply(s); s != "" {
+		emit(s)
+	}
+}
+
+func (*ctcDecoding) end(func(string)) {}

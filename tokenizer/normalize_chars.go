@@ -1,0 +1,160 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// lower is Lowercase.
+type lower struct{}
+
+func (lower) normalize(s string, _ *bool) (string, error) { return lowercase(s), nil }
+
+// byteLetters is ByteLevel: each byte as its character of the byte-level alphabet.
+type byteLetters struct{}
+
+func (byteLetters) normalize(s string, _ *bool) (string, error) { return toByteLevel(s), nil }
+
+// dropping leaves characters out.
+type dropping func(c rune) bool
+
+func (drops dropping) normalize(s string, head *bool) (string, error) {
+	var b strings.Builder
+	last := 0
+	for i := 0; i < len(s); {
+		c, n := utf8.DecodeRuneInString(s[i:])
+		if drops(c) {
+			if i == 0 {
+				*head = false
+			}
+			b.WriteString(s[last:i])
+			last = i + n
+		}
+		i += n
+	}
+	if last == 0 {
+		return s, nil
+	}
+	b.WriteString(s[last:])
+	return b.String(), nil
+}
+
+// mapping writes a character for each.
+type mapping func(c rune) rune
+
+func (f mapping) normalize(s string, _ *bool) (string, error) { return strings.Map(f, s), nil }
+
+// nmtDrops and nmtSpace are the two steps of Nmt (normalizers/unicode.rs of the reference).
+func nmtDrops(c rune) bool {
+	return c >= 1 && c <= 8 || c == 0xb || c >= 0xe && c <= 0x1f || c == 0x7f || c == 0x8f || c == 0x9f
+}
+
+func nmtSpace(c rune) rune {
+	switch {
+	case c == '\t', c == '\n', c == '\f', c == '\r', c == 0x1680, c >= 0x200b && c <= 0x200f,
+		c == 0x2028, c == 0x2029, c == 0x2581, c == 0xfeff, c == 0xfffd:
+		return ' '
+	}
+	return c
+}
+
+// strip is Strip: white space at the ends goes.
+type strip struct{ left, right bool }
+
+func newStrip(c component) (n strip, err error) {
+	if n.left, err = c.flag("strip_left"); err == nil {
+		n.right, err = c.flag("strip_right")
+	}
+	return n, err
+}
+
+func (n strip) normalize(s string, head *bool) (string, error) {
+	if n.left {
+		at := characters().skip(s, 0, classSpace)
+		if at > 0 {
+			*head = false
+		}
+		s = s[at:]
+	}
+	if n.right {
+		s = s[:spaceStart(s, len(s), 0)]
+	}
+	return s, nil
+}
+
+// newBertNormalizer is a sequence of the steps that are on.
+func newBertNormalizer(c component) (normalizer, error) {
+	clean, err := c.flag("clean_text")
+	if err != nil {
+		return nil, err
+	}
+	chinese, err := c.flag("handle_chinese_chars")
+	if err != nil {
+		return nil, err
+	}
+	lowers, err := c.flag("lowercase")
+	if err != nil {
+		return nil, err
+	}
+	accents := lowers // what null stands for
+	if c.get("strip_accents") != nil {
+		if accents, err = c.flag("strip_accents"); err != nil {
+			return nil, err
+		}
+	}
+	var seq normalizers
+	if clean {
+		seq = append(seq, dropping(bertDrops), mapping(bertSpace))
+	}
+	if chinese {
+		seq = append(seq, spacedChinese{})
+	}
+	if accents {
+		seq = append(seq, unicodeForm{norm.NFD}, dropping(func(c rune) bool { return properties().is(c, propBertMark) }))
+	}
+	if lowers {
+		seq = append(seq, lower{})
+	}
+	return seq, nil
+}
+
+func bertDrops(c rune) bool { return c == 0xfffd || properties().is(c, propOther) }
+
+func bertSpace(c rune) rune {
+	if characters().in(c, classSpace) {
+		return ' '
+	}
+	return c
+}
+
+// spacedChinese puts a space on either side of each Chinese character.
+type spacedChinese struct{}
+
+func (spacedChinese) normalize(s string, _ *bool) (string, error) {
+	var b strings.Builder
+	for i, c := range s {
+		if isChinese(c) {
+			if b.Len() == 0 {
+				b.Grow(len(s) + len(s)/2)
+				b.WriteString(s[:i])
+			}
+			b.WriteByte(' ')
+			b.WriteRune(c)
+			b.WriteByte(' ')
+		} else if b.Len() > 0 {
+			b.WriteRune(c)
+		}
+	}
+	if b.Len() == 0 {
+		return s, nil
+	}
+	return b.String(), nil
+}
+
+// isChinese: the blocks that normalizers/bert.rs of the reference lists (one of them is not where Unicode has it).
+func isChinese(c rune) bool {
+	return c >= 0x4e00 && c <= 0x9fff || c >= 0x3400 && c <= 0x4dbf || c >= 0x20000 && c <= 0x2a6df ||
+		c >= 0x2a700 && c <= 0x2b81f || c >= 0x2b920 && c <= 0x2ceaf || c >= 0xf900 && c <= 0xfaff || c >= 0x2f800 && c <= 0x2fa1f
+}

@@ -1,0 +1,125 @@
+package tokenizer
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// What the reference's normalizers and pre-tokenizers know of characters follows several versions of Unicode (8 for
+// BertNormalizer and punctuation, 9 for StripAccents, 16 for words). Both tables come from the library: testdata/gen/tok_unicode.py.
+//
+//go:embed unicode_more.bin
+var unicodeMoreRuns []byte
+
+//go:embed lowercase.bin
+var lowercaseRuns []byte
+
+// Properties, in the order of the generator.
+const (
+	propOther       = 1 << iota // BertNormalizer's clean_text drops it
+	propBertMark                // BertNormalizer's strip_accents drops it
+	propPunctuation             // Punctuation, BertPreTokenizer
+	propMark                    // StripAccents drops it
+	propWord                    // \w of Rust's regex crate
+)
+
+// Grapheme classes: the top three bits.
+const (
+	breakPlain         = iota // of no other class
+	breakJoins                // joins what is before it
+	breakJoinsConjunct        // the same, and may stand inside a conjunct
+	breakLinker               // the same, and makes a conjunct
+	breakPrepend              // joins what is after it
+	breakControl              // stands alone
+	breakPictograph
+	breakConsonant
+)
+
+type propertyTable struct {
+	index [0x110000 >> 8]uint16
+	pages [][256]uint8
+}
+
+// properties is the table, unpacked on first use.
+var properties = sync.OnceValue(func() *propertyTable {
+	t := &propertyTable{}
+	seen := map[[256]uint8]uint16{}
+	var page [256]uint8
+	c := 0
+	for data := unicodeMoreRuns; len(data) > 0; {
+		run, n := binary.Uvarint(data)
+		value := data[n]
+		data = data[n+1:]
+		for ; ; run-- {
+			page[c&0xff] = value
+			if c++; c&0xff == 0 {
+				at, ok := seen[page]
+				if !ok {
+					at = uint16(len(t.pages))
+					seen[page] = at
+					t.pages = append(t.pages, page)
+				}
+				t.index[c>>8-1] = at
+			}
+			if run == 0 {
+				break
+			}
+		}
+	}
+	return t
+})
+
+func (t *propertyTable) is(c rune, property uint8) bool {
+	return t.pages[t.index[c>>8]][c&0xff]&property != 0
+}
+
+func (t *propertyTable) breakClass(c rune) uint8 { return t.pages[t.index[c>>8]][c&0xff] >> 5 }
+
+// lowercaseOf maps the characters that are not their own lower case, but for U+0130, which has two characters.
+var lowercaseOf = sync.OnceValue(func() map[rune]rune {
+	lower := map[rune]rune{}
+	c := rune(0)
+	for data := lowercaseRuns; len(data) > 0; {
+		step, n := binary.Uvarint(data)
+		delta, m := binary.Varint(data[n:])
+		data = data[n+m:]
+		c += rune(step)
+		lower[c] = c + rune(delta)
+	}
+	return lower
+})
+
+// lowercase lowers each character by itself, as Rust's char::to_lowercase does: a sigma at the end of a word is no exception.
+func lowercase(s string) string {
+	i := 0
+	for i < len(s) && s[i] < utf8.RuneSelf && (s[i] < 'A' || s[i] > 'Z') {
+		i++
+	}
+	if i == len(s) {
+		return s
+	}
+	lower := lowercaseOf()
+	var b strings.Builder
+	b.Grow(len(s) + 8)
+	b.WriteString(s[:i])
+	for _, c := range s[i:] {
+		switch {
+		case c < utf8.RuneSelf:
+			if c >= 'A' && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			b.WriteByte(byte(c))
+		case c == 0x130:
+			b.WriteString("i\u0307")
+		default:
+			if to, ok := lower[c]; ok {
+				c = to
+			}
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}

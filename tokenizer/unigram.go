@@ -1,0 +1,283 @@
+package tokenizer
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+)
+
+// unigram cuts a piece into the tokens whose scores sum to the most (models/unigram/model.rs of the reference).
+type unigram struct {
+	*vocabulary
+	trie     *trie
+	scores   []float64
+	unk      int32   // -1: none
+	unkScore float64 // of a character that is no token
+	bytes    *[256]int32
+	narrow   bool // sums are rounded to float32, as SentencePiece has them
+	pool     sync.Pool
+}
+
+const unkPenalty = 10
+
+// newUnigram makes a model of tokens by id. Of equal tokens the last one's id counts.
+func newUnigram(tokens []string, scores []float64, unk int32, byteFallback bool) *unigram {
+	m := &unigram{vocabulary: &vocabulary{ids: make(map[string]int32, len(tokens)), dense: tokens, top: int32(len(tokens))}, scores: scores, unk: unk}
+	entries := make([]trieEntry, len(tokens))
+	least := math.Inf(1)
+	for i, token := range tokens {
+		m.ids[token] = int32(i)
+		entries[i] = trieEntry{token, int32(i)}
+		least = min(least, scores[i])
+	}
+	m.unkScore = least - unkPenalty
+	m.trie = newTrie(entries)
+	if byteFallback {
+		m.bytes = m.byteTokens()
+	}
+	return m
+}
+
+// byteTokens are the ids of <0x00> to <0xFF>, -1 for one that is not there.
+func (v *vocabulary) byteTokens() *[256]int32 {
+	var ids [256]int32
+	for b := range ids {
+		id, ok := v.ids[fmt.Sprintf("<0x%02X>", b)]
+		if !ok {
+			id = -1
+		}
+		ids[b] = id
+	}
+	return &ids
+}
+
+// size counts equal tokens apart, as the reference does.
+func (m *unigram) size() int { return len(m.dense) }
+
+func readUnigram(r *jsonReader) (model, error) {
+	c := component{node: &node{kind: objectNode}, part: "model", name: "Unigram"}
+	var tokens []string
+	var scores []float64
+	unk := int64(-1)
+	byteFallback, hasVocab := false, false
+	err := r.object(func(key []byte) error {
+		switch name := string(key); name {
+		case "vocab":
+			hasVocab = true
+			return r.within(name, func() (err error) {
+				tokens, scores, err = readScores(r)
+				return err
+			})
+		case "unk_id", "byte_fallback":
+			return r.within(name, func() error {
+				v, err := r.value()
+				switch {
+				case err != nil:
+					return err
+				case name == "byte_fallback" && v.kind == boolNode:
+					byteFallback = v.text != ""
+				case name == "unk_id" && v.kind == nullNode:
+					unk = -1
+				case name == "unk_id" && v.kind == numberNode:
+					if unk, err = strconv.ParseInt(v.text, 10, 32); err != nil || unk < 0 {
+						return c.invalid("has %s as unk_id", v.text)
+					}
+				default:
+					return c.invalid("has %v as %s", v.kind, name)
+				}
+				return nil
+			})
+		}
+		return r.skip()
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !hasVocab:
+		return nil, c.invalid("has no vocab")
+	case unk >= int64(len(tokens)):
+		return nil, c.invalid("has the unk_id %d and %d tokens", unk, len(tokens))
+	}
+	return newUnigram(tokens, scores, int32(unk), byteFallback), nil
+}
+
+// readScores reads [[token, score], ...].
+func readScores(r *jsonReader) (tokens []string, scores []float64, err error) {
+	err = r.array(func(i int) error {
+		at := r.pos
+		n := 0
+		err := r.array(func(j int) error {
+			n++
+			if j == 0 {
+				s, err := r.str()
+				tokens = append(tokens, string(s))
+				return err
+			}
+			text, err := r.number()
+			if err != nil {
+				return err
+			}
+			score, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return r.failAt(at, "the score %s of token %d is out of range", text, i)
+			}
+			if scores = append(scores, score); len(scores) != len(tokens) {
+				return r.failAt(at, "token %d is not [token, score]", i)
+			}
+			return nil
+		})
+		if err == nil && (n != 2 || i == maxID) {
+			return r.failAt(at, "token %d is not [token, score]", i)
+		}
+		return err
+	})
+	return tokens, scores, err
+}
+
+func (m *unigram) encoder() encoder {
+	if e, ok := m.pool.Get().(*unigramEncoder); ok {
+		return e
+	}
+	return &unigramEncoder{m: m, cache: newWordCache()}
+}
+
+type unigramEncoder struct {
+	m     *unigram
+	cache *wordCache
+	ends  []bestEnd
+}
+
+// bestEnd is the best way to cut what ends at a place: its last token.
+type bestEnd struct {
+	score float64
+	start int32 // -1: no way is known
+	id    int32
+}
+
+func (e *unigramEncoder) release() {
+	if cap(e.ends) > maxKept {
+		e.ends = nil
+	}
+	e.m.pool.Put(e)
+}
+
+func (e *unigramEncoder) append(ids []int32, piece string) ([]int32, error) {
+	slot := e.cache.slot(piece)
+	if slot != nil && slot.key == piece {
+		return append(ids, slot.ids...), nil
+	}
+	n := len(ids)
+	ids, err := e.tokenize(ids, piece)
+	if err == nil && slot != nil {
+		slot.set(piece, ids[n:])
+	}
+	return ids, err
+}
+
+func (e *unigramEncoder) tokenize(ids []int32, s string) ([]int32, error) {
+	m := e.m
+	if len(s) > math.MaxInt32-1 {
+		return ids, failure(ErrToken, "encode: a text of %d bytes is too long", len(s))
+	}
+	if err := e.viterbi(s); err != nil {
+		return ids, err
+	}
+	// Back along the best ends; a run of unknowns is one.
+	n := len(ids)
+	for end := len(s); end > 0; {
+		best := e.ends[end]
+		start := int(best.start)
+		if best.id == m.unk {
+			for start > 0 && e.ends[start].id == m.unk {
+				start = int(e.ends[start].start)
+			}
+			ids = m.unknown(ids, s[start:end])
+		} else {
+			ids = append(ids, best.id)
+		}
+		end = start
+	}
+	for i, j := n, len(ids)-1; i < j; i, j = i+1, j-1 {
+		ids[i], ids[j] = ids[j], ids[i]
+	}
+	return ids, nil
+}
+
+// viterbi fills ends. The order in which sums are made and compared is the reference's: it decides between equal ones.
+func (e *unigramEncoder) viterbi(s string) error {
+	m := e.m
+	if cap(e.ends) < len(s)+1 {
+		e.ends = make([]bestEnd, len(s)+1)
+	}
+	ends := e.ends[:len(s)+1]
+	e.ends = ends
+	for i := range ends {
+		ends[i] = bestEnd{start: -1}
+	}
+	nodes := m.trie.nodes
+	for start := 0; start < len(s); {
+		here := ends[start].score
+		width := 1
+		if s[start] >= utf8.RuneSelf {
+			_, width = utf8.DecodeRuneInString(s[start:])
+		}
+		single := false
+		node := int32(0)
+		for i := start; i < len(s); i++ {
+			child := nodes[node].base + int32(s[i])
+			slot := &nodes[child]
+			if slot.parent != node || child == 0 {
+				break
+			}
+			node = child
+			if id := slot.id; id >= 0 {
+				score := m.sum(m.scores[id], here)
+				if to := &ends[i+1]; to.start < 0 || score > to.score {
+					*to = bestEnd{score, int32(start), id}
+				}
+				if i+1-start == width {
+					single = true
+				}
+			}
+		}
+		if !single {
+			score := m.sum(m.unkScore, here)
+			if to := &ends[start+width]; to.start < 0 || score > to.score {
+				if m.unk < 0 {
+					return failure(ErrToken, "encode: %q has no token, and the model has no unk_id", s[start:start+width])
+				}
+				*to = bestEnd{score, int32(start), m.unk}
+			}
+		}
+		start += width
+	}
+	return nil
+}
+
+func (m *unigram) sum(a, b float64) float64 {
+	if m.narrow {
+		return float64(float32(a) + float32(b))
+	}
+	return a + b
+}
+
+// unknown appends, last first, what stands for a run of unknown characters.
+func (m *unigram) unknown(ids []int32, run string) []int32 {
+	if id, ok := m.ids[run]; ok {
+		return append(ids, id)
+	}
+	if m.bytes == nil {
+		return append(ids, m.unk)
+	}
+	n := len(ids)
+	for i := len(run) - 1; i >= 0; i-- {
+		id := m.bytes[run[i]]
+		if id < 0 {
+			return append(ids[:n], m.unk)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
