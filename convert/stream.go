@@ -35,7 +35,13 @@ func (w *writer) tensor(ctx context.Context, t *Tensor) error {
 		blob.Abort()
 		return err
 	}
-	w.seal(ctx, t, blob)
+	w.seal(ctx, "tensor "+t.Name, blob, func(size int64) error {
+		if size != t.Size {
+			return fmt.Errorf("%w: the blob has %d bytes, not %d as planned", ErrSource, size, t.Size)
+		}
+		w.report(0, 1)
+		return nil
+	})
 	return nil
 }
 

@@ -113,8 +113,9 @@ type writer struct {
 	resumed  int64
 }
 
-// sealParallel is how many blobs are synced at once.
-const sealParallel = 8
+// sealParallel is how many blobs are synced at once. A sync waits for the disk: as few as there are processors, or the many
+// small blobs of a model, would have processors wait too.
+const sealParallel = 32
 
 // stage writes all blobs into the ingest folder.
 func (w *writer) stage(ctx context.Context, n int) error {
@@ -190,30 +191,28 @@ func (w *writer) file(ctx context.Context, f *File) error {
 	if err != nil {
 		return err
 	}
-	defer blob.Abort()
 	if _, err := io.Copy(struct{ io.Writer }{blob}, bytes.NewReader(f.Data)); err != nil {
+		blob.Abort()
 		return err
 	}
-	if _, _, err := blob.Seal(ctx); err != nil {
-		return err
-	}
-	w.report(f.Size, 0)
+	w.seal(ctx, "file "+f.Name, blob, func(int64) error {
+		w.report(f.Size, 0)
+		return nil
+	})
 	return nil
 }
 
-// seal completes a tensor's blob in the background.
-func (w *writer) seal(ctx context.Context, t *Tensor, blob *manifest.IngestBlob) {
+// seal completes a blob in the background, and calls done then.
+func (w *writer) seal(ctx context.Context, what string, blob *manifest.IngestBlob, done func(size int64) error) {
 	w.sealing.Go(func() error {
 		defer blob.Abort()
 		_, size, err := blob.Seal(ctx)
-		if err == nil && size != t.Size {
-			err = fmt.Errorf("%w: the blob has %d bytes, not %d as planned", ErrSource, size, t.Size)
+		if err == nil {
+			err = done(size)
 		}
 		if err != nil {
-			w.fail(fmt.Errorf("write tensor %s: %w", t.Name, err))
-			return nil
+			w.fail(fmt.Errorf("write %s: %w", what, err))
 		}
-		w.report(0, 1)
 		return nil
 	})
 }

@@ -94,7 +94,7 @@ func (b *IngestBlob) hashRest(ctx context.Context) error {
 	if b.at == b.end {
 		return nil
 	}
-	buf := make([]byte, min(b.end-b.at, 256<<10))
+	buf := make([]byte, min(b.end-b.at, 64<<10))
 	for b.at < b.end {
 		if err := ctx.Err(); err != nil {
 			return err
