@@ -37,12 +37,16 @@ func (t Type) encodeNV(dst Blocks, src []byte, from DType) error {
 		scale := e4m3[code]
 		dst.Scales[g] = code
 		packed := dst.Packed[g*size.Packed:][:size.Packed]
-		if code > 0 && (code < 0x7e || peak/scale < quarterLimit) {
+		if code == 0 { // all quotients are infinite or NaN, from which all codes are equally far
+			clear(packed)
+			continue
+		}
+		if code < 0x7e || peak/scale < quarterLimit {
 			divideBy(w[:t.Group()], scale, from) // what is subnormal has the code 0
 			packE2M1(packed, w[:t.Group()], 0)
 			continue
 		}
-		// The scale may be 0, and quotients infinite or NaN, from which all codes are equally far.
+		// Quotients may be too large for all codes to be told apart.
 		for k := range packed {
 			even := from.round(math.Float32frombits(w[2*k]) / scale)
 			odd := from.round(math.Float32frombits(w[2*k+1]) / scale)
