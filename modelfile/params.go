@@ -27,6 +27,18 @@ type ParameterInfo struct {
 	Deprecated bool // accepted with a warning, without effect
 }
 
+// Values says what the parameter takes, such as "number, 0 to 1".
+func (p ParameterInfo) Values() string {
+	switch {
+	case p.Type != Int && p.Type != Float || math.IsInf(p.Min, 0) && math.IsInf(p.Max, 0):
+		return string(p.Type)
+	}
+	return fmt.Sprintf("%s, %s to %s", p.Type, bound(p.Min), bound(p.Max))
+}
+
+// bound writes an end of a range without an exponent.
+func bound(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
 var unbounded = math.Inf(1)
 
 // parameters lists every parameter of the language, sorted by name.
@@ -114,7 +126,7 @@ func parameterValue(name, value string) (any, string) {
 		return nil, fmt.Sprintf("parameter %s must be %s %s", name, article(p.Type), p.Type)
 	}
 	if p.Type != Bool && (number < p.Min || number > p.Max) {
-		return nil, fmt.Sprintf("parameter %s must be from %v to %v", name, p.Min, p.Max)
+		return nil, fmt.Sprintf("parameter %s must be from %s to %s", name, bound(p.Min), bound(p.Max))
 	}
 	return v, ""
 }

@@ -1,14 +1,21 @@
 package modelfile
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
+// MaxSize bounds a Modelfile in bytes. License texts are what is long in them.
+const MaxSize = 64 << 20
+
 // Parse reads a Modelfile. Name is what messages call it.
 func Parse(name string, data []byte) (*File, error) {
+	if len(data) > MaxSize {
+		return nil, &Error{File: name, Msg: fmt.Sprintf("not a Modelfile: it has more than %d MiB", MaxSize>>20)}
+	}
 	text, err := decode(name, data)
 	if err != nil {
 		return nil, err
