@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
@@ -25,6 +28,9 @@ func (a *app) createCmd() *cobra.Command {
 With DIR, the folder is imported as it is; otherwise a Modelfile says what to do. FROM and DRAFT name a folder or a
 model of the store. A create that was interrupted goes on where it was when it is run again.
 
+The lines of a Modelfile: FROM, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER, RENDERER, REQUIRES.
+Parameters:
+` + parameterHelp() + `
 Types: int2, int3, int4, int5, int6, int8, each in groups of 64 or, as in int4-g32, of 32 or 128; mxfp4, mxfp8, nvfp4;
 bf16, f16, f32. Each architecture keeps some tensors at a better one: --dry-run tells which and why. A rule decides
 before that; the last one that matches counts, and the type "source" leaves a tensor as it is.`,
@@ -41,7 +47,7 @@ before that; the last one that matches counts, and the type "source" leaves a te
 				return usagef("a folder and --file exclude each other")
 			}
 			var from *modelfile.File
-			var options convert.Options
+			options := convert.Options{Version: Version}
 			if len(args) == 2 {
 				from = &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: args[1]}}}
 			} else if from, err = readModelfile(file, &options); err != nil {
@@ -128,13 +134,31 @@ type createJSON struct {
 }
 
 func readModelfile(path string, o *convert.Options) (*modelfile.File, error) {
-	text, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no %s; name a checkpoint folder, or a Modelfile with -f", path)
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, modelfile.MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
 	o.Dir = filepath.Dir(path)
 	return modelfile.Parse(path, text)
+}
+
+// parameterHelp lists what PARAMETER can set.
+func parameterHelp() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, p := range modelfile.Parameters() {
+		if !p.Deprecated {
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, p.Values(), p.Help)
+		}
+	}
+	_ = w.Flush()
+	return b.String()
 }

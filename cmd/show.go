@@ -5,6 +5,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/spf13/cobra"
 )
@@ -14,20 +15,50 @@ func (a *app) showCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Tell what a model is",
-		Args:  between(1, 1),
-		RunE: func(c *cobra.Command, args []string) error {
-			_, entry, err := resolve(c, args[0])
-			if err != nil {
-				return err
-			}
-			facts := show(entry)
-			if asJSON {
-				return a.printJSON(facts)
-			}
-			return facts.print(a)
-		},
+		Long: `Tell what a model is, or print one of its parts.
+
+--modelfile prints a Modelfile that creates the same image again; change its lines to make another one.`,
+		Example: `  ingot show mymodel
+  ingot show mymodel --modelfile > Modelfile`,
+		Args: between(1, 1),
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f := c.Flags()
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	flags := []string{"json"}
+	wanted := map[string]*bool{}
+	for _, p := range showParts {
+		wanted[p.flag] = f.Bool(p.flag, false, "print "+p.help)
+		flags = append(flags, p.flag)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var given []string
+		for _, name := range flags {
+			if f.Changed(name) {
+				given = append(given, "--"+name)
+			}
+		}
+		if len(given) > 1 {
+			return usagef("%s exclude each other", strings.Join(given, " and "))
+		}
+		store, entry, err := resolve(c, args[0])
+		if err != nil {
+			return err
+		}
+		texts, err := convert.ReadTexts(store, entry)
+		if err != nil {
+			return err
+		}
+		for _, p := range showParts {
+			if *wanted[p.flag] {
+				return p.print(a, entry, texts)
+			}
+		}
+		facts := show(entry, texts)
+		if asJSON {
+			return a.printJSON(facts)
+		}
+		return facts.print(a)
+	}
 	return c
 }
 
@@ -59,14 +90,22 @@ type showJSON struct {
 	Size         int64    `json:"size"`
 	Tensors      int      `json:"tensors"`
 	Files        []string `json:"files"`
+
+	Parser   string            `json:"parser,omitempty"`
+	Renderer string            `json:"renderer,omitempty"`
+	Requires string            `json:"requires,omitempty"`
+	Defaults map[string]any    `json:"defaults,omitempty"` // of generation, by parameter
+	System   string            `json:"system,omitempty"`
+	Messages []convert.Message `json:"messages,omitempty"`
 }
 
-func show(e *manifest.Entry) showJSON {
+func show(e *manifest.Entry, texts *convert.Texts) showJSON {
 	c := e.Image.Config
 	s := showJSON{
 		Name: e.Name.String(), Digest: e.Digest.String(), Architecture: c.Architecture, ModelType: c.ModelType,
 		Parameters: c.Params, DType: c.DType, Quantization: c.Quantization, Context: c.ContextLength,
 		Embedding: c.EmbeddingLength, Capabilities: append([]string{}, c.Capabilities...), Size: e.Image.Size(), Files: []string{},
+		Parser: texts.Parser, Renderer: texts.Renderer, Requires: texts.Requires, Defaults: texts.Parameters, System: texts.System, Messages: texts.Messages,
 	}
 	for _, l := range e.Image.Layers {
 		if l.Kind == manifest.KindTensor {
@@ -94,6 +133,11 @@ func (s showJSON) print(a *app) error {
 	line("context", fmt.Sprintf("%d tokens", s.Context))
 	line("embedding", fmt.Sprint(s.Embedding))
 	line("capabilities", strings.Join(s.Capabilities, ", "))
+	line("parser", s.Parser)
+	line("renderer", s.Renderer)
+	line("requires", s.Requires)
+	line("defaults", strings.Join(strings.Split(strings.TrimSpace(parameterText(s.Defaults)), "\n"), ", "))
+	line("system", clip(s.System))
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))
 	return w.Flush()

@@ -12,6 +12,7 @@ import (
 // Options says how a Modelfile is carried out.
 type Options struct {
 	Dir       string      // the Modelfile's folder, from which relative paths start; "" = the current one
+	Version   string      // of the program, for REQUIRES; what is no version is not compared
 	Precision Precision   // of the weights; the zero value leaves them as they are
 	Parallel  int         // see WriteOptions
 	Memory    int64       // see WriteOptions
@@ -87,7 +88,7 @@ func (p *prepared) close() {
 }
 
 func prepare(ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options) (*prepared, error) {
-	req, err := read(file)
+	req, err := read(file, opts.Version)
 	if err != nil {
 		return nil, err
 	}

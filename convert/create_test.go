@@ -246,14 +246,13 @@ func TestModelfileLines(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
 	file := filepath.Join(dir, configName)
 	for _, c := range []struct{ text, want string }{
-		{"FROM " + dir + "\nTEMPLATE x", "Modelfile:2:1: TEMPLATE is not supported by this version"},
-		{"FROM " + dir + "\nSYSTEM x", "Modelfile:2:1: SYSTEM is not supported"},
-		{"FROM " + dir + "\nMESSAGE user x", "Modelfile:2:1: MESSAGE is not supported"},
+		{"FROM " + dir + "\nTEMPLATE x\nTEMPLATE y", "Modelfile:3:1: a second TEMPLATE is not supported"},
+		{"FROM " + dir + "\nSYSTEM x\nSYSTEM y", "Modelfile:3:1: a second SYSTEM is not supported"},
 		{"FROM " + dir + "\nPARSER x\nPARSER y", "Modelfile:3:1: a second PARSER is not supported"},
 		{"FROM " + dir + "\nDRAFT x", "Modelfile:2:1: there is no such folder, and no model x:latest in the store; pull it first"},
 		{"FROM " + dir + "\nDRAFT " + dir, "Modelfile:2:1: the DRAFT model is the FROM model itself"},
-		{"FROM " + dir + "\nADAPTER x", "Modelfile:2:1: ADAPTER is not supported"},
-		{"FROM " + dir + "\nREQUIRES 1.0", "Modelfile:2:1: REQUIRES is not supported"},
+		{"FROM " + dir + "\nADAPTER x", "Modelfile:2:1: ADAPTER is not supported: merge the adapter into its checkpoint, "},
+		{"FROM " + dir + "\nREQUIRES 1.0", "Modelfile:2:1: this is ingot v0.19.3-rc1: update it, or remove the line if another program is meant"},
 		{"FROM " + dir + "\nFROM " + dir, "Modelfile:2:1: a second FROM is not supported"},
 		{"FROM " + file, "Modelfile:1:1: " + file + ": not a folder"},
 		{"FROM llama3:8b", "Modelfile:1:1: there is no such folder, and no model llama3:8b in the store; pull it first"},
@@ -265,7 +264,7 @@ func TestModelfileLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := openStore(t)
-		_, err = Create(t.Context(), store, modelName(t, "x"), f, Options{})
+		_, err = Create(t.Context(), store, modelName(t, "x"), f, Options{Version: "v0.19.3-rc1"})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want %s", c.text, err, c.want)
 		}

@@ -2,12 +2,12 @@ package convert
 
 import (
 	"cmp"
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/manifest"
 )
 
@@ -19,15 +19,20 @@ func (inv *Inventory) describe(p *Plan, opts PlanOptions) error {
 	if err != nil {
 		return inv.inFolder(err)
 	}
-	p.parser = cmp.Or(opts.Parser, inv.base.Parser, found.Parser)
-	p.renderer = cmp.Or(opts.Renderer, inv.base.Renderer, found.Renderer)
+	template := inv.template()
+	if opts.Template != nil && *opts.Template != "" {
+		template = *opts.Template
+	}
+	shown, think := parse.Detect(template)
+	p.parser = cmp.Or(opts.Parser, inv.base.Parser, found.Parser, shown)
+	p.renderer = cmp.Or(opts.Renderer, inv.base.Renderer, renderer(found.Renderer, template))
 	can := map[string]bool{}
 	for _, c := range found.Capabilities {
 		can[c] = true
 	}
-	template := inv.template()
-	can[manifest.CapTools] = can[manifest.CapTools] || p.parser != "" || toolsInTemplate.MatchString(template)
-	can[manifest.CapThinking] = can[manifest.CapThinking] || strings.Contains(template, "<think>")
+	reads, _ := parse.Abilities(p.parser)
+	can[manifest.CapTools] = can[manifest.CapTools] || reads || p.parser != "" && !parse.Known(p.parser) || toolsInTemplate.MatchString(template)
+	can[manifest.CapThinking] = can[manifest.CapThinking] || strings.Contains(template, "<think>") || think != (parse.Tags{})
 	for _, c := range []string{manifest.CapCompletion, manifest.CapTools, manifest.CapThinking, manifest.CapVision} {
 		if can[c] {
 			p.capabilities = append(p.capabilities, c)
@@ -36,8 +41,17 @@ func (inv *Inventory) describe(p *Plan, opts PlanOptions) error {
 	return nil
 }
 
-// toolsInTemplate finds the variable in which chat templates get the tools' descriptions.
-var toolsInTemplate = regexp.MustCompile(`\{[%{][^%}]*\btools\b`)
+// renderer is that of the family, but Qwen 3.8 has the classes of 3.5 and shows only in its template.
+func renderer(family, template string) string {
+	if family == "qwen3.5" && strings.Contains(template, "resolved_reasoning_effort") && strings.Contains(template, "preserve_thinking") {
+		return "qwen3.8"
+	}
+	return family
+}
+
+// toolsInTemplate finds the variable in which chat templates get the tools' descriptions: in Jinja, and in the Go templates
+// of a TEMPLATE line.
+var toolsInTemplate = regexp.MustCompile(`\{[%{][^%}]*(\btools\b|\.Tools\b)`)
 
 // template is the text of all chat templates that come with the model: in files of their own, or in the tokenizer's
 // configuration, where there may be several with names.
@@ -53,22 +67,8 @@ func (inv *Inventory) template() string {
 		if !ok {
 			continue
 		}
-		var c struct {
-			Template json.RawMessage `json:"chat_template"`
-		}
-		if json.Unmarshal(f.Data, &c) != nil {
-			continue
-		}
-		var one string
-		var many []struct {
-			Template string `json:"template"`
-		}
-		if json.Unmarshal(c.Template, &one) == nil {
-			texts = append(texts, one)
-		} else if json.Unmarshal(c.Template, &many) == nil {
-			for _, m := range many {
-				texts = append(texts, m.Template)
-			}
+		for _, t := range templates(f.Data) {
+			texts = append(texts, t.Template)
 		}
 	}
 	slices.Sort(texts)

@@ -26,6 +26,13 @@ func TestDescribe(t *testing.T) {
 		{"named templates", tinyConfig, map[string]string{"tokenizer_config.json": `{"chat_template": [{"name": "tool_use", "template": "{{ tools }}"}, {"name": "default", "template": ""}]}`},
 			nil, []string{"completion", "tools"}, ""},
 		{"template in JSON", tinyConfig, map[string]string{"chat_template.json": `{"chat_template": "{%- for t in tools %}"}`}, nil, []string{"completion", "tools"}, ""},
+		{"calls in a template", tinyConfig, map[string]string{"chat_template.jinja": "{{ '<think></think><tool_call>' }}{\"name\":, \"arguments\":"}, nil,
+			[]string{"completion", "tools", "thinking"}, `{"parser":"hermes"}`},
+		{"thinking in a template", tinyConfig, map[string]string{"chat_template.jinja": "{{ '[THINK]' }}[/THINK]"}, nil, []string{"completion", "thinking"}, `{"parser":"thinking"}`},
+		{"a line over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"}, []modelfile.Command{line(modelfile.Parser, "passthrough")},
+			[]string{"completion"}, `{"parser":"passthrough"}`},
+		{"TEMPLATE over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"}, []modelfile.Command{line(modelfile.Template, "{{ range .Tools }}<tool_call> arguments")},
+			[]string{"completion", "tools"}, `{"parser":"hermes"}`},
 		{"words in a text", tinyConfig, map[string]string{"chat_template.jinja": "You have no tools."}, nil, []string{"completion"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,6 +23,7 @@ const (
 type Record struct {
 	Parser       string     `json:"parser,omitempty"`       // of answers
 	Renderer     string     `json:"renderer,omitempty"`     // of prompts
+	Requires     string     `json:"requires,omitempty"`     // least version of the program
 	Quantization *Precision `json:"quantization,omitempty"` // that was asked for; blobs say what they hold
 }
 
@@ -41,7 +41,13 @@ func (inv *Inventory) addFiles(p *Plan, opts PlanOptions) error {
 			return err
 		}
 	}
+	if err := p.addTexts(opts); err != nil {
+		return err
+	}
 	for _, text := range opts.Licenses {
+		if inv.has(manifest.KindLicense, text) {
+			continue // the line repeats what the image has
+		}
 		p.addFile(manifest.KindLicense, p.freeName("LICENSE"), []byte(text))
 	}
 	if draft := inv.draft(opts); draft != nil {
@@ -112,8 +118,7 @@ func (inv *Inventory) parameters(own map[string]any) (map[string]any, []string) 
 		if f.Kind != manifest.KindParams {
 			continue
 		}
-		var params map[string]any
-		if json.Unmarshal(f.Data, &params) == nil {
+		if params, err := decodeParameters(f.Data); err == nil {
 			maps.Copy(out, params)
 		}
 	}
@@ -129,6 +134,9 @@ func (inv *Inventory) record(p *Plan, opts PlanOptions) Record {
 	}
 	if p.renderer != "" {
 		r.Renderer = p.renderer
+	}
+	if opts.Requires != "" {
+		r.Requires = opts.Requires
 	}
 	if q := opts.Precision; q.Type != 0 || q.Draft != 0 || len(q.Rules) > 0 {
 		if r.Quantization != nil && q.Type == 0 { // only the draft is new

@@ -56,6 +56,10 @@ type Dropped struct {
 type PlanOptions struct {
 	Parameters map[string]any // default parameters of generation, by name
 	Licenses   []string       // texts
+	Template   *string        // of prompts; nil = that of the image, "" = none
+	System     *string        // what a conversation begins with; as above
+	Messages   []Message      // that a conversation begins with; none = those of the image
+	Requires   string         // least version of the program; "" = what the image says
 	Parser     string         // of answers; "" = what the architecture and the template say
 	Renderer   string         // of prompts; as above
 	Precision  Precision

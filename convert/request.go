@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 )
@@ -21,20 +23,19 @@ type request struct {
 	warnings []string
 }
 
-// read takes from a Modelfile what this version acts on, and refuses the rest: a line without effect would make another
-// image than its author expects.
-func read(file *modelfile.File) (request, error) {
+// single are the commands that a Modelfile may have once: a line without effect would make another image than its author
+// expects.
+var single = []string{modelfile.From, modelfile.Draft, modelfile.Template, modelfile.System, modelfile.Parser, modelfile.Renderer, modelfile.Requires}
+
+// read takes from a Modelfile what it asks for, and refuses what cannot be done. Version is that of the program.
+func read(file *modelfile.File, version string) (request, error) {
 	var req request
-	var err error
 	once := map[string]bool{}
 	for _, c := range file.Commands {
-		switch c.Name {
-		case modelfile.From, modelfile.Draft, modelfile.Parser, modelfile.Renderer:
-			if once[c.Name] {
-				return req, file.Errorf(c, "a second %s is not supported", c.Name)
-			}
-			once[c.Name] = true
+		if slices.Contains(single, c.Name) && once[c.Name] {
+			return req, file.Errorf(c, "a second %s is not supported", c.Name)
 		}
+		once[c.Name] = true
 		switch c.Name {
 		case modelfile.From:
 			req.from = c
@@ -42,10 +43,28 @@ func read(file *modelfile.File) (request, error) {
 			req.draft = &c
 		case modelfile.Parser:
 			req.plan.Parser = c.Value
+			if !parse.Known(c.Value) {
+				req.warnings = append(req.warnings, file.Errorf(c, "this version knows no such parser (known: %s)", strings.Join(parse.Names(), ", ")).Error())
+			}
 		case modelfile.Renderer:
 			req.plan.Renderer = c.Value
 		case modelfile.License:
 			req.plan.Licenses = append(req.plan.Licenses, c.Value)
+		case modelfile.Template:
+			req.plan.Template = &c.Value
+		case modelfile.System:
+			req.plan.System = &c.Value
+		case modelfile.Message:
+			req.plan.Messages = append(req.plan.Messages, Message{Role: c.Key, Content: c.Value})
+		case modelfile.Requires:
+			req.plan.Requires = c.Value
+			warning, err := checkVersion(file, c, version)
+			if err != nil {
+				return req, err
+			}
+			req.warnings = append(req.warnings, warning...)
+		case modelfile.Adapter:
+			return req, file.Errorf(c, "ADAPTER is not supported: merge the adapter into its checkpoint, for instance with merge_and_unload of the Python package peft, and name that folder in FROM")
 		case modelfile.Parameter: // below
 		default:
 			return req, file.Errorf(c, "%s is not supported by this version; remove the line", c.Name)
@@ -54,7 +73,8 @@ func read(file *modelfile.File) (request, error) {
 	if !once[modelfile.From] {
 		return req, &modelfile.Error{File: file.Name, Msg: "no FROM line"}
 	}
-	req.plan.Parameters, req.warnings, err = file.Params()
+	params, warnings, err := file.Params()
+	req.plan.Parameters, req.warnings = params, append(warnings, req.warnings...)
 	return req, err
 }
 

@@ -1,0 +1,86 @@
+package cmd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+)
+
+// showParts are the parts of a model that show prints alone.
+var showParts = []struct {
+	flag, help string
+	print      func(*app, *manifest.Entry, *convert.Texts) error
+}{
+	{"modelfile", "a Modelfile that creates the same image again", showModelfile},
+	{"template", "the chat template", func(a *app, e *manifest.Entry, t *convert.Texts) error {
+		return a.printPart(e, "chat template", t.Template)
+	}},
+	{"system", "the system prompt", func(a *app, e *manifest.Entry, t *convert.Texts) error {
+		return a.printPart(e, "system prompt", t.System)
+	}},
+	{"parameters", "the default parameters of generation", func(a *app, e *manifest.Entry, t *convert.Texts) error {
+		return a.printPart(e, "default parameters", parameterText(t.Parameters))
+	}},
+	{"license", "the license texts", func(a *app, e *manifest.Entry, t *convert.Texts) error {
+		var texts []string
+		for _, l := range t.Licenses {
+			texts = append(texts, strings.TrimRight(l, "\n")+"\n")
+		}
+		return a.printPart(e, "license text", strings.Join(texts, "\n"))
+	}},
+}
+
+// printPart prints a text, or notes that there is none.
+func (a *app) printPart(e *manifest.Entry, what, text string) error {
+	if text == "" {
+		a.note("note: %s has no %s", e.Name, what)
+		return nil
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := fmt.Fprint(a.out, text)
+	return err
+}
+
+func showModelfile(a *app, e *manifest.Entry, t *convert.Texts) error {
+	file, notes := t.Modelfile(e.Name.String())
+	text, err := file.Format()
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		text += "# " + n + "\n"
+	}
+	_, err = fmt.Fprint(a.out, "# FROM brings the weights and the files along; the other lines say what the image has already.\n", text)
+	return err
+}
+
+// parameterText writes parameters as lines of a name and a value.
+func parameterText(params map[string]any) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		p, _ := modelfile.LookupParameter(name)
+		for _, v := range convert.ParameterValues(params[name]) {
+			if p.Type == modelfile.Strings {
+				v = fmt.Sprintf("%q", v)
+			}
+			fmt.Fprintf(&b, "%s %s\n", name, v)
+		}
+	}
+	return b.String()
+}
+
+// clip makes one line of a text, of no more than 60 characters.
+func clip(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:60]) + "..."
+	}
+	return s
+}

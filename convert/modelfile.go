@@ -1,0 +1,179 @@
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+)
+
+// Texts is what an image says for people and programs beside its weights and its configuration.
+type Texts struct {
+	Record
+	Template   string // chat template: of a TEMPLATE line, else the one that the checkpoint came with; "" = none
+	System     string
+	Messages   []Message
+	Licenses   []string
+	Parameters map[string]any // by name; numbers are json.Number
+
+	own string // the template of a TEMPLATE line
+}
+
+// ReadTexts reads the texts of a model of the store.
+func ReadTexts(store *manifest.Store, entry *manifest.Entry) (*Texts, error) {
+	t := &Texts{}
+	var shipped [3]string // the checkpoint's templates, the better ones first
+	for _, l := range entry.Image.Layers {
+		if err := t.read(store, l, &shipped); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", entry.Name, l.Name, err)
+		}
+	}
+	t.Template = t.own
+	for _, s := range shipped {
+		if t.Template == "" {
+			t.Template = s
+		}
+	}
+	return t, nil
+}
+
+func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[3]string) error {
+	file := l.Kind == manifest.KindFile
+	at := slices.Index([]string{"chat_template.jinja", "chat_template.json", tokenizerConfigName}, l.Name)
+	switch {
+	case file && (at >= 0 || l.Name == recordName):
+	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense, l.Kind == manifest.KindParams, l.Kind == kindMessages:
+	default:
+		return nil
+	}
+	data, err := store.ReadBlob(l.Digest, maxFile)
+	if err != nil {
+		return err
+	}
+	switch {
+	case file && l.Name == recordName:
+		return json.Unmarshal(data, &t.Record)
+	case file && at == 0:
+		shipped[at] = string(data)
+	case file:
+		shipped[at] = defaultTemplate(data)
+	case l.Kind == manifest.KindTemplate:
+		t.own = string(data)
+	case l.Kind == manifest.KindSystem:
+		t.System = string(data)
+	case l.Kind == manifest.KindLicense:
+		t.Licenses = append(t.Licenses, string(data))
+	case l.Kind == kindMessages:
+		return json.Unmarshal(data, &t.Messages)
+	case l.Kind == manifest.KindParams:
+		t.Parameters, err = decodeParameters(data)
+	}
+	return err
+}
+
+// defaultTemplate is the template that is used where none is named.
+func defaultTemplate(config []byte) string {
+	all := templates(config)
+	for _, t := range all {
+		if t.Name == "default" {
+			return t.Template
+		}
+	}
+	if len(all) > 0 {
+		return all[0].Template
+	}
+	return ""
+}
+
+// Modelfile says in the words of a Modelfile what the image has beside what it is made from. FROM names the image itself,
+// which brings its weights, its draft and its files along; so the file creates the same image again, and each line can be
+// changed. Notes are about what no line can say; it comes with FROM too.
+func (t *Texts) Modelfile(from string) (file *modelfile.File, notes []string) {
+	file = &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: from}}}
+	add := func(name, key, value string) {
+		c := modelfile.Command{Name: name, Key: key, Value: value}
+		if !expressible(c) {
+			if key != "" {
+				name += fmt.Sprintf(" %q", key)
+			}
+			notes = append(notes, name+": no line can say this, it comes with FROM")
+			return
+		}
+		file.Commands = append(file.Commands, c)
+	}
+	for _, c := range []struct{ name, value string }{
+		{modelfile.Template, t.own}, {modelfile.System, t.System},
+		{modelfile.Renderer, t.Renderer}, {modelfile.Parser, t.Parser}, {modelfile.Requires, t.Requires},
+	} {
+		if c.value != "" {
+			add(c.name, "", c.value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
+		for _, v := range ParameterValues(t.Parameters[name]) {
+			add(modelfile.Parameter, name, v)
+		}
+	}
+	messages := len(file.Commands)
+	for _, m := range t.Messages {
+		add(modelfile.Message, m.Role, m.Content)
+	}
+	if len(file.Commands)-messages != len(t.Messages) { // a part of them would replace them all
+		file.Commands = file.Commands[:messages]
+	}
+	for _, text := range t.Licenses {
+		add(modelfile.License, "", text)
+	}
+	return file, notes
+}
+
+// expressible tells whether a command, written and read again, is the same.
+func expressible(c modelfile.Command) bool {
+	from := modelfile.Command{Name: modelfile.From, Value: "x"}
+	text, err := (&modelfile.File{Commands: []modelfile.Command{from, c}}).Format()
+	if err != nil {
+		return false
+	}
+	again, err := modelfile.Parse("", []byte(text))
+	if err != nil || len(again.Commands) != 2 {
+		return false
+	}
+	got := again.Commands[1]
+	if got.Name != c.Name || got.Key != c.Key || got.Value != c.Value {
+		return false
+	}
+	if c.Name != modelfile.Parameter {
+		return true
+	}
+	params, _, err := again.Params()
+	if err != nil || len(params) != 1 {
+		return false
+	}
+	if _, several := params[c.Key].([]string); several {
+		return true
+	}
+	data, err := marshal(params[c.Key])
+	return err == nil && string(data) == c.Value
+}
+
+// ParameterValues writes the values of a parameter as PARAMETER lines have them.
+func ParameterValues(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var out []string
+		for _, item := range v {
+			out = append(out, ParameterValues(item)...)
+		}
+		return out
+	}
+	data, err := marshal(v)
+	if err != nil {
+		return nil
+	}
+	return []string{string(data)}
+}
