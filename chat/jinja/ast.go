@@ -1,0 +1,220 @@
+package jinja
+
+// expr is an expression. After compile the names in it know where their values are.
+type expr interface {
+	eval(r *run, e *env) (Value, error)
+}
+
+// stmt is a statement.
+type stmt interface {
+	exec(r *run, e *env) (control, error)
+}
+
+// control tells how a statement ended.
+type control int
+
+const (
+	ctlNext control = iota
+	ctlBreak
+	ctlContinue
+)
+
+type nameUse int
+
+const (
+	useLoad nameUse = iota
+	useStore
+	useParam
+)
+
+// Expressions.
+type (
+	constExpr struct{ v Value }
+	nameExpr  struct {
+		name string
+		use  nameUse
+		line int
+		ref  ref
+	}
+	nsRef struct { // target "ns.attr"
+		name, attr string
+		line       int
+		ref        ref
+	}
+	tupleExpr struct{ items []expr }
+	listExpr  struct{ items []expr }
+	dictExpr  struct{ keys, values []expr }
+	condExpr  struct {
+		test, yes, no expr // no may be nil
+		line          int
+	}
+	andExpr   struct{ l, r expr }
+	orExpr    struct{ l, r expr }
+	notExpr   struct{ x expr }
+	unaryExpr struct {
+		op   byte
+		x    expr
+		line int
+	}
+	binExpr struct {
+		op   string
+		l, r expr
+		line int
+	}
+	concatExpr struct {
+		items  []expr
+		escape escapeMode
+	}
+	compareExpr struct {
+		first expr
+		ops   []string
+		rest  []expr
+		line  int
+	}
+	attrExpr struct {
+		x    expr
+		name string
+		line int
+	}
+	itemExpr struct {
+		x, arg expr
+		line   int
+	}
+	sliceExpr struct{ start, stop, step expr } // any may be nil
+	callArgs  struct {
+		pos      []expr
+		names    []string
+		named    []expr
+		dynPos   expr // *args, or nil
+		dynNamed expr // **kwargs, or nil
+	}
+	callExpr struct {
+		fn   expr
+		args callArgs
+		line int
+	}
+	filterExpr struct {
+		x    expr // nil = the text of the block
+		name string
+		args callArgs
+		line int
+		fn   *builtin // nil = there is none of this name
+	}
+	testExpr struct {
+		x    expr
+		name string
+		args callArgs
+		line int
+		fn   *builtin
+	}
+)
+
+// Statements.
+type (
+	outputStmt struct {
+		items  []expr
+		lines  []int
+		escape escapeMode
+	}
+	dataExpr struct{ text string }
+	ifStmt   struct {
+		tests  []expr
+		bodies [][]stmt
+		other  []stmt
+		line   int
+	}
+	forStmt struct {
+		target, iter, test expr // test may be nil
+		testTarget         expr // target again, for the test's own variables
+		body, other        []stmt
+		recursive          bool
+		line               int
+
+		bodyScope, elseScope, testScope *scope
+		loopRef                         ref
+		extended                        bool
+		fn                              *function // of a recursive loop
+	}
+	setStmt struct {
+		target, value expr
+		line          int
+		exports       []*nameExpr // names that the context gets too
+	}
+	setBlock struct {
+		target  expr
+		filter  expr // or nil
+		body    []stmt
+		line    int
+		scope   *scope
+		exports []*nameExpr
+	}
+	macroStmt struct {
+		name     string
+		args     []*nameExpr
+		defaults []expr
+		body     []stmt
+		line     int
+		ref      ref
+		export   bool
+		fn       *function
+		takes    macroTakes
+	}
+	callStmt struct {
+		call  *callExpr
+		macro *macroStmt // the body as an anonymous macro
+		line  int
+	}
+	filterStmt struct {
+		filter expr
+		body   []stmt
+		line   int
+		scope  *scope
+	}
+	withStmt struct {
+		targets, values []expr
+		body            []stmt
+		line            int
+		scope           *scope
+	}
+	autoescapeStmt struct {
+		on    expr
+		body  []stmt
+		line  int
+		scope *scope
+	}
+	blockNode struct {
+		name             string
+		scoped, required bool
+		body             []stmt
+		line             int
+		fn               *function
+		visible          []visibleName // what a scoped block sees of its surroundings
+		selfRef          ref
+		superRef         ref
+		usesSelf, supers bool
+	}
+	generationStmt struct{ call *callStmt }
+	controlStmt    struct {
+		what control
+		line int
+	}
+	loadStmt struct { // include, import, from, extends: there is no loader
+		what          string
+		template      expr
+		ignoreMissing bool
+		stores        []string // names that it would set
+		line          int
+	}
+)
+
+// macroTakes says which special arguments a macro's body asks for.
+type macroTakes struct {
+	caller, kwargs, varargs  bool
+	callerRef, kwRef, varRef ref
+	explicitCaller           bool
+}
+
+type visibleName struct {
+	name string
+	ref  ref
+}

@@ -1,0 +1,410 @@
+package jinja
+
+import "slices"
+
+// compiler resolves the names, filters and tests of a tree and finds what the reference refuses before it runs.
+type compiler struct {
+	blocks map[string]*blockNode
+	escape escapeMode
+}
+
+// escapeMode says whether output is escaped: known from the text, or only while it runs.
+type escapeMode int
+
+const (
+	escapeOff escapeMode = iota
+	escapeOn
+	escapeDynamic
+)
+
+// frame is where the compiler stands.
+type frame struct {
+	scope    *scope
+	fn       *function
+	toplevel bool // assignments reach the context
+	soft     bool // in an if: unknown filters and tests are errors only when reached
+	loop     bool // break and continue have a loop
+}
+
+func (f frame) inner(s *scope) frame {
+	return frame{scope: s, fn: s.fn, loop: f.loop && s.fn == f.fn}
+}
+
+func (f frame) softened() frame {
+	f.soft = true
+	return f
+}
+
+func compile(body []stmt) (*Template, error) {
+	c := &compiler{blocks: map[string]*blockNode{}}
+	var order []*blockNode
+	var failed error
+	for _, s := range body {
+		visit := func(n any) {
+			if b, ok := n.(*blockNode); ok {
+				if c.blocks[b.name] != nil && failed == nil {
+					failed = syntaxError(b.line, "block '%s' defined twice", b.name)
+				}
+				c.blocks[b.name] = b
+				order = append(order, b)
+			}
+		}
+		visit(s)
+		each(s, visit)
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	root := &function{body: body}
+	root.scope = newScope(root, nil)
+	t := &Template{root: root, blocks: c.blocks}
+	if undeclared(stmts(body), "self")["self"] {
+		root.scope.param("self")
+	}
+	root.scope.visit(stmts(body)...)
+	if err := c.stmts(body, frame{scope: root.scope, fn: root, toplevel: true}); err != nil {
+		return nil, err
+	}
+	root.scope.finish()
+	for _, b := range order {
+		fn := &function{body: b.body}
+		b.fn, fn.scope = fn, newScope(fn, nil)
+		special := undeclared(stmts(b.body), "self", "super")
+		if b.usesSelf = special["self"]; b.usesSelf {
+			b.selfRef = fn.scope.param("self").refFrom(fn)
+		}
+		if b.supers = special["super"]; b.supers {
+			b.superRef = fn.scope.param("super").refFrom(fn)
+		}
+		fn.scope.visit(stmts(b.body)...)
+		if err := c.stmts(b.body, frame{scope: fn.scope, fn: fn}); err != nil {
+			return nil, err
+		}
+		fn.scope.finish()
+	}
+	return t, nil
+}
+
+func (c *compiler) stmts(list []stmt, f frame) error {
+	for _, s := range list {
+		if err := c.stmt(s, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) stmt(s stmt, f frame) error {
+	switch s := s.(type) {
+	case *outputStmt:
+		s.escape = c.escape
+		return c.exprs(s.items, f)
+	case *ifStmt:
+		f = f.softened()
+		for i := range s.tests {
+			if err := c.expr(s.tests[i], f); err != nil {
+				return err
+			}
+			if err := c.stmts(s.bodies[i], f); err != nil {
+				return err
+			}
+		}
+		return c.stmts(s.other, f)
+	case *forStmt:
+		return c.forStmt(s, f)
+	case *setStmt:
+		if f.toplevel {
+			s.exports = targetNames(s.target)
+		}
+		if err := c.expr(s.value, f); err != nil {
+			return err
+		}
+		return c.expr(s.target, f)
+	case *setBlock:
+		if f.toplevel {
+			s.exports = targetNames(s.target)
+		}
+		s.scope = newScope(f.fn, f.scope)
+		s.scope.visit(stmts(s.body)...)
+		inner := f.inner(s.scope)
+		if err := c.stmts(s.body, inner); err != nil {
+			return err
+		}
+		if err := c.expr(s.target, f); err != nil {
+			return err
+		}
+		if s.filter != nil {
+			if err := c.expr(s.filter, inner); err != nil {
+				return err
+			}
+		}
+		s.scope.finish()
+	case *macroStmt:
+		if err := c.macro(s, f); err != nil {
+			return err
+		}
+		s.ref, s.export = f.scope.find(s.name).refFrom(f.fn), f.toplevel
+	case *callStmt:
+		return c.callBlock(s, f)
+	case *generationStmt:
+		return c.callBlock(s.call, f)
+	case *filterStmt:
+		s.scope = newScope(f.fn, f.scope)
+		s.scope.visit(stmts(s.body)...)
+		s.scope.visit(s.filter)
+		inner := f.inner(s.scope)
+		if err := c.stmts(s.body, inner); err != nil {
+			return err
+		}
+		if err := c.expr(s.filter, inner); err != nil {
+			return err
+		}
+		s.scope.finish()
+	case *withStmt:
+		s.scope = newScope(f.fn, f.scope)
+		s.scope.visit(exprs(s.targets)...)
+		s.scope.visit(stmts(s.body)...)
+		inner := f.inner(s.scope)
+		if err := c.exprs(s.values, f); err != nil {
+			return err
+		}
+		if err := c.exprs(s.targets, inner); err != nil {
+			return err
+		}
+		if err := c.stmts(s.body, inner); err != nil {
+			return err
+		}
+		s.scope.finish()
+	case *autoescapeStmt:
+		s.scope = newScope(f.fn, f.scope)
+		s.scope.visit(s.on)
+		s.scope.visit(stmts(s.body)...)
+		inner := f.inner(s.scope)
+		if err := c.expr(s.on, inner); err != nil {
+			return err
+		}
+		saved := c.escape
+		c.escape = escapeDynamic
+		if k, ok := s.on.(*constExpr); ok {
+			c.escape = escapeOff
+			if truth(k.v) {
+				c.escape = escapeOn
+			}
+		}
+		err := c.stmts(s.body, inner)
+		c.escape = saved
+		s.scope.finish()
+		return err
+	case *blockNode:
+		if s.scoped {
+			s.visible = visibleNames(f)
+		}
+	case *controlStmt:
+		if !f.loop {
+			return syntaxError(s.line, "'%s' outside loop", map[control]string{ctlBreak: "break", ctlContinue: "continue"}[s.what])
+		}
+	case *loadStmt:
+		if s.what == "extends" && !f.toplevel {
+			return syntaxError(s.line, "cannot use extend from a non top-level scope")
+		}
+		return c.expr(s.template, f)
+	}
+	return nil
+}
+
+// targetNames are the plain names of a target.
+func targetNames(x expr) []*nameExpr {
+	switch x := x.(type) {
+	case *nameExpr:
+		return []*nameExpr{x}
+	case *tupleExpr:
+		var all []*nameExpr
+		for _, i := range x.items {
+			all = append(all, targetNames(i)...)
+		}
+		return all
+	}
+	return nil
+}
+
+// visibleNames are the variables that a scoped block sees: those assigned in the frames around it.
+func visibleNames(f frame) []visibleName {
+	seen := map[string]bool{}
+	var list []visibleName
+	for s := f.scope; s != nil; s = s.parent {
+		var names []string
+		for n := range s.stores {
+			if !seen[n] {
+				seen[n] = true
+				names = append(names, n)
+			}
+		}
+		slices.Sort(names)
+		for _, n := range names {
+			list = append(list, visibleName{n, f.scope.find(n).refFrom(f.fn)})
+		}
+	}
+	return list
+}
+
+func (c *compiler) forStmt(s *forStmt, f frame) error {
+	fn := f.fn
+	if s.recursive {
+		fn = &function{parent: f.fn}
+		s.fn = fn
+	}
+	s.bodyScope = newScope(fn, f.scope)
+	s.extended = s.recursive || undeclared(stmts(s.body), "loop")["loop"]
+	var failed error
+	each(s, func(n any) {
+		if b, ok := n.(*blockNode); ok && b.scoped {
+			s.extended = true
+		}
+		if x, ok := n.(*nameExpr); ok && x.use == useStore && x.name == "loop" && failed == nil {
+			failed = syntaxError(x.line, "can't assign to special loop variable in for-loop target")
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	if s.extended {
+		s.loopRef = s.bodyScope.param("loop").refFrom(fn)
+	}
+	s.bodyScope.target(s.target)
+	s.bodyScope.visit(stmts(s.body)...)
+	inner := f.inner(s.bodyScope)
+	inner.loop = true
+	if s.test != nil {
+		s.testScope = newScope(fn, f.scope)
+		s.testScope.target(s.testTarget)
+		s.testScope.visit(s.test)
+		test := f.inner(s.testScope)
+		if err := c.expr(s.testTarget, test); err != nil {
+			return err
+		}
+		if err := c.expr(s.test, test); err != nil {
+			return err
+		}
+		s.testScope.finish()
+	}
+	if err := c.expr(s.iter, f); err != nil {
+		return err
+	}
+	if err := c.expr(s.target, inner); err != nil {
+		return err
+	}
+	if err := c.stmts(s.body, inner); err != nil {
+		return err
+	}
+	s.bodyScope.finish()
+	if len(s.other) > 0 {
+		s.elseScope = newScope(fn, f.scope)
+		s.elseScope.visit(stmts(s.other)...)
+		if err := c.stmts(s.other, f.inner(s.elseScope)); err != nil {
+			return err
+		}
+		s.elseScope.finish()
+	}
+	return nil
+}
+
+func (c *compiler) callBlock(s *callStmt, f frame) error {
+	if err := c.macro(s.macro, f); err != nil {
+		return err
+	}
+	return c.expr(s.call, f)
+}
+
+// macro compiles the body of a macro or call block as a function of its own.
+func (c *compiler) macro(m *macroStmt, f frame) error {
+	fn := &function{parent: f.fn, body: m.body}
+	fn.scope = newScope(fn, f.scope)
+	m.fn = fn
+	fn.scope.visit(m.children()...)
+	explicit := -1
+	special := map[string]bool{}
+	for i, a := range m.args {
+		if a.name == "caller" {
+			explicit = i
+		}
+		special[a.name] = true
+	}
+	wants := undeclared(stmts(m.body), "caller", "kwargs", "varargs")
+	m.takes.explicitCaller = explicit >= 0
+	if wants["caller"] {
+		if explicit >= 0 {
+			if explicit < len(m.args)-len(m.defaults) {
+				return syntaxError(m.line, "the special 'caller' argument must be omitted or be given a default")
+			}
+		} else {
+			m.takes.callerRef = fn.scope.param("caller").refFrom(fn)
+		}
+		m.takes.caller = true
+	}
+	if wants["kwargs"] && !special["kwargs"] {
+		m.takes.kwargs, m.takes.kwRef = true, fn.scope.param("kwargs").refFrom(fn)
+	}
+	if wants["varargs"] && !special["varargs"] {
+		m.takes.varargs, m.takes.varRef = true, fn.scope.param("varargs").refFrom(fn)
+	}
+	inner := frame{scope: fn.scope, fn: fn}
+	for _, a := range m.args {
+		if err := c.expr(a, inner); err != nil {
+			return err
+		}
+	}
+	if err := c.exprs(m.defaults, inner); err != nil {
+		return err
+	}
+	if err := c.stmts(m.body, inner); err != nil {
+		return err
+	}
+	fn.scope.finish()
+	return nil
+}
+
+func (c *compiler) exprs(list []expr, f frame) error {
+	for _, x := range list {
+		if err := c.expr(x, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) expr(x expr, f frame) error {
+	switch x := x.(type) {
+	case *nameExpr:
+		v := f.scope.find(x.name)
+		if v == nil {
+			return syntaxError(x.line, "name '%s' is not known where it is used", x.name)
+		}
+		x.ref = v.refFrom(f.fn)
+		return nil
+	case *nsRef:
+		v := f.scope.find(x.name)
+		if v == nil {
+			return syntaxError(x.line, "name '%s' is not known where it is used", x.name)
+		}
+		x.ref = v.refFrom(f.fn)
+		return nil
+	case *concatExpr:
+		x.escape = c.escape
+	case *condExpr:
+		f = f.softened()
+	case *filterExpr:
+		if x.fn = filters[x.name]; x.fn == nil && !f.soft {
+			return syntaxError(x.line, "no filter named '%s'", x.name)
+		}
+	case *testExpr:
+		if x.fn = tests[x.name]; x.fn == nil && !f.soft {
+			return syntaxError(x.line, "no test named '%s'", x.name)
+		}
+	}
+	for _, child := range children(x) {
+		if err := c.expr(child.(expr), f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package jinja
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+)
+
+// Dict is Python's dict: it keeps the order in which keys came. It is filled by Set and then shared; templates cannot change it.
+type Dict struct {
+	keys, values []Value
+	index        map[any]int // by hash key; nil while the dict is small
+}
+
+// smallDict is up to how many keys a search one by one is faster than a map.
+const smallDict = 8
+
+// NewDict makes an empty dict.
+func NewDict() *Dict { return &Dict{} }
+
+// Len is the number of entries.
+func (d *Dict) Len() int {
+	if d == nil {
+		return 0
+	}
+	return len(d.keys)
+}
+
+// Set adds an entry, or replaces the value of one in its place. The key must be hashable: text, a number, None or a tuple of them.
+func (d *Dict) Set(key, value Value) error {
+	k, err := hashKey(key)
+	if err != nil {
+		return err
+	}
+	if i := d.find(k); i >= 0 {
+		d.values[i] = value
+		return nil
+	}
+	d.keys, d.values = append(d.keys, key), append(d.values, value)
+	if d.index != nil {
+		d.index[k] = len(d.keys) - 1
+	} else if len(d.keys) > smallDict {
+		d.index = make(map[any]int, 2*len(d.keys))
+		for i, key := range d.keys {
+			k, _ := hashKey(key)
+			d.index[k] = i
+		}
+	}
+	return nil
+}
+
+func (d *Dict) set(key string, value Value) { _ = d.Set(key, value) } // text is always hashable
+
+// Get finds the value of a text key.
+func (d *Dict) Get(key string) (Value, bool) {
+	if d == nil {
+		return nil, false
+	}
+	if d.index == nil {
+		for i, k := range d.keys {
+			if s, ok := text(k); ok && s == key {
+				return d.values[i], true
+			}
+		}
+		return nil, false
+	}
+	i, ok := d.index[key]
+	if !ok {
+		return nil, false
+	}
+	return d.values[i], true
+}
+
+// Each calls fn for each entry in order until it returns false.
+func (d *Dict) Each(fn func(key, value Value) bool) {
+	for i, k := range d.keys {
+		if !fn(k, d.values[i]) {
+			return
+		}
+	}
+}
+
+// get finds the value of any key; a TypeError when it cannot be hashed.
+func (d *Dict) get(key Value) (Value, bool, error) {
+	if s, ok := key.(string); ok {
+		v, found := d.Get(s)
+		return v, found, nil
+	}
+	k, err := hashKey(key)
+	if err != nil {
+		return nil, false, err
+	}
+	if i := d.find(k); i >= 0 {
+		return d.values[i], true, nil
+	}
+	return nil, false, nil
+}
+
+func (d *Dict) find(k any) int {
+	if d.index != nil {
+		if i, ok := d.index[k]; ok {
+			return i
+		}
+		return -1
+	}
+	for i, key := range d.keys {
+		if h, _ := hashKey(key); h == k {
+			return i
+		}
+	}
+	return -1
+}
+
+func (d *Dict) clone() *Dict {
+	c := &Dict{keys: append([]Value(nil), d.keys...), values: append([]Value(nil), d.values...)}
+	if d.index != nil {
+		c.index = make(map[any]int, len(d.index))
+		for k, i := range d.index {
+			c.index[k] = i
+		}
+	}
+	return c
+}
+
+// Keys of other things than text and numbers.
+type (
+	noneKey      struct{}
+	undefinedKey struct{}
+	bigKey       string
+	tupleKey     string
+	rangeKey     [3]int64
+)
+
+// hashKey is a Go map key that is equal for values that are equal in Python: 1, 1.0 and True are one key.
+func hashKey(v Value) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case Markup:
+		return string(v), nil
+	case nil:
+		return noneKey{}, nil
+	case bool:
+		if v {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case int64:
+		return v, nil
+	case *big.Int:
+		return bigKey(v.Text(16)), nil
+	case float64:
+		if v == math.Trunc(v) && !math.IsInf(v, 0) {
+			b, _ := new(big.Float).SetFloat64(v).Int(nil)
+			return hashKey(normInt(b))
+		}
+		return v, nil
+	case Bytes:
+		return v, nil
+	case *undefined:
+		return undefinedKey{}, nil
+	case *Tuple:
+		var b strings.Builder
+		for _, i := range v.Items {
+			k, err := hashKey(i)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&b, "%T:%d:%v,", k, len(fmt.Sprint(k)), k)
+		}
+		return tupleKey(b.String()), nil
+	case *Range:
+		if v.n == 0 {
+			return rangeKey{}, nil
+		}
+		if v.n == 1 {
+			return rangeKey{1, v.start}, nil
+		}
+		return rangeKey{v.n, v.start, v.step}, nil
+	case *List, *Dict, *slice, *dictView:
+		return nil, typeError("unhashable type: '%s'", typeName(v))
+	}
+	return v, nil // by identity
+}
+
+// dictView is what keys(), values() and items() give.
+type dictView struct {
+	d    *Dict
+	kind string // keys, values, items
+}
+
+func (v *dictView) typeName() string { return "dict_" + v.kind }
+
+func (v *dictView) at(i int) Value {
+	switch v.kind {
+	case "keys":
+		return v.d.keys[i]
+	case "values":
+		return v.d.values[i]
+	}
+	return tuple(v.d.keys[i], v.d.values[i])
+}

@@ -1,0 +1,304 @@
+package jinja
+
+import "strings"
+
+func (s *outputStmt) exec(r *run, e *env) (control, error) {
+	for i, x := range s.items {
+		if d, ok := x.(*dataExpr); ok {
+			if err := r.write(d.text); err != nil {
+				return ctlNext, atLine(err, s.lines[i])
+			}
+			continue
+		}
+		v, err := x.eval(r, e)
+		if err != nil {
+			return ctlNext, atLine(err, s.lines[i])
+		}
+		if s.escape == escapeOn || s.escape == escapeDynamic && r.escape {
+			m, err := r.escapeValue(v)
+			if err != nil {
+				return ctlNext, atLine(err, s.lines[i])
+			}
+			v = m
+		}
+		t, err := r.str(v)
+		if err == nil {
+			err = r.write(t)
+		}
+		if err != nil {
+			return ctlNext, atLine(err, s.lines[i])
+		}
+	}
+	return ctlNext, nil
+}
+
+func (d *dataExpr) eval(*run, *env) (Value, error) { return d.text, nil }
+
+func (s *ifStmt) exec(r *run, e *env) (control, error) {
+	for i, test := range s.tests {
+		v, err := test.eval(r, e)
+		if err != nil {
+			return ctlNext, atLine(err, s.line)
+		}
+		ok, err := r.truth(v)
+		if err != nil {
+			return ctlNext, atLine(err, s.line)
+		}
+		if ok {
+			return r.execAll(s.bodies[i], e)
+		}
+	}
+	return r.execAll(s.other, e)
+}
+
+// truth is bool(v); the length of a loop may need its rest.
+func (r *run) truth(v Value) (bool, error) {
+	if l, ok := v.(*loopContext); ok {
+		n, err := l.length(r)
+		return n > 0, err
+	}
+	return truth(v), nil
+}
+
+// assign sets a target: a name, an attribute of a namespace, or a tuple of targets.
+func (r *run) assign(target expr, v Value, e *env) error {
+	switch t := target.(type) {
+	case *nameExpr:
+		*e.at(t.ref) = v
+	case *nsRef:
+		ns, ok := (*e.at(t.ref)).(*namespace)
+		if !ok {
+			return raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
+		}
+		if err := r.alloc(valueSize); err != nil {
+			return err
+		}
+		return ns.set(t.attr, v)
+	case *tupleExpr:
+		if err := iterable(v); err != nil {
+			return typeError("cannot unpack non-iterable %s object", typeName(v))
+		}
+		it, _ := iterate(v)
+		items := make([]Value, 0, len(t.items))
+		for {
+			x, ok, err := it.step()
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			if len(items) == len(t.items) {
+				return valueError("too many values to unpack (expected %d)", len(t.items))
+			}
+			items = append(items, x)
+		}
+		if len(items) < len(t.items) {
+			return valueError("not enough values to unpack (expected %d, got %d)", len(t.items), len(items))
+		}
+		for i, x := range t.items {
+			if err := r.assign(x, items[i], e); err != nil {
+				return err
+			}
+		}
+	default:
+		return raise("TemplateRuntimeError", "cannot assign to this expression")
+	}
+	return nil
+}
+
+func iterable(v Value) error {
+	_, err := iterate(v)
+	return err
+}
+
+func (n *namespace) set(name string, v Value) error {
+	if strings.HasPrefix(name, "_") {
+		return raise("SecurityError", "underscore-prefixed attributes cannot be stored on a namespace, but got '%s'", name)
+	}
+	return n.attrs.Set(name, v)
+}
+
+// checkNamespaces refuses attributes of what is no namespace before the value is computed.
+func checkNamespaces(target expr, e *env) error {
+	switch t := target.(type) {
+	case *nsRef:
+		if _, ok := (*e.at(t.ref)).(*namespace); !ok {
+			return raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
+		}
+	case *tupleExpr:
+		for _, x := range t.items {
+			if err := checkNamespaces(x, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func export(names []*nameExpr, e *env) {
+	for _, n := range names {
+		e.ctx.vars[n.name] = *e.at(n.ref)
+	}
+}
+
+func (s *setStmt) exec(r *run, e *env) (control, error) {
+	if err := checkNamespaces(s.target, e); err != nil {
+		return ctlNext, atLine(err, s.line)
+	}
+	v, err := s.value.eval(r, e)
+	if err == nil {
+		err = r.assign(s.target, v, e)
+	}
+	export(s.exports, e)
+	return ctlNext, atLine(err, s.line)
+}
+
+func (s *setBlock) exec(r *run, e *env) (control, error) {
+	s.scope.prepare(e)
+	text, c, err := r.capture(func() (control, error) { return r.execAll(s.body, e) })
+	if err != nil || c != ctlNext {
+		return c, err
+	}
+	var v Value = text
+	if s.filter != nil {
+		v, err = r.filterText(s.filter, text, e)
+	}
+	if err == nil && r.escape {
+		v, err = r.markup(v)
+	}
+	if err == nil {
+		err = r.assign(s.target, v, e)
+	}
+	export(s.exports, e)
+	return ctlNext, atLine(err, s.line)
+}
+
+// filterText applies the filters of a block to its text.
+func (r *run) filterText(filter expr, text string, e *env) (Value, error) {
+	f := filter.(*filterExpr)
+	var in Value = text
+	if f.x != nil {
+		var err error
+		if in, err = r.filterText(f.x, text, e); err != nil {
+			return nil, err
+		}
+	} else if r.escape {
+		in = Markup(text)
+	}
+	return f.apply(r, in, e)
+}
+
+func (s *filterStmt) exec(r *run, e *env) (control, error) {
+	s.scope.prepare(e)
+	text, c, err := r.capture(func() (control, error) { return r.execAll(s.body, e) })
+	if err != nil || c != ctlNext {
+		return c, err
+	}
+	v, err := r.filterText(s.filter, text, e)
+	if err == nil {
+		var t string
+		if t, err = r.str(v); err == nil {
+			err = r.write(t)
+		}
+	}
+	return ctlNext, atLine(err, s.line)
+}
+
+func (s *withStmt) exec(r *run, e *env) (control, error) {
+	s.scope.prepare(e)
+	for i, target := range s.targets {
+		v, err := s.values[i].eval(r, e)
+		if err == nil {
+			err = r.assign(target, v, e)
+		}
+		if err != nil {
+			return ctlNext, atLine(err, s.line)
+		}
+	}
+	return r.execAll(s.body, e)
+}
+
+func (s *autoescapeStmt) exec(r *run, e *env) (control, error) {
+	s.scope.prepare(e)
+	v, err := s.on.eval(r, e)
+	if err != nil {
+		return ctlNext, atLine(err, s.line)
+	}
+	saved := r.escape
+	r.escape = truth(v)
+	c, err := r.execAll(s.body, e)
+	r.escape = saved
+	return c, err
+}
+
+func (s *controlStmt) exec(*run, *env) (control, error) { return s.what, nil }
+
+func (s *generationStmt) exec(r *run, e *env) (control, error) { return s.call.exec(r, e) }
+
+// exec fails: there is no loader, as in the reference.
+func (s *loadStmt) exec(r *run, e *env) (control, error) {
+	_, err := s.template.eval(r, e)
+	if err == nil {
+		err = typeError("no loader for this environment specified: %s is not possible in a chat template", s.what)
+	}
+	return ctlNext, atLine(err, s.line)
+}
+
+func (b *blockNode) exec(r *run, e *env) (control, error) {
+	if b.required {
+		return ctlNext, atLine(raise("TemplateRuntimeError", "Required block '%s' not found", b.name), b.line)
+	}
+	ctx := e.ctx
+	if b.scoped {
+		local := map[string]Value{}
+		for _, v := range b.visible {
+			if x := *e.at(v.ref); x != missing {
+				local[v.name] = x
+			}
+		}
+		outer := e.ctx
+		ctx = &scopeContext{vars: map[string]Value{}, parent: func(name string) (Value, bool) {
+			if v, ok := local[name]; ok {
+				return v, true
+			}
+			v := outer.resolve(name)
+			return v, v != missing
+		}}
+	}
+	return ctlNext, r.runBlock(b, ctx)
+}
+
+func (r *run) runBlock(b *blockNode, ctx *scopeContext) error {
+	if err := r.deeper(); err != nil {
+		return atLine(err, b.line)
+	}
+	defer r.shallower()
+	e := newEnv(b.fn, nil, ctx)
+	if b.usesSelf {
+		*e.at(b.selfRef) = &selfRef{ctx}
+	}
+	if b.supers {
+		*e.at(b.superRef) = undefinedHint("there is no parent block called '" + b.name + "'.")
+	}
+	b.fn.scope.prepare(e)
+	_, err := r.execAll(b.body, e)
+	return err
+}
+
+// selfRef is the name self: its items are the template's blocks.
+type selfRef struct{ ctx *scopeContext }
+
+// blockRef is a block as a function.
+type blockRef struct {
+	b   *blockNode
+	ctx *scopeContext
+}
+
+func (b *blockRef) call(r *run) (Value, error) {
+	text, _, err := r.capture(func() (control, error) { return ctlNext, r.runBlock(b.b, b.ctx) })
+	if err == nil && r.escape {
+		return Markup(text), nil
+	}
+	return text, err
+}

@@ -1,0 +1,268 @@
+package jinja
+
+import (
+	"math/rand/v2"
+	"strings"
+)
+
+// maxRange is the sandbox's limit of a range.
+const maxRange = 100000
+
+// globals are the names that every template knows.
+var globals map[string]Value
+
+// dictType is the global dict: a function that also has fromkeys.
+type dictType struct{ builtin }
+
+// generationSupport renders what stands in a generation tag.
+var generationSupport Value
+
+func init() {
+	fn := func(name string, f func(r *run, a *arguments) (Value, error)) *builtin {
+		return &builtin{name: name, fn: f}
+	}
+	globals = map[string]Value{
+		"range":     fn("range", makeRange),
+		"dict":      &dictType{builtin{name: "dict", fn: func(r *run, a *arguments) (Value, error) { return r.makeDict(a) }}},
+		"namespace": fn("namespace", makeNamespace),
+		"cycler": fn("cycler", func(r *run, a *arguments) (Value, error) {
+			if len(a.pos) == 0 {
+				return nil, raise("RuntimeError", "at least one item has to be provided")
+			}
+			return &cycler{items: a.pos}, a.noNames("Cycler")
+		}),
+		"joiner": fn("joiner", func(r *run, a *arguments) (Value, error) {
+			v, err := a.bind("Joiner", "sep?")
+			if err != nil {
+				return nil, err
+			}
+			return &joiner{sep: optional(v[0], ", ")}, nil
+		}),
+		"lipsum": fn("lipsum", lipsum),
+		"raise_exception": fn("raise_exception", func(r *run, a *arguments) (Value, error) {
+			v, err := a.bind("raise_exception", "message")
+			if err != nil {
+				return nil, err
+			}
+			s, err := r.str(v[0])
+			if err != nil {
+				return nil, err
+			}
+			return nil, raise("TemplateError", "%s", s)
+		}),
+		"strftime_now": fn("strftime_now", func(r *run, a *arguments) (Value, error) {
+			v, err := a.bind("strftime_now", "format")
+			if err != nil {
+				return nil, err
+			}
+			layout, err := needText(v[0], "strftime() argument 1")
+			if err != nil {
+				return nil, err
+			}
+			s, err := r.strftime(r.now(), layout)
+			return s, err
+		}),
+	}
+	generationSupport = fn("_generation_support", func(r *run, a *arguments) (Value, error) {
+		return r.call(a.named[0], &arguments{})
+	})
+}
+
+func makeRange(r *run, a *arguments) (Value, error) {
+	if err := a.noNames("range"); err != nil {
+		return nil, err
+	}
+	if len(a.pos) == 0 || len(a.pos) > 3 {
+		return nil, typeError("range expected 1 to 3 arguments, got %d", len(a.pos))
+	}
+	n := [3]int64{0, 0, 1}
+	for i, v := range a.pos {
+		if _, ok := integer(v); !ok {
+			return nil, typeError("'%s' object cannot be interpreted as an integer", typeName(v))
+		}
+		x, ok := smallInt(v)
+		if !ok || x > 1<<60 || x < -1<<60 {
+			return nil, raise("OverflowError", "Range too big.")
+		}
+		n[i] = x
+	}
+	if len(a.pos) == 1 {
+		n[0], n[1] = 0, n[0]
+	}
+	if n[2] == 0 {
+		return nil, valueError("range() arg 3 must not be zero")
+	}
+	c := &Range{start: n[0], stop: n[1], step: n[2]}
+	switch {
+	case c.step > 0 && c.start < c.stop:
+		c.n = (c.stop-c.start-1)/c.step + 1
+	case c.step < 0 && c.start > c.stop:
+		c.n = (c.start-c.stop-1)/-c.step + 1
+	}
+	if c.n > maxRange {
+		return nil, raise("OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
+	}
+	return c, nil
+}
+
+// makeDict is Python's dict(...): of a mapping or of pairs, and of keywords.
+func (r *run) makeDict(a *arguments) (*Dict, error) {
+	d := NewDict()
+	if len(a.pos) > 1 {
+		return nil, typeError("dict expected at most 1 argument, got %d", len(a.pos))
+	}
+	if len(a.pos) == 1 {
+		if src, ok := a.pos[0].(*Dict); ok {
+			d = src.clone()
+		} else {
+			if u, ok := a.pos[0].(*undefined); ok {
+				return nil, u.fail() // it is asked for its keys
+			}
+			items, err := collect(r, a.pos[0])
+			if err != nil {
+				return nil, err
+			}
+			for i, x := range items {
+				kv, err := collect(r, x)
+				if err != nil {
+					return nil, typeError("cannot convert dictionary update sequence element #%d to a sequence", i)
+				}
+				if len(kv) != 2 {
+					return nil, valueError("dictionary update sequence element #%d has length %d; 2 is required", i, len(kv))
+				}
+				if err := d.Set(kv[0], kv[1]); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for i, n := range a.names {
+		d.set(n, a.named[i])
+	}
+	return d, r.alloc(2 * d.Len() * valueSize)
+}
+
+func makeNamespace(r *run, a *arguments) (Value, error) {
+	d, err := r.makeDict(a)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range d.keys {
+		if s, ok := text(k); ok && strings.HasPrefix(s, "_") {
+			return nil, raise("SecurityError", "underscore-prefixed attributes cannot be stored on a namespace, but got '%s'", s)
+		}
+	}
+	return &namespace{d}, nil
+}
+
+// cycler gives its items in turn.
+type cycler struct {
+	items []Value
+	pos   int
+}
+
+func (c *cycler) attr(name string) (Value, bool, error) {
+	switch name {
+	case "items":
+		return tuple(c.items...), true, nil
+	case "pos":
+		return int64(c.pos), true, nil
+	case "current":
+		return c.items[c.pos], true, nil
+	case "next":
+		return &builtin{name: name, fn: func(r *run, a *arguments) (Value, error) {
+			if _, err := a.bind(name); err != nil {
+				return nil, err
+			}
+			v := c.items[c.pos]
+			c.pos = (c.pos + 1) % len(c.items)
+			return v, nil
+		}}, true, nil
+	case "reset":
+		return &builtin{name: name, fn: func(r *run, a *arguments) (Value, error) {
+			_, err := a.bind(name)
+			c.pos = 0
+			return nil, err
+		}}, true, nil
+	}
+	return nil, false, nil
+}
+
+// joiner gives nothing the first time and its separator then.
+type joiner struct {
+	sep  Value
+	used bool
+}
+
+func (j *joiner) next() Value {
+	if !j.used {
+		j.used = true
+		return ""
+	}
+	return j.sep
+}
+
+const loremWords = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore magna " +
+	"aliqua enim ad minim veniam quis nostrud exercitation ullamco laboris nisi aliquip ex ea commodo consequat duis aute irure in " +
+	"reprehenderit voluptate velit esse cillum fugiat nulla pariatur excepteur sint occaecat cupidatat non proident sunt culpa qui " +
+	"officia deserunt mollit anim id est laborum"
+
+// lipsum makes n paragraphs of placeholder text of least to most words each.
+func lipsum(r *run, a *arguments) (Value, error) {
+	v, err := a.bind("generate_lorem_ipsum", "n?", "html?", "min?", "max?")
+	if err != nil {
+		return nil, err
+	}
+	n, err := needInt(v[0], 5)
+	if err != nil {
+		return nil, err
+	}
+	least, err := needInt(v[2], 20)
+	if err != nil {
+		return nil, err
+	}
+	most, err := needInt(v[3], 100)
+	if err != nil {
+		return nil, err
+	}
+	if least >= most {
+		return nil, valueError("empty range for randrange()")
+	}
+	words := strings.Fields(loremWords)
+	html := v[1] == missing || truth(v[1])
+	var paragraphs []string
+	for range n {
+		if err := r.tick(); err != nil {
+			return nil, err
+		}
+		count := least + rand.Int64N(most-least)
+		if err := r.allocTimes(12, max(count, 0)); err != nil {
+			return nil, err
+		}
+		var p []string
+		capital := true
+		for i := range count {
+			w := words[rand.IntN(len(words))]
+			if capital {
+				w, capital = capitalize(w), false
+			}
+			if i == count-1 {
+				w += "."
+			} else if rand.IntN(10) == 0 {
+				w, capital = w+".", true
+			} else if rand.IntN(8) == 0 {
+				w += ","
+			}
+			p = append(p, w)
+		}
+		t := strings.Join(p, " ")
+		if html {
+			t = "<p>" + t + "</p>"
+		}
+		paragraphs = append(paragraphs, t)
+	}
+	if html {
+		return Markup(strings.Join(paragraphs, "\n")), nil
+	}
+	return strings.Join(paragraphs, "\n\n"), nil
+}

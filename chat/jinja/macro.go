@@ -1,0 +1,127 @@
+package jinja
+
+import "slices"
+
+// macro is a macro as a value, with the activation in which it was defined.
+type macro struct {
+	def *macroStmt
+	env *env
+}
+
+func (s *macroStmt) exec(r *run, e *env) (control, error) {
+	m := &macro{s, e}
+	*e.at(s.ref) = m
+	if s.export {
+		e.ctx.vars[s.name] = m
+	}
+	return ctlNext, nil
+}
+
+func (s *callStmt) exec(r *run, e *env) (control, error) {
+	caller := &macro{s.macro, e}
+	fn, err := s.call.fn.eval(r, e)
+	var a *arguments
+	if err == nil {
+		a, err = s.call.args.eval(r, e)
+	}
+	if err != nil {
+		return ctlNext, atLine(err, s.line)
+	}
+	if slices.Contains(a.names, "caller") {
+		return ctlNext, atLine(typeError("got multiple values for keyword argument 'caller'"), s.line)
+	}
+	a.names, a.named = append(a.names, "caller"), append(a.named, caller)
+	v, err := r.call(fn, a)
+	if err == nil {
+		if r.escape {
+			v, err = r.escapeValue(v)
+		}
+		var t string
+		if err == nil {
+			t, err = r.str(v)
+		}
+		if err == nil {
+			err = r.write(t)
+		}
+	}
+	return ctlNext, atLine(err, s.line)
+}
+
+// call binds arguments as the reference does and renders the body.
+func (m *macro) call(r *run, a *arguments) (Value, error) {
+	d := m.def
+	if err := r.deeper(); err != nil {
+		return nil, atLine(err, d.line)
+	}
+	defer r.shallower()
+	e := newEnv(d.fn, m.env, m.env.ctx)
+	names, named := slices.Clone(a.names), slices.Clone(a.named)
+	take := func(name string) (Value, bool) {
+		i := slices.Index(names, name)
+		if i < 0 {
+			return nil, false
+		}
+		v := named[i]
+		names, named = slices.Delete(names, i, i+1), slices.Delete(named, i, i+1)
+		return v, true
+	}
+	foundCaller := false
+	for i, arg := range d.args {
+		if i < len(a.pos) {
+			*e.at(arg.ref) = a.pos[i]
+			continue
+		}
+		if v, ok := take(arg.name); ok {
+			*e.at(arg.ref) = v
+		}
+		foundCaller = foundCaller || arg.name == "caller"
+	}
+	if len(a.pos) >= len(d.args) {
+		foundCaller = d.takes.explicitCaller
+	}
+	if d.takes.caller && !foundCaller {
+		v, _ := take("caller")
+		if v == nil {
+			v = &undefined{hint: "No caller defined", obj: missing, name: "caller"}
+		}
+		*e.at(d.takes.callerRef) = v
+	}
+	if d.takes.kwargs {
+		kw := NewDict()
+		for i, n := range names {
+			kw.set(n, named[i])
+		}
+		*e.at(d.takes.kwRef) = kw
+	} else if len(names) > 0 {
+		if slices.Contains(names, "caller") {
+			return nil, typeError("macro '%s' was invoked with two values for the special caller argument", d.name)
+		}
+		return nil, typeError("macro '%s' takes no keyword argument '%s'", d.name, names[0])
+	}
+	if d.takes.varargs {
+		*e.at(d.takes.varRef) = tuple(a.pos[min(len(a.pos), len(d.args)):]...)
+	} else if len(a.pos) > len(d.args) {
+		return nil, typeError("macro '%s' takes not more than %d argument(s)", d.name, len(d.args))
+	}
+	d.fn.scope.prepare(e)
+	for i, arg := range d.args {
+		p := e.at(arg.ref)
+		if *p != missing {
+			continue
+		}
+		if at := i - (len(d.args) - len(d.defaults)); at >= 0 {
+			v, err := d.defaults[at].eval(r, e)
+			if err != nil {
+				return nil, atLine(err, d.line)
+			}
+			*p = v
+			continue
+		}
+		*p = &undefined{hint: "parameter '" + arg.name + "' was not provided", obj: missing, name: arg.name}
+	}
+	text, _, err := r.capture(func() (control, error) { return r.execAll(d.body, e) })
+	if err == nil && r.escape {
+		return Markup(text), nil
+	}
+	return text, err
+}

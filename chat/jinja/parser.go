@@ -1,0 +1,556 @@
+package jinja
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxNesting bounds the nesting of a template's text; the reference's parser gives up earlier.
+const maxNesting = 200
+
+// parser builds the tree by the rules of jinja2's parser: parse* methods stand for the grammar's rules.
+type parser struct {
+	toks  []token
+	i     int
+	depth int
+	tags  []string
+	ends  [][]string
+}
+
+func parse(source string) ([]stmt, error) {
+	toks, err := lex(source)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{toks: toks}
+	return p.parseBody(nil)
+}
+
+func (p *parser) cur() token  { return p.toks[p.i] }
+func (p *parser) look() token { return p.toks[min(p.i+1, len(p.toks)-1)] }
+
+func (p *parser) next() token {
+	t := p.toks[p.i]
+	if p.i < len(p.toks)-1 {
+		p.i++
+	}
+	return t
+}
+
+func (p *parser) skipOp(op string) bool {
+	if p.cur().is(op) {
+		p.next()
+		return true
+	}
+	return false
+}
+
+func (p *parser) skipName(n string) bool {
+	if p.cur().name(n) {
+		p.next()
+		return true
+	}
+	return false
+}
+
+func (p *parser) unexpected(want string) error {
+	t := p.cur()
+	if t.kind == tokEOF {
+		return syntaxError(t.line, "unexpected end of template, expected '%s'", want)
+	}
+	return syntaxError(t.line, "expected token '%s', got '%s'", want, t.describe())
+}
+
+func (p *parser) expectOp(op string) error {
+	if !p.skipOp(op) {
+		return p.unexpected(op)
+	}
+	return nil
+}
+
+func (p *parser) expectName() (token, error) {
+	if p.cur().kind != tokName {
+		return token{}, p.unexpected("name")
+	}
+	return p.next(), nil
+}
+
+func (p *parser) expectKind(k tokenKind) error {
+	if p.cur().kind != k {
+		return p.unexpected(token{kind: k}.describe())
+	}
+	p.next()
+	return nil
+}
+
+// enter guards against nesting that would exhaust the stack.
+func (p *parser) enter() error {
+	if p.depth++; p.depth > maxNesting*8 {
+		return &Error{Kind: "LimitError", Message: "nested too deeply", Line: p.cur().line, is: ErrLimit}
+	}
+	return nil
+}
+
+func (p *parser) leave() { p.depth-- }
+
+// parseBody reads template data, print statements and tags until one of ends, which stays the current token.
+func (p *parser) parseBody(ends []string) ([]stmt, error) {
+	if ends != nil {
+		p.ends = append(p.ends, ends)
+		defer func() { p.ends = p.ends[:len(p.ends)-1] }()
+	}
+	if len(p.ends) > maxNesting {
+		return nil, &Error{Kind: "LimitError", Message: "blocks nested too deeply", Line: p.cur().line, is: ErrLimit}
+	}
+	var body []stmt
+	out := &outputStmt{}
+	flush := func() {
+		if len(out.items) > 0 {
+			body = append(body, out)
+			out = &outputStmt{}
+		}
+	}
+	for {
+		t := p.cur()
+		switch t.kind {
+		case tokEOF:
+			flush()
+			if ends != nil {
+				return nil, p.missingTag("")
+			}
+			return body, nil
+		case tokData:
+			out.items, out.lines = append(out.items, &dataExpr{t.text}), append(out.lines, t.line)
+			p.next()
+		case tokVarBegin:
+			p.next()
+			x, err := p.parseTuple(tupleOptions{condExpr: true})
+			if err != nil {
+				return nil, err
+			}
+			out.items, out.lines = append(out.items, x), append(out.lines, t.line)
+			if err := p.expectKind(tokVarEnd); err != nil {
+				return nil, err
+			}
+		case tokBlockBegin:
+			flush()
+			p.next()
+			if t := p.cur(); t.kind == tokName && slices.Contains(ends, t.text) {
+				return body, nil
+			}
+			s, err := p.parseStatement()
+			if err != nil {
+				return nil, err
+			}
+			if s != nil {
+				body = append(body, s)
+			}
+			if err := p.expectKind(tokBlockEnd); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, syntaxError(t.line, "unexpected '%s'", t.describe())
+		}
+	}
+}
+
+// missingTag is the error of an unknown tag, or with no name of a template that ends too early.
+func (p *parser) missingTag(name string) error {
+	msg := "unexpected end of template"
+	if name != "" {
+		msg = "unknown tag '" + name + "'"
+	}
+	if len(p.ends) > 0 {
+		msg += "; looking for '" + strings.Join(p.ends[len(p.ends)-1], "' or '") + "'"
+	}
+	if len(p.tags) > 0 {
+		msg += "; the innermost block that needs to be closed is '" + p.tags[len(p.tags)-1] + "'"
+	}
+	return syntaxError(p.cur().line, "%s", msg)
+}
+
+// parseBlock reads the end of the current tag and the statements up to one of ends. With drop the end tag's name is skipped.
+func (p *parser) parseBlock(drop bool, ends ...string) ([]stmt, error) {
+	p.skipOp(":")
+	if err := p.expectKind(tokBlockEnd); err != nil {
+		return nil, err
+	}
+	body, err := p.parseBody(ends)
+	if err == nil && drop {
+		p.next()
+	}
+	return body, err
+}
+
+func (p *parser) parseStatement() (s stmt, err error) {
+	t := p.cur()
+	if t.kind != tokName {
+		return nil, syntaxError(t.line, "tag name expected")
+	}
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	p.tags = append(p.tags, t.text)
+	defer func() { p.tags = p.tags[:len(p.tags)-1] }()
+	switch t.text {
+	case "for":
+		return p.parseFor()
+	case "if":
+		return p.parseIf()
+	case "set":
+		return p.parseSet()
+	case "macro":
+		return p.parseMacro()
+	case "call":
+		return p.parseCallBlock()
+	case "filter":
+		return p.parseFilterBlock()
+	case "with":
+		return p.parseWith()
+	case "autoescape":
+		return p.parseAutoescape()
+	case "block":
+		return p.parseBlockTag()
+	case "print":
+		return p.parsePrint()
+	case "generation":
+		return p.parseGeneration()
+	case "break":
+		p.next()
+		return &controlStmt{ctlBreak, t.line}, nil
+	case "continue":
+		p.next()
+		return &controlStmt{ctlContinue, t.line}, nil
+	case "include", "import", "from", "extends":
+		return p.parseLoad()
+	}
+	p.tags = p.tags[:len(p.tags)-1]
+	err = p.missingTag(t.text)
+	p.tags = append(p.tags, t.text)
+	return nil, err
+}
+
+func (p *parser) parseSet() (stmt, error) {
+	line := p.next().line
+	target, err := p.parseTarget(targetOptions{namespace: true})
+	if err != nil {
+		return nil, err
+	}
+	if p.skipOp("=") {
+		value, err := p.parseTuple(tupleOptions{condExpr: true})
+		return &setStmt{target: target, value: value, line: line}, err
+	}
+	filter, err := p.parseFilters(nil, false)
+	if err != nil {
+		return nil, err
+	}
+	body, err := p.parseBlock(true, "endset")
+	return &setBlock{target: target, filter: filter, body: body, line: line}, err
+}
+
+func (p *parser) parseFor() (stmt, error) {
+	f := &forStmt{line: p.next().line}
+	at := p.i
+	var err error
+	if f.target, err = p.parseTarget(targetOptions{end: "in"}); err != nil {
+		return nil, err
+	}
+	after := p.i
+	if !p.skipName("in") {
+		return nil, p.unexpected("in")
+	}
+	if f.iter, err = p.parseTuple(tupleOptions{end: "recursive"}); err != nil {
+		return nil, err
+	}
+	if p.skipName("if") {
+		// The test has variables of its own, so its target is read again.
+		here := p.i
+		p.i = at
+		f.testTarget, _ = p.parseTarget(targetOptions{end: "in"})
+		p.i = max(here, after)
+		if f.test, err = p.parseExpr(true); err != nil {
+			return nil, err
+		}
+	}
+	f.recursive = p.skipName("recursive")
+	if f.body, err = p.parseBlock(false, "endfor", "else"); err != nil {
+		return nil, err
+	}
+	if p.next().text == "else" {
+		f.other, err = p.parseBlock(true, "endfor")
+	}
+	return f, err
+}
+
+func (p *parser) parseIf() (stmt, error) {
+	s := &ifStmt{line: p.next().line}
+	for {
+		test, err := p.parseTuple(tupleOptions{})
+		if err != nil {
+			return nil, err
+		}
+		body, err := p.parseBlock(false, "elif", "else", "endif")
+		if err != nil {
+			return nil, err
+		}
+		s.tests, s.bodies = append(s.tests, test), append(s.bodies, body)
+		switch p.next().text {
+		case "elif":
+			continue
+		case "else":
+			if s.other, err = p.parseBlock(true, "endif"); err != nil {
+				return nil, err
+			}
+		}
+		return s, nil
+	}
+}
+
+// parseSignature reads the arguments of a macro.
+func (p *parser) parseSignature(m *macroStmt) error {
+	if err := p.expectOp("("); err != nil {
+		return err
+	}
+	for !p.cur().is(")") {
+		if len(m.args) > 0 {
+			if err := p.expectOp(","); err != nil {
+				return err
+			}
+		}
+		x, err := p.parseTarget(targetOptions{nameOnly: true})
+		if err != nil {
+			return err
+		}
+		arg := x.(*nameExpr)
+		arg.use = useParam
+		if p.skipOp("=") {
+			d, err := p.parseExpr(true)
+			if err != nil {
+				return err
+			}
+			m.defaults = append(m.defaults, d)
+		} else if len(m.defaults) > 0 {
+			return syntaxError(p.cur().line, "non-default argument follows default argument")
+		}
+		for _, a := range m.args {
+			if a.name == arg.name {
+				return syntaxError(arg.line, "duplicate argument '%s' in macro", arg.name)
+			}
+		}
+		m.args = append(m.args, arg)
+	}
+	return p.expectOp(")")
+}
+
+func (p *parser) parseMacro() (stmt, error) {
+	m := &macroStmt{line: p.next().line}
+	x, err := p.parseTarget(targetOptions{nameOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	m.name = x.(*nameExpr).name
+	if err := p.parseSignature(m); err != nil {
+		return nil, err
+	}
+	m.body, err = p.parseBlock(true, "endmacro")
+	return m, err
+}
+
+func (p *parser) parseCallBlock() (stmt, error) {
+	line := p.next().line
+	m := &macroStmt{line: line}
+	if p.cur().is("(") {
+		if err := p.parseSignature(m); err != nil {
+			return nil, err
+		}
+	}
+	x, err := p.parseExpr(true)
+	if err != nil {
+		return nil, err
+	}
+	call, ok := x.(*callExpr)
+	if !ok {
+		return nil, syntaxError(line, "expected call")
+	}
+	m.body, err = p.parseBlock(true, "endcall")
+	return &callStmt{call: call, macro: m, line: line}, err
+}
+
+// parseGeneration reads the tag with which templates mark what an assistant has written: text like any other here.
+func (p *parser) parseGeneration() (stmt, error) {
+	line := p.next().line
+	m := &macroStmt{line: line}
+	var err error
+	m.body, err = p.parseBlock(true, "endgeneration")
+	identity := &callExpr{fn: &constExpr{generationSupport}, line: line}
+	return &generationStmt{&callStmt{call: identity, macro: m, line: line}}, err
+}
+
+func (p *parser) parseFilterBlock() (stmt, error) {
+	s := &filterStmt{line: p.next().line}
+	var err error
+	if s.filter, err = p.parseFilters(nil, true); err != nil {
+		return nil, err
+	}
+	s.body, err = p.parseBlock(true, "endfilter")
+	return s, err
+}
+
+func (p *parser) parseWith() (stmt, error) {
+	s := &withStmt{line: p.next().line}
+	for p.cur().kind != tokBlockEnd {
+		if len(s.targets) > 0 {
+			if err := p.expectOp(","); err != nil {
+				return nil, err
+			}
+		}
+		target, err := p.parseTarget(targetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		setUse(target, useParam)
+		if err := p.expectOp("="); err != nil {
+			return nil, err
+		}
+		value, err := p.parseExpr(true)
+		if err != nil {
+			return nil, err
+		}
+		s.targets, s.values = append(s.targets, target), append(s.values, value)
+	}
+	var err error
+	s.body, err = p.parseBlock(true, "endwith")
+	return s, err
+}
+
+func (p *parser) parseAutoescape() (stmt, error) {
+	s := &autoescapeStmt{line: p.next().line}
+	var err error
+	if s.on, err = p.parseExpr(true); err != nil {
+		return nil, err
+	}
+	s.body, err = p.parseBlock(true, "endautoescape")
+	return s, err
+}
+
+func (p *parser) parseBlockTag() (stmt, error) {
+	b := &blockNode{line: p.next().line}
+	name, err := p.expectName()
+	if err != nil {
+		return nil, err
+	}
+	b.name = name.text
+	b.scoped = p.skipName("scoped")
+	b.required = p.skipName("required")
+	if p.cur().is("-") {
+		return nil, syntaxError(b.line, "block names may not contain hyphens, use an underscore instead")
+	}
+	if b.body, err = p.parseBlock(true, "endblock"); err != nil {
+		return nil, err
+	}
+	if b.required {
+		for _, s := range b.body {
+			o, ok := s.(*outputStmt)
+			for i := 0; ok && i < len(o.items); i++ {
+				var d *dataExpr
+				if d, ok = o.items[i].(*dataExpr); ok {
+					ok = strings.TrimFunc(d.text, isSpace) == ""
+				}
+			}
+			if !ok {
+				return nil, syntaxError(b.line, "required blocks can only contain comments or whitespace")
+			}
+		}
+	}
+	p.skipName(b.name)
+	return b, nil
+}
+
+func (p *parser) parsePrint() (stmt, error) {
+	line := p.next().line
+	out := &outputStmt{}
+	for p.cur().kind != tokBlockEnd {
+		if len(out.items) > 0 {
+			if err := p.expectOp(","); err != nil {
+				return nil, err
+			}
+		}
+		x, err := p.parseExpr(true)
+		if err != nil {
+			return nil, err
+		}
+		out.items, out.lines = append(out.items, x), append(out.lines, line)
+	}
+	return out, nil
+}
+
+// parseLoad reads the tags that load other templates.
+func (p *parser) parseLoad() (stmt, error) {
+	t := p.next()
+	s := &loadStmt{what: t.text, line: t.line}
+	var err error
+	if s.template, err = p.parseExpr(true); err != nil {
+		return nil, err
+	}
+	context := func() bool {
+		if (p.cur().name("with") || p.cur().name("without")) && p.look().name("context") {
+			p.next()
+			p.next()
+			return true
+		}
+		return false
+	}
+	switch s.what {
+	case "include":
+		if p.cur().name("ignore") && p.look().name("missing") {
+			p.next()
+			p.next()
+			s.ignoreMissing = true
+		}
+		context()
+	case "import":
+		if !p.skipName("as") {
+			return nil, p.unexpected("as")
+		}
+		x, err := p.parseTarget(targetOptions{nameOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		s.stores = append(s.stores, x.(*nameExpr).name)
+		context()
+	case "from":
+		if !p.skipName("import") {
+			return nil, p.unexpected("import")
+		}
+		for {
+			if len(s.stores) > 0 {
+				if err := p.expectOp(","); err != nil {
+					return nil, err
+				}
+			}
+			if context() {
+				break
+			}
+			x, err := p.parseTarget(targetOptions{nameOnly: true})
+			if err != nil {
+				return nil, err
+			}
+			name := x.(*nameExpr).name
+			if strings.HasPrefix(name, "_") {
+				return nil, syntaxError(t.line, "names starting with an underline can not be imported")
+			}
+			if p.skipName("as") {
+				if x, err = p.parseTarget(targetOptions{nameOnly: true}); err != nil {
+					return nil, err
+				}
+				name = x.(*nameExpr).name
+			}
+			s.stores = append(s.stores, name)
+			if context() || !p.cur().is(",") {
+				break
+			}
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,599 @@
+package jinja
+
+import "strings"
+
+type targetOptions struct {
+	nameOnly, namespace bool
+	end                 string // name that ends a tuple
+}
+
+// parseTarget reads what can be assigned to.
+func (p *parser) parseTarget(o targetOptions) (expr, error) {
+	if o.nameOnly {
+		t, err := p.expectName()
+		if err != nil {
+			return nil, err
+		}
+		x := &nameExpr{name: t.text, use: useStore, line: t.line}
+		return x, checkTarget(x, t.line)
+	}
+	line := p.cur().line
+	x, err := p.parseTuple(tupleOptions{simple: true, end: o.end, namespace: o.namespace})
+	if err != nil {
+		return nil, err
+	}
+	setUse(x, useStore)
+	return x, checkTarget(x, line)
+}
+
+func setUse(x expr, use nameUse) {
+	switch x := x.(type) {
+	case *nameExpr:
+		x.use = use
+	case *tupleExpr:
+		for _, i := range x.items {
+			setUse(i, use)
+		}
+	}
+}
+
+func checkTarget(x expr, line int) error {
+	switch x := x.(type) {
+	case *nsRef:
+		return nil
+	case *nameExpr:
+		switch x.name {
+		case "true", "false", "none", "True", "False", "None":
+			return syntaxError(line, "can't assign to 'name'")
+		}
+		return nil
+	case *tupleExpr:
+		for _, i := range x.items {
+			if err := checkTarget(i, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return syntaxError(line, "can't assign to this expression")
+}
+
+type tupleOptions struct {
+	simple, condExpr, parens, namespace bool
+	end                                 string
+}
+
+// parseTuple reads an expression, or several with commas between them as a tuple.
+func (p *parser) parseTuple(o tupleOptions) (expr, error) {
+	var args []expr
+	tuple := false
+	for {
+		if len(args) > 0 {
+			if err := p.expectOp(","); err != nil {
+				return nil, err
+			}
+		}
+		t := p.cur()
+		if t.kind == tokVarEnd || t.kind == tokBlockEnd || t.is(")") || o.end != "" && t.name(o.end) {
+			break
+		}
+		var x expr
+		var err error
+		if o.simple {
+			x, err = p.parsePrimary(o.namespace)
+		} else {
+			x, err = p.parseExpr(o.condExpr)
+		}
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, x)
+		if !p.cur().is(",") {
+			break
+		}
+		tuple = true
+	}
+	if !tuple {
+		if len(args) > 0 {
+			return args[0], nil
+		}
+		if !o.parens {
+			return nil, syntaxError(p.cur().line, "expected an expression, got '%s'", p.cur().describe())
+		}
+	}
+	return &tupleExpr{args}, nil
+}
+
+func (p *parser) parseExpr(condExpr bool) (expr, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	if condExpr {
+		return p.parseCond()
+	}
+	return p.parseOr()
+}
+
+func (p *parser) parseCond() (expr, error) {
+	line := p.cur().line
+	x, err := p.parseOr()
+	for err == nil && p.skipName("if") {
+		c := &condExpr{yes: x, line: line}
+		if c.test, err = p.parseOr(); err != nil {
+			return nil, err
+		}
+		if p.skipName("else") {
+			if err = p.enter(); err != nil {
+				return nil, err
+			}
+			c.no, err = p.parseCond()
+			p.leave()
+		}
+		x, line = c, p.cur().line
+	}
+	return x, err
+}
+
+func (p *parser) parseOr() (expr, error) {
+	l, err := p.parseAnd()
+	for err == nil && p.skipName("or") {
+		var r expr
+		r, err = p.parseAnd()
+		l = &orExpr{l, r}
+	}
+	return l, err
+}
+
+func (p *parser) parseAnd() (expr, error) {
+	l, err := p.parseNot()
+	for err == nil && p.skipName("and") {
+		var r expr
+		r, err = p.parseNot()
+		l = &andExpr{l, r}
+	}
+	return l, err
+}
+
+func (p *parser) parseNot() (expr, error) {
+	if p.skipName("not") {
+		if err := p.enter(); err != nil {
+			return nil, err
+		}
+		defer p.leave()
+		x, err := p.parseNot()
+		return &notExpr{x}, err
+	}
+	return p.parseCompare()
+}
+
+func (p *parser) parseCompare() (expr, error) {
+	line := p.cur().line
+	first, err := p.parseBinary(0)
+	if err != nil {
+		return nil, err
+	}
+	c := &compareExpr{first: first, line: line}
+	for {
+		t := p.cur()
+		op := ""
+		switch {
+		case t.is("==") || t.is("!=") || t.is("<") || t.is("<=") || t.is(">") || t.is(">="):
+			op = p.next().text
+		case t.name("in"):
+			op = p.next().text
+		case t.name("not") && p.look().name("in"):
+			p.next()
+			p.next()
+			op = "not in"
+		}
+		if op == "" {
+			break
+		}
+		x, err := p.parseBinary(0)
+		if err != nil {
+			return nil, err
+		}
+		c.ops, c.rest = append(c.ops, op), append(c.rest, x)
+	}
+	if len(c.ops) == 0 {
+		return first, nil
+	}
+	return c, nil
+}
+
+// Levels of the binary operators, loosest first; "~" stands between "+" and "*".
+var binaryLevels = [][]string{{"+", "-"}, {"~"}, {"*", "/", "//", "%"}, {"**"}}
+
+func (p *parser) parseBinary(level int) (expr, error) {
+	if level == len(binaryLevels) {
+		return p.parseUnary(true)
+	}
+	line := p.cur().line
+	l, err := p.parseBinary(level + 1)
+	if err != nil {
+		return nil, err
+	}
+	if level == 1 {
+		items := []expr{l}
+		for p.skipOp("~") {
+			x, err := p.parseBinary(level + 1)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, x)
+		}
+		if len(items) == 1 {
+			return l, nil
+		}
+		return &concatExpr{items: items}, nil
+	}
+	var chain []*binExpr
+	for {
+		t := p.cur()
+		found := false
+		for _, op := range binaryLevels[level] {
+			found = found || t.is(op)
+		}
+		if !found {
+			break
+		}
+		p.next()
+		r, err := p.parseBinary(level + 1)
+		if err != nil {
+			return nil, err
+		}
+		b := &binExpr{op: t.text, l: l, r: r, line: line}
+		chain = append(chain, b)
+		l, line = b, p.cur().line
+	}
+	// The reference compiles a ** b ** c to Python as ((a ** b) ** c): its parentheses keep the parser's order.
+	if len(chain) > maxNesting*4 {
+		return nil, &Error{Kind: "LimitError", Message: "too many operators in a row", Line: line, is: ErrLimit}
+	}
+	return l, nil
+}
+
+func (p *parser) parseUnary(withFilter bool) (expr, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	t := p.cur()
+	var x expr
+	var err error
+	if t.is("-") || t.is("+") {
+		p.next()
+		if x, err = p.parseUnary(false); err == nil {
+			x = &unaryExpr{op: t.text[0], x: x, line: t.line}
+		}
+	} else {
+		x, err = p.parsePrimary(false)
+	}
+	if err == nil {
+		x, err = p.parsePostfix(x)
+	}
+	if err == nil && withFilter {
+		x, err = p.parseFilterExpr(x)
+	}
+	return x, err
+}
+
+func (p *parser) parsePrimary(namespace bool) (expr, error) {
+	t := p.cur()
+	switch {
+	case t.kind == tokName:
+		p.next()
+		switch t.text {
+		case "true", "True":
+			return &constExpr{true}, nil
+		case "false", "False":
+			return &constExpr{false}, nil
+		case "none", "None":
+			return &constExpr{nil}, nil
+		}
+		if namespace && p.skipOp(".") {
+			attr, err := p.expectName()
+			return &nsRef{name: t.text, attr: attr.text, line: t.line}, err
+		}
+		return &nameExpr{name: t.text, line: t.line}, nil
+	case t.kind == tokString:
+		var b strings.Builder
+		for p.cur().kind == tokString {
+			b.WriteString(p.next().text)
+		}
+		return &constExpr{b.String()}, nil
+	case t.kind == tokInt || t.kind == tokFloat:
+		p.next()
+		return &constExpr{t.value}, nil
+	case t.is("("):
+		p.next()
+		x, err := p.parseTuple(tupleOptions{condExpr: true, parens: true})
+		if err != nil {
+			return nil, err
+		}
+		return x, p.expectOp(")")
+	case t.is("["):
+		return p.parseList()
+	case t.is("{"):
+		return p.parseDict()
+	}
+	return nil, syntaxError(t.line, "unexpected '%s'", t.describe())
+}
+
+func (p *parser) parseList() (expr, error) {
+	p.next()
+	x := &listExpr{}
+	for !p.cur().is("]") {
+		if len(x.items) > 0 {
+			if err := p.expectOp(","); err != nil {
+				return nil, err
+			}
+		}
+		if p.cur().is("]") {
+			break
+		}
+		i, err := p.parseExpr(true)
+		if err != nil {
+			return nil, err
+		}
+		x.items = append(x.items, i)
+	}
+	return x, p.expectOp("]")
+}
+
+func (p *parser) parseDict() (expr, error) {
+	p.next()
+	x := &dictExpr{}
+	for !p.cur().is("}") {
+		if len(x.keys) > 0 {
+			if err := p.expectOp(","); err != nil {
+				return nil, err
+			}
+		}
+		if p.cur().is("}") {
+			break
+		}
+		k, err := p.parseExpr(true)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.expectOp(":"); err != nil {
+			return nil, err
+		}
+		v, err := p.parseExpr(true)
+		if err != nil {
+			return nil, err
+		}
+		x.keys, x.values = append(x.keys, k), append(x.values, v)
+	}
+	return x, p.expectOp("}")
+}
+
+// maxChain bounds a.b.c|d|e...: such a chain is a tree as deep as it is long.
+const maxChain = 1000
+
+func (p *parser) tooLong(n int) error {
+	if n > maxChain {
+		return &Error{Kind: "LimitError", Message: "too long a chain of filters and attributes", Line: p.cur().line, is: ErrLimit}
+	}
+	return nil
+}
+
+func (p *parser) parsePostfix(x expr) (expr, error) {
+	var err error
+	for n := 0; err == nil; n++ {
+		switch t := p.cur(); {
+		case t.is(".") || t.is("["):
+			x, err = p.parseSubscript(x)
+		case t.is("("):
+			x, err = p.parseCall(x)
+		default:
+			return x, p.tooLong(n)
+		}
+	}
+	return nil, err
+}
+
+func (p *parser) parseFilterExpr(x expr) (expr, error) {
+	var err error
+	for n := 0; err == nil; n++ {
+		switch t := p.cur(); {
+		case t.is("|"):
+			x, err = p.parseFilters(x, false)
+		case t.name("is"):
+			x, err = p.parseTest(x)
+		case t.is("("):
+			x, err = p.parseCall(x)
+		default:
+			return x, p.tooLong(n)
+		}
+	}
+	return nil, err
+}
+
+func (p *parser) parseSubscript(x expr) (expr, error) {
+	t := p.next()
+	if t.is(".") {
+		a := p.next()
+		switch a.kind {
+		case tokName:
+			return &attrExpr{x: x, name: a.text, line: t.line}, nil
+		case tokInt:
+			return &itemExpr{x: x, arg: &constExpr{a.value}, line: t.line}, nil
+		}
+		return nil, syntaxError(a.line, "expected name or number")
+	}
+	var args []expr
+	for !p.cur().is("]") {
+		if len(args) > 0 {
+			if err := p.expectOp(","); err != nil {
+				return nil, err
+			}
+		}
+		a, err := p.parseSlice()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, a)
+	}
+	p.next()
+	if len(args) == 1 {
+		return &itemExpr{x: x, arg: args[0], line: t.line}, nil
+	}
+	return &itemExpr{x: x, arg: &tupleExpr{args}, line: t.line}, nil
+}
+
+// parseSlice reads one subscript: an expression or start:stop:step.
+func (p *parser) parseSlice() (expr, error) {
+	s := &sliceExpr{}
+	var err error
+	if !p.skipOp(":") {
+		x, err := p.parseExpr(true)
+		if err != nil || !p.cur().is(":") {
+			return x, err
+		}
+		p.next()
+		s.start = x
+	}
+	part := func(x *expr) {
+		if t := p.cur(); err == nil && !t.is("]") && !t.is(",") && !t.is(":") {
+			*x, err = p.parseExpr(true)
+		}
+	}
+	if part(&s.stop); err == nil && p.skipOp(":") {
+		if p.cur().is(":") {
+			return nil, p.unexpected("]")
+		}
+		part(&s.step)
+	}
+	return s, err
+}
+
+func (p *parser) parseCall(fn expr) (expr, error) {
+	line := p.cur().line
+	args, err := p.parseArgs()
+	return &callExpr{fn: fn, args: args, line: line}, err
+}
+
+func (p *parser) parseArgs() (a callArgs, err error) {
+	line := p.cur().line
+	bad := syntaxError(line, "invalid syntax for function call expression")
+	if err = p.expectOp("("); err != nil {
+		return a, err
+	}
+	for comma := false; !p.cur().is(")"); comma = true {
+		if comma {
+			if err = p.expectOp(","); err != nil {
+				return a, err
+			}
+			if p.cur().is(")") {
+				break
+			}
+		}
+		switch {
+		case p.skipOp("*"):
+			if a.dynPos != nil || a.dynNamed != nil {
+				return a, bad
+			}
+			a.dynPos, err = p.parseExpr(true)
+		case p.skipOp("**"):
+			if a.dynNamed != nil {
+				return a, bad
+			}
+			a.dynNamed, err = p.parseExpr(true)
+		case p.cur().kind == tokName && p.look().is("="):
+			if a.dynNamed != nil {
+				return a, bad
+			}
+			name := p.next().text
+			p.next()
+			for _, n := range a.names {
+				if n == name {
+					return a, syntaxError(line, "keyword argument repeated: %s", name)
+				}
+			}
+			var x expr
+			x, err = p.parseExpr(true)
+			a.names, a.named = append(a.names, name), append(a.named, x)
+		default:
+			if a.dynPos != nil || a.dynNamed != nil || len(a.names) > 0 {
+				return a, bad
+			}
+			var x expr
+			x, err = p.parseExpr(true)
+			a.pos = append(a.pos, x)
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+	return a, p.expectOp(")")
+}
+
+// parseDotted reads a filter's or a test's name.
+func (p *parser) parseDotted() (string, error) {
+	t, err := p.expectName()
+	name := t.text
+	for err == nil && p.skipOp(".") {
+		t, err = p.expectName()
+		name += "." + t.text
+	}
+	return name, err
+}
+
+// parseFilters reads "|name(args)|name..."; with inline the first bar is left out.
+func (p *parser) parseFilters(x expr, inline bool) (expr, error) {
+	for n := 0; inline || p.cur().is("|"); n++ {
+		if !inline {
+			p.next()
+		}
+		inline = false
+		f := &filterExpr{x: x, line: p.cur().line}
+		var err error
+		if f.name, err = p.parseDotted(); err != nil {
+			return nil, err
+		}
+		if p.cur().is("(") {
+			if f.args, err = p.parseArgs(); err != nil {
+				return nil, err
+			}
+		}
+		x = f
+		if err := p.tooLong(n); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+func (p *parser) parseTest(x expr) (expr, error) {
+	line := p.next().line
+	negated := p.skipName("not")
+	t := &testExpr{x: x, line: line}
+	var err error
+	if t.name, err = p.parseDotted(); err != nil {
+		return nil, err
+	}
+	switch c := p.cur(); {
+	case c.is("("):
+		t.args, err = p.parseArgs()
+	case c.name("is"):
+		return nil, syntaxError(c.line, "you cannot chain multiple tests with is")
+	case c.kind == tokName && c.text != "else" && c.text != "or" && c.text != "and",
+		c.kind == tokString, c.kind == tokInt, c.kind == tokFloat, c.is("["), c.is("{"):
+		if err = p.enter(); err != nil {
+			return nil, err
+		}
+		var a expr
+		if a, err = p.parsePrimary(false); err == nil {
+			a, err = p.parsePostfix(a)
+		}
+		t.args.pos = []expr{a}
+		p.leave()
+	}
+	if negated {
+		return &notExpr{t}, err
+	}
+	return t, err
+}

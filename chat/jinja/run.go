@@ -1,0 +1,192 @@
+package jinja
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+)
+
+// valueSize is what a place in a list costs.
+const valueSize = 16
+
+// run is one render: its limits and its output.
+type run struct {
+	ctx     context.Context
+	t       *Template
+	limits  Limits
+	now     func() time.Time
+	steps   int64
+	checked int64 // steps at which the context was last asked
+	memory  int64
+	depth   int
+	out     *output
+	escape  bool // the reference's eval_ctx.autoescape
+}
+
+// output collects text: the template's, or of a block that is captured.
+type output struct{ b []byte }
+
+// scopeContext is the reference's Context: where names are looked up that no frame knows.
+type scopeContext struct {
+	vars   map[string]Value // set at the top level of the template
+	parent func(name string) (Value, bool)
+}
+
+func (c *scopeContext) resolve(name string) Value {
+	if v, ok := c.vars[name]; ok {
+		return v
+	}
+	if v, ok := c.parent(name); ok {
+		return v
+	}
+	return missing
+}
+
+// env holds the variables of one activation of a function.
+type env struct {
+	vars   []Value
+	parent *env
+	ctx    *scopeContext
+}
+
+func newEnv(fn *function, parent *env, ctx *scopeContext) *env {
+	e := &env{vars: make([]Value, fn.slots), parent: parent, ctx: ctx}
+	for i := range e.vars {
+		e.vars[i] = missing
+	}
+	return e
+}
+
+func (e *env) at(p ref) *Value {
+	for range p.hops {
+		e = e.parent
+	}
+	return &e.vars[p.slot]
+}
+
+// enter prepares the variables of a frame.
+func (s *scope) prepare(e *env) {
+	for _, op := range s.enter {
+		switch op.kind {
+		case loadResolve:
+			e.vars[op.slot] = e.ctx.resolve(op.name)
+		case loadAlias:
+			e.vars[op.slot] = *e.at(op.from)
+		default:
+			e.vars[op.slot] = missing
+		}
+	}
+}
+
+func (t *Template) render(ctx context.Context, vars *Dict, o Options) (text string, err error) {
+	r := &run{ctx: ctx, t: t, limits: o.Limits.withDefaults(), now: o.Now, out: &output{}}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	root := &scopeContext{vars: map[string]Value{}, parent: func(name string) (Value, bool) {
+		if v, ok := vars.Get(name); ok {
+			return v, true
+		}
+		v, ok := globals[name]
+		return v, ok
+	}}
+	e := newEnv(t.root, nil, root)
+	if v := t.root.scope.refs["self"]; v != nil && t.root.scope.loads[v].kind == loadParam {
+		e.vars[v.slot] = &selfRef{root}
+	}
+	t.root.scope.prepare(e)
+	if _, err := r.execAll(t.root.body, e); err != nil {
+		return "", err
+	}
+	return string(r.out.b), nil
+}
+
+// tick counts a step.
+func (r *run) tick() error {
+	r.steps++
+	if r.steps-r.checked > 1000 {
+		return r.check()
+	}
+	return nil
+}
+
+func (r *run) check() error {
+	r.checked = r.steps
+	if r.steps > r.limits.Steps {
+		return limitError("more than %d steps", r.limits.Steps)
+	}
+	return r.ctx.Err()
+}
+
+// work counts steps of an operation that takes long in itself; the next tick reports them.
+func (r *run) work(n int) { r.steps += int64(n) }
+
+// alloc counts memory.
+func (r *run) alloc(n int) error {
+	r.memory += int64(n)
+	r.steps += int64(n) / 256
+	if r.memory > r.limits.Memory {
+		return limitError("more than %d bytes of memory", r.limits.Memory)
+	}
+	return nil
+}
+
+func (r *run) allocTimes(n int, times int64) error {
+	if n > 0 && times > math.MaxInt32*64/int64(n) {
+		return limitError("more than %d bytes of memory", r.limits.Memory)
+	}
+	return r.alloc(n * int(times))
+}
+
+func (r *run) write(s string) error {
+	if int64(len(r.out.b)+len(s)) > r.limits.Output {
+		return limitError("more than %d bytes of output", r.limits.Output)
+	}
+	r.out.b = append(r.out.b, s...)
+	r.steps += int64(len(s)) / 256
+	return nil
+}
+
+// deeper guards recursion; each call needs a shallower.
+func (r *run) deeper() error {
+	if r.depth++; r.depth > r.limits.Depth {
+		return &Error{Kind: "RecursionError", Message: "maximum recursion depth exceeded", is: ErrLimit}
+	}
+	return nil
+}
+
+func (r *run) shallower() { r.depth-- }
+
+// capture gives what fn writes.
+func (r *run) capture(fn func() (control, error)) (string, control, error) {
+	saved := r.out
+	r.out = &output{}
+	c, err := fn()
+	text := string(r.out.b)
+	r.out = saved
+	if err != nil {
+		return "", c, err
+	}
+	return text, c, r.alloc(len(text))
+}
+
+func (r *run) execAll(list []stmt, e *env) (control, error) {
+	for _, s := range list {
+		if err := r.tick(); err != nil {
+			return ctlNext, err
+		}
+		if c, err := s.exec(r, e); c != ctlNext || err != nil {
+			return c, err
+		}
+	}
+	return ctlNext, nil
+}
+
+// IsLimit tells whether an error came from Limits or a cancelled context rather than from the template's own text.
+func IsLimit(err error) bool {
+	return errors.Is(err, ErrLimit) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

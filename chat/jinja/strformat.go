@@ -1,0 +1,247 @@
+package jinja
+
+import (
+	"strings"
+)
+
+// formatMethod is str.format.
+func formatMethod(r *run, self Value, a *arguments) (Value, error) {
+	kw := NewDict()
+	for i, n := range a.names {
+		kw.set(n, a.named[i])
+	}
+	return r.strFormat(self, a.pos, kw)
+}
+
+// formatMapMethod is str.format_map.
+func formatMapMethod(r *run, self Value, a *arguments) (Value, error) {
+	v, err := a.bind("format_map", "/mapping")
+	if err != nil {
+		return nil, err
+	}
+	return r.strFormat(self, nil, v[0])
+}
+
+func (r *run) strFormat(self Value, pos []Value, named Value) (Value, error) {
+	f := &fieldFormatter{r: r, pos: pos, named: named}
+	_, f.safe = self.(Markup)
+	s, _ := text(self)
+	out, err := f.format(s, 2)
+	return like(self, out), err
+}
+
+// fieldFormatter fills the fields of a format string; attributes and items go through the sandbox.
+type fieldFormatter struct {
+	r      *run
+	pos    []Value
+	named  Value
+	safe   bool
+	auto   int // next automatic number
+	manual bool
+}
+
+// format replaces the fields of s; depth is how deep fields may nest in format specifications.
+func (f *fieldFormatter) format(s string, depth int) (string, error) {
+	if depth < 0 {
+		return "", valueError("Max string recursion exceeded")
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c != '{' && c != '}' {
+			n := strings.IndexAny(s[i:], "{}")
+			if n < 0 {
+				n = len(s) - i
+			}
+			b.WriteString(s[i : i+n])
+			i += n
+			continue
+		}
+		if i+1 < len(s) && s[i+1] == c {
+			b.WriteByte(c)
+			i += 2
+			continue
+		}
+		if c == '}' {
+			return "", valueError("Single '}' encountered in format string")
+		}
+		end, nested := i+1, 1
+		for ; end < len(s); end++ {
+			switch s[end] {
+			case '{':
+				nested++
+			case '}':
+				nested--
+			}
+			if nested == 0 {
+				break
+			}
+		}
+		if end >= len(s) {
+			if end == i+1 {
+				return "", valueError("Single '{' encountered in format string")
+			}
+			return "", valueError("expected '}' before end of string")
+		}
+		t, err := f.field(s[i+1:end], depth)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(t)
+		if err := f.r.alloc(len(t)); err != nil {
+			return "", err
+		}
+		i = end + 1
+	}
+	return b.String(), f.r.alloc(b.Len())
+}
+
+func (f *fieldFormatter) field(s string, depth int) (string, error) {
+	name, spec, conv := s, "", byte(0)
+	open := false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '[':
+			open = true
+		case s[i] == ']':
+			open = false
+		case open:
+		case s[i] == '{':
+			return "", valueError("unexpected '{' in field name")
+		case s[i] == ':' || s[i] == '!':
+			name = s[:i]
+			rest := s[i:]
+			if rest[0] == '!' {
+				if len(rest) < 2 {
+					return "", valueError("end of string while looking for conversion specifier")
+				}
+				conv = rest[1]
+				if rest = rest[2:]; rest != "" && rest[0] != ':' {
+					return "", valueError("expected ':' after conversion specifier")
+				}
+			}
+			spec = strings.TrimPrefix(rest, ":")
+			i = len(s)
+		}
+	}
+	v, err := f.lookup(name)
+	if err != nil {
+		return "", err
+	}
+	switch conv {
+	case 0:
+	case 's', 'r', 'a':
+		t, err := f.r.str(v)
+		if conv != 's' {
+			t, err = f.r.repr(v)
+		}
+		if err != nil {
+			return "", err
+		}
+		if conv == 'a' {
+			t = asciiRepr(t)
+		}
+		v = t
+	default:
+		return "", valueError("Unknown conversion specifier %c", conv)
+	}
+	if spec, err = f.format(spec, depth-1); err != nil {
+		return "", err
+	}
+	if f.safe {
+		if m, ok := v.(Markup); ok {
+			if spec != "" {
+				return "", valueError("format specification for Markup is not supported")
+			}
+			return string(m), nil
+		}
+		t, err := f.r.format(v, spec)
+		return escapeHTML(t), err
+	}
+	return f.r.format(v, spec)
+}
+
+// lookup finds "0.attr[item]" and the like.
+func (f *fieldFormatter) lookup(name string) (Value, error) {
+	first := name
+	if i := strings.IndexAny(name, ".["); i >= 0 {
+		first = name[:i]
+	}
+	rest := name[len(first):]
+	var v Value
+	switch n := decimal(first); {
+	case first == "":
+		if f.manual {
+			return nil, valueError("cannot switch from manual field specification to automatic field numbering")
+		}
+		n = f.auto
+		f.auto++
+		if n >= len(f.pos) {
+			return nil, raise("IndexError", "Replacement index %d out of range for positional args tuple", n)
+		}
+		v = f.pos[n]
+	case n >= 0:
+		if f.auto > 0 {
+			return nil, valueError("cannot switch from manual field specification to automatic field numbering")
+		}
+		f.manual = true
+		if n >= len(f.pos) {
+			return nil, raise("IndexError", "Replacement index %d out of range for positional args tuple", n)
+		}
+		v = f.pos[n]
+	default:
+		var err error
+		if v, err = f.r.index(f.named, first); err != nil {
+			return nil, err
+		}
+	}
+	for rest != "" {
+		var err error
+		if rest[0] == '.' {
+			i := strings.IndexAny(rest[1:], ".[")
+			if i < 0 {
+				i = len(rest) - 1
+			}
+			if i == 0 {
+				return nil, valueError("Empty attribute in format string")
+			}
+			v, err = f.r.getattr(v, rest[1:1+i])
+			rest = rest[1+i:]
+		} else {
+			i := strings.IndexByte(rest, ']')
+			if i < 0 {
+				return nil, valueError("Missing ']' in format string")
+			}
+			if i == 1 {
+				return nil, valueError("Empty attribute in format string")
+			}
+			var key Value = rest[1:i]
+			if n := decimal(rest[1:i]); n >= 0 {
+				key = int64(n)
+			}
+			v, err = f.r.getitem(v, key)
+			if rest = rest[i+1:]; rest != "" && rest[0] != '.' && rest[0] != '[' {
+				return nil, valueError("Only '.' or '[' may follow ']' in format field specifier")
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// decimal is a text of digits as a number, else -1.
+func decimal(s string) int {
+	if s == "" || len(s) > 9 {
+		return -1
+	}
+	n := 0
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return -1
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n
+}

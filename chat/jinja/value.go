@@ -1,0 +1,271 @@
+package jinja
+
+import (
+	"math/big"
+	"strings"
+	"unicode/utf8"
+)
+
+// Value is a value of a template: nil (None), bool, int64, *big.Int, float64, string, Markup, Bytes, *List, *Tuple, *Dict,
+// *Range or one of the package's own kinds (undefined values, namespaces, macros, iterators, functions).
+// All but namespaces, iterators and cyclers never change once made.
+type Value = any
+
+// Markup is text that is already safe HTML: joined with other text it escapes that.
+type Markup string
+
+// Bytes is Python's bytes.
+type Bytes string
+
+// List is Python's list.
+type List struct{ Items []Value }
+
+// Tuple is Python's tuple.
+type Tuple struct {
+	Items []Value
+	group bool // of the groupby filter: has .grouper and .list
+}
+
+// NewList makes a list.
+func NewList(items ...Value) *List { return &List{items} }
+
+func tuple(items ...Value) *Tuple { return &Tuple{Items: items} }
+
+// Range is Python's range.
+type Range struct{ start, stop, step, n int64 }
+
+func (r *Range) at(i int64) Value { return r.start + i*r.step }
+
+// slice is start:stop:step of a subscript.
+type slice struct{ start, stop, step Value }
+
+// namespace is what namespace() makes: the only thing whose attributes templates set.
+type namespace struct{ attrs *Dict }
+
+// undefined stands for a value that is not there.
+type undefined struct {
+	hint string
+	obj  Value // missing when the name itself is unknown
+	name Value
+	kind string // exception that its use raises; "" = UndefinedError
+}
+
+// absent is the type of missing: a variable without a value, or an argument that was not given.
+type absent struct{}
+
+var missing = &absent{}
+
+func (u *undefined) fail() error {
+	kind := u.kind
+	if kind == "" {
+		kind = "UndefinedError"
+	}
+	switch {
+	case u.hint != "":
+		return raise(kind, "%s", u.hint)
+	case u.obj == missing:
+		return raise(kind, "'%v' is undefined", u.name)
+	}
+	if name, ok := u.name.(string); ok {
+		return raise(kind, "'%s' has no attribute '%s'", objectType(u.obj), name)
+	}
+	return raise(kind, "%s has no element %v", objectType(u.obj), u.name)
+}
+
+func objectType(v Value) string {
+	if v == nil {
+		return "None"
+	}
+	return typeName(v) + " object"
+}
+
+func undefinedName(name string) *undefined   { return &undefined{obj: missing, name: name} }
+func undefinedOf(obj, name Value) *undefined { return &undefined{obj: obj, name: name} }
+func undefinedHint(hint string) *undefined   { return &undefined{hint: hint, obj: missing} }
+
+// builtin is a function of the environment or a method bound to a value.
+type builtin struct {
+	name string
+	fn   func(r *run, a *arguments) (Value, error)
+	repr string // "" = <built-in function name>
+}
+
+// typeName is Python's type(v).__name__.
+func typeName(v Value) string {
+	switch v := v.(type) {
+	case nil:
+		return "NoneType"
+	case bool:
+		return "bool"
+	case int64, *big.Int:
+		return "int"
+	case float64:
+		return "float"
+	case string:
+		return "str"
+	case Markup:
+		return "Markup"
+	case Bytes:
+		return "bytes"
+	case *List:
+		return "list"
+	case *Tuple:
+		if v.group {
+			return "_GroupTuple"
+		}
+		return "tuple"
+	case *Dict:
+		return "dict"
+	case *Range:
+		return "range"
+	case *dictView:
+		return v.typeName()
+	case *iterator:
+		return v.typ
+	case *undefined:
+		return "Undefined"
+	case *namespace:
+		return "TemplateNamespace"
+	case *macro:
+		return "Macro"
+	case *loopContext:
+		return "LoopContext"
+	case *slice:
+		return "slice"
+	case *builtin:
+		return "builtin_function_or_method"
+	case *dictType:
+		return "TemplateDict"
+	case *cycler:
+		return "Cycler"
+	case *joiner:
+		return "Joiner"
+	case *blockRef:
+		return "BlockReference"
+	case *selfRef:
+		return "TemplateReference"
+	}
+	return "object"
+}
+
+// text is the content of a str or Markup.
+func text(v Value) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case Markup:
+		return string(v), true
+	}
+	return "", false
+}
+
+// truth is Python's bool(v).
+func truth(v Value) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case int64:
+		return v != 0
+	case *big.Int:
+		return v.Sign() != 0
+	case float64:
+		return v != 0
+	case string:
+		return v != ""
+	case Markup:
+		return v != ""
+	case Bytes:
+		return v != ""
+	case *List:
+		return len(v.Items) > 0
+	case *Tuple:
+		return len(v.Items) > 0
+	case *Dict:
+		return v.Len() > 0
+	case *Range:
+		return v.n > 0
+	case *dictView:
+		return v.d.Len() > 0
+	case *undefined:
+		return false
+	}
+	return true
+}
+
+// runeCount is the length of a text in code points.
+func runeCount(s string) int { return utf8.RuneCountInString(s) }
+
+func isASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// length is Python's len(v).
+func length(r *run, v Value) (int64, error) {
+	switch v := v.(type) {
+	case string:
+		r.work(len(v) / 16)
+		return int64(runeCount(v)), nil
+	case Markup:
+		return int64(runeCount(string(v))), nil
+	case Bytes:
+		return int64(len(v)), nil
+	case *List:
+		return int64(len(v.Items)), nil
+	case *Tuple:
+		return int64(len(v.Items)), nil
+	case *Dict:
+		return int64(v.Len()), nil
+	case *Range:
+		return v.n, nil
+	case *dictView:
+		return int64(v.d.Len()), nil
+	case *undefined:
+		return 0, nil
+	case *loopContext:
+		return v.length(r)
+	}
+	return 0, typeError("object of type '%s' has no len()", typeName(v))
+}
+
+// substring cuts by code points.
+func substring(s string, from, to int) string {
+	if from >= to {
+		return ""
+	}
+	if isASCII(s) {
+		return s[from:to]
+	}
+	start, i := -1, 0
+	for at := range s {
+		if i == from {
+			start = at
+		}
+		if i == to {
+			return s[start:at]
+		}
+		i++
+	}
+	if start < 0 {
+		return ""
+	}
+	return s[start:]
+}
+
+// join is strings.Join with the memory counted.
+func (r *run) join(parts []string, sep string) (string, error) {
+	n := len(sep) * max(0, len(parts)-1)
+	for _, p := range parts {
+		n += len(p)
+	}
+	if err := r.alloc(n); err != nil {
+		return "", err
+	}
+	return strings.Join(parts, sep), nil
+}

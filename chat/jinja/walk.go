@@ -1,0 +1,170 @@
+package jinja
+
+// children are the parts of a node in the order in which the reference visits them.
+func children(n any) []any {
+	switch n := n.(type) {
+	case *tupleExpr:
+		return exprs(n.items)
+	case *listExpr:
+		return exprs(n.items)
+	case *dictExpr:
+		var c []any
+		for i := range n.keys {
+			c = append(c, n.keys[i], n.values[i])
+		}
+		return c
+	case *condExpr:
+		c := []any{n.test, n.yes}
+		if n.no != nil {
+			c = append(c, n.no)
+		}
+		return c
+	case *andExpr:
+		return []any{n.l, n.r}
+	case *orExpr:
+		return []any{n.l, n.r}
+	case *notExpr:
+		return []any{n.x}
+	case *unaryExpr:
+		return []any{n.x}
+	case *binExpr:
+		return []any{n.l, n.r}
+	case *concatExpr:
+		return exprs(n.items)
+	case *compareExpr:
+		return append([]any{n.first}, exprs(n.rest)...)
+	case *attrExpr:
+		return []any{n.x}
+	case *itemExpr:
+		return []any{n.x, n.arg}
+	case *sliceExpr:
+		var c []any
+		for _, x := range []expr{n.start, n.stop, n.step} {
+			if x != nil {
+				c = append(c, x)
+			}
+		}
+		return c
+	case *callExpr:
+		return append([]any{n.fn}, n.args.children()...)
+	case *filterExpr:
+		if n.x == nil {
+			return n.args.children()
+		}
+		return append([]any{n.x}, n.args.children()...)
+	case *testExpr:
+		return append([]any{n.x}, n.args.children()...)
+	case *outputStmt:
+		return exprs(n.items)
+	case *ifStmt:
+		var c []any
+		for i := range n.tests {
+			c = append(append(c, n.tests[i]), stmts(n.bodies[i])...)
+		}
+		return append(c, stmts(n.other)...)
+	case *forStmt:
+		c := []any{n.target, n.iter}
+		c = append(append(c, stmts(n.body)...), stmts(n.other)...)
+		if n.test != nil {
+			c = append(c, n.test)
+		}
+		return c
+	case *setStmt:
+		return []any{n.target, n.value}
+	case *setBlock:
+		c := []any{n.target}
+		if n.filter != nil {
+			c = append(c, n.filter)
+		}
+		return append(c, stmts(n.body)...)
+	case *macroStmt:
+		return n.children()
+	case *callStmt:
+		return append([]any{n.call}, n.macro.children()...)
+	case *generationStmt:
+		return children(n.call)
+	case *filterStmt:
+		return append(stmts(n.body), n.filter)
+	case *withStmt:
+		return append(append(exprs(n.targets), exprs(n.values)...), stmts(n.body)...)
+	case *autoescapeStmt:
+		return append([]any{n.on}, stmts(n.body)...)
+	case *blockNode:
+		return stmts(n.body)
+	case *loadStmt:
+		return []any{n.template}
+	}
+	return nil
+}
+
+func exprs(list []expr) []any {
+	c := make([]any, len(list))
+	for i, x := range list {
+		c[i] = x
+	}
+	return c
+}
+
+func stmts(list []stmt) []any {
+	c := make([]any, len(list))
+	for i, x := range list {
+		c[i] = x
+	}
+	return c
+}
+
+func (a *callArgs) children() []any {
+	c := append(exprs(a.pos), exprs(a.named)...)
+	if a.dynPos != nil {
+		c = append(c, a.dynPos)
+	}
+	if a.dynNamed != nil {
+		c = append(c, a.dynNamed)
+	}
+	return c
+}
+
+func (m *macroStmt) children() []any {
+	var c []any
+	for _, a := range m.args {
+		c = append(c, a)
+	}
+	return append(append(c, exprs(m.defaults)...), stmts(m.body)...)
+}
+
+// undeclared tells which of the names are read in the nodes before anything assigns them; blocks are not looked into.
+func undeclared(nodes []any, names ...string) map[string]bool {
+	open, found := map[string]bool{}, map[string]bool{}
+	for _, n := range names {
+		open[n] = true
+	}
+	var visit func(n any)
+	visit = func(n any) {
+		switch n := n.(type) {
+		case *blockNode:
+			return
+		case *nameExpr:
+			if n.use == useLoad && open[n.name] {
+				found[n.name] = true
+			} else {
+				delete(open, n.name)
+			}
+			return
+		}
+		for _, c := range children(n) {
+			visit(c)
+		}
+	}
+	for _, n := range nodes {
+		visit(n)
+	}
+	return found
+}
+
+// each calls fn for every node below n.
+func each(n any, fn func(any)) {
+	for _, c := range children(n) {
+		fn(c)
+		each(c, fn)
+	}
+}
