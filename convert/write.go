@@ -113,8 +113,8 @@ type writer struct {
 	resumed  int64
 }
 
-// sealParallel is how many blobs are synced at once. A sync waits for the disk: as few as there are processors, or the many
-// small blobs of a model, would have processors wait too.
+// sealParallel is how many blobs are synced at once. Syncs wait for the disk; with fewer of them at a time, the many small blobs
+// of a model would make the processors wait as well.
 const sealParallel = 32
 
 // stage writes all blobs into the ingest folder.
