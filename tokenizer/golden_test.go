@@ -113,20 +113,23 @@ var trained = []string{"gpt2", "starcoder", "llama3", "qwen", "qwen35", "o200k",
 
 func TestTrained(t *testing.T) {
 	for _, name := range trained {
-		t.Run(name, func(t *testing.T) {
-			tok := loadFixture(t, name)
-			var golden struct {
-				Encode []encodeCase `json:"encode"`
-				Decode []decodeCase `json:"decode"`
-			}
-			readJSON(t, name+"/golden.json", &golden)
-			for _, c := range golden.Encode {
-				checkEncode(t, tok, c)
-			}
-			for _, c := range golden.Decode {
-				checkDecode(t, tok, c)
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkGolden(t, name) })
+	}
+}
+
+func checkGolden(t *testing.T, name string) {
+	t.Helper()
+	tok := loadFixture(t, name)
+	var golden struct {
+		Encode []encodeCase `json:"encode"`
+		Decode []decodeCase `json:"decode"`
+	}
+	readJSON(t, name+"/golden.json", &golden)
+	for _, c := range golden.Encode {
+		checkEncode(t, tok, c)
+	}
+	for _, c := range golden.Decode {
+		checkDecode(t, tok, c)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestUnicodeForms(t *testing.T) {
 // Long runs of marks get no joiner put in, and sorting them is not quadratic.
 func TestManyMarks(t *testing.T) {
 	const n = 200_000
-	got, err := unicodeForm{norm.NFC}.normalize("x" + strings.Repeat("\u0302\u0323", n), new(bool))
+	got, err := unicodeForm{norm.NFC}.normalize("x"+strings.Repeat("\u0302\u0323", n), new(bool))
 	if want := "x\u0323" + strings.Repeat("\u0323", n-1) + strings.Repeat("\u0302", n); err != nil || got != want {
 		t.Errorf("%d bytes, want %d, %v", len(got), len(want), err)
 	}

@@ -1,11 +1,12 @@
 """Builds precompiled charsmaps as SentencePiece writes them: the length of a trie, the trie as a double array of the Darts-clone
 layout, and the replacements, each ended by a zero byte."""
 
+import itertools
 import struct
 
 
 def build(entries):
-    """entries: {text: replacement}. Each node has 256 slots to itself: simple, and small enough for a few hundred entries."""
+    """entries: {text: replacement}."""
     pool = bytearray()
     root = {}
     for text, to in entries.items():
@@ -14,22 +15,20 @@ def build(entries):
             node = node.setdefault(b, {})
         node[None] = len(pool)
         pool += to.encode() + b"\0"
-    units = {}
-    blocks = 1  # the root is in block 0
-
-    def place(at, label, node):
-        nonlocal blocks
-        base = blocks * 256
-        blocks += 1
-        offset = at ^ base
-        assert offset < 1 << 21
-        units[at] = offset << 10 | (None in node) << 8 | label
+    units = {0: 0}
+    bases = set()
+    jobs = [(0, 0, root)]
+    while jobs:
+        at, label, node = jobs.pop()
+        slots = [0 if b is None else b for b in node]
+        # The first base whose slots are free: a slot tells its label, not its parent, so no two nodes share a base.
+        base = next(x for x in itertools.count(1) if x not in bases and all(x ^ b not in units for b in slots))
+        bases.add(base)
+        assert at ^ base < 1 << 21
+        units[at] = (at ^ base) << 10 | (None in node) << 8 | label
+        units.update((base ^ b, 0) for b in slots)
         if None in node:
             units[base] = 1 << 31 | node[None]
-        for b, child in node.items():
-            if b is not None:
-                place(base ^ b, b, child)
-
-    place(0, 0, root)
-    array = [units.get(i, 0) for i in range(blocks * 256)]
+        jobs += [(base ^ b, b, child) for b, child in node.items() if b is not None]
+    array = [units.get(i, 0) for i in range((max(*units, *bases) | 255) + 1)]  # any byte may be asked for
     return struct.pack("<I%dI" % len(array), 4 * len(array), *array) + bytes(pool)

@@ -49,7 +49,7 @@ def graphemes():
     letter = normalizer({"\u0958": "\ue000"})
     swallowed = lambda lines, mark: {c for c, line in lines.items() if mark not in line.split("\ue000")[-1]}
     out = dict.fromkeys(CHARS, PLAIN)
-    joins = {c for c, line in asked(a, "a_").items() if chr(c) not in line}
+    joins = {c for c, line in asked(a, "a_").items() if chr(c) not in line and chr(c) != "a"}
     # A grapheme of six bytes or more is not looked up, so the second character here must be alone with its mark to lose it.
     single = lambda normalize, text, mark, chars=CHARS: {c for c, line in asked(normalize, text, chars).items() if not line.endswith(mark)}
     prepend = set(CHARS) - single(a, "_a\u0308", "\u0308") - {10, 13}

@@ -1,0 +1,175 @@
+package tokenizer
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// families are the fixtures that testdata/gen/tok_families.py trains.
+var families = []string{"llama2", "llama2-metaspace", "gemma", "t5", "unigram", "bert", "tekken", "glm4", "nemotron"}
+
+const familyDir = "../../testdata/tokenizers"
+
+func TestFamilies(t *testing.T) {
+	for _, name := range families {
+		t.Run(name, func(t *testing.T) { checkGolden(t, filepath.Join(familyDir, name)) })
+	}
+}
+
+// generator makes the texts of testdata/gen/tok_texts.py: the same state, the same texts.
+type generator struct {
+	state    uint64
+	lists    [][]string
+	specials []string
+}
+
+func newGenerator(t testing.TB, specials []string) *generator {
+	t.Helper()
+	g := &generator{state: 2026, specials: specials}
+	readJSON(t, familyDir+"/pieces.json", &g.lists)
+	return g
+}
+
+func (g *generator) below(n int) int {
+	g.state = g.state*6364136223846793005 + 1442695040888963407
+	return int((g.state >> 33) % uint64(n))
+}
+
+// text is the bytes of a text; one of eight is malformed.
+func (g *generator) text() string {
+	var out []byte
+	for range g.below(20) {
+		switch kind := g.below(len(g.lists) + 4); {
+		case kind < len(g.lists):
+			out = append(out, g.lists[kind][g.below(len(g.lists[kind]))]...)
+		case kind == len(g.lists):
+			out = append(out, string(rune(g.below([]int{0x80, 0x800, 0x3000, 0x110000}[g.below(4)])))...)
+		case kind == len(g.lists)+1:
+			c := []string{" ", "a", "\n", "é"}[g.below(4)]
+			out = append(out, strings.Repeat(c, 1+g.below(40))...)
+		case len(g.specials) > 0:
+			s := g.specials[g.below(len(g.specials))]
+			out = append(out, []string{s, " " + s + " ", s + s, "a" + s + "b"}[g.below(4)]...)
+		}
+	}
+	if g.below(8) == 0 {
+		for range 1 + g.below(3) {
+			at := g.below(len(out) + 1)
+			b := []byte{0x80, 0xbf, 0xc0, 0xc3, 0xe2, 0xed, 0xa0, 0xf0, 0x9f, 0xf4, 0x90, 0xff}[g.below(12)]
+			out = slices.Insert(out, at, b)
+		}
+	}
+	return string(out)
+}
+
+// digest is what the reference's results of one batch of texts were hashed to.
+func (g *generator) digest(t testing.TB, tok *Tokenizer, size, texts int) string {
+	t.Helper()
+	h := sha256.New()
+	number := func(n int) { h.Write(binary.LittleEndian.AppendUint32(nil, uint32(n))) }
+	for range texts {
+		text := g.text()
+		encode := func(special bool) []int32 {
+			ids, err := tok.Encode(text, special)
+			if err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			number(len(ids))
+			for _, id := range ids {
+				number(int(id))
+			}
+			return ids
+		}
+		decode := func(ids []int32, skip bool) {
+			s, err := tok.Decode(ids, skip)
+			if err != nil {
+				t.Fatalf("%v: %v", ids, err)
+			}
+			number(len(s))
+			h.Write([]byte(s))
+			stream := tok.Stream(skip)
+			got := ""
+			for _, id := range ids {
+				got += stream.Next(id)
+				if !strings.HasPrefix(s, got) {
+					t.Fatalf("%v: the stream says %q, which is not the start of %q", ids, got, s)
+				}
+			}
+			if got += stream.Flush(); got != s {
+				t.Fatalf("%v: the stream says %q, not %q", ids, got, s)
+			}
+		}
+		ids, special := encode(false), encode(true)
+		noise := make([]int32, 0, 8)
+		for range g.below(8) {
+			noise = append(noise, int32(g.below(size)))
+		}
+		decode(ids, false)
+		decode(special, true)
+		decode(noise, false)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:8]
+}
+
+// specialsOf are the contents of the added tokens by id, as the reference lists them.
+func specialsOf(tok *Tokenizer) []string {
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(tok.added.tokens)) {
+		out = append(out, tok.added.tokens[id].content)
+	}
+	return out
+}
+
+// Ten thousand made-up texts for each fixture, ids and texts compared with the reference by their hashes.
+func TestGeneratedTexts(t *testing.T) {
+	var want map[string][]string
+	readJSON(t, familyDir+"/digests.json", &want)
+	if len(want) != len(trained)+len(families) {
+		t.Fatalf("digests of %d fixtures, not of %d", len(want), len(trained)+len(families))
+	}
+	for name, batches := range want {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := name
+			if slices.Contains(families, name) {
+				dir = filepath.Join(familyDir, name)
+			}
+			data, err := os.ReadFile(filepath.Join("testdata", dir, "tokenizer.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tok, err := Load(data, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := newGenerator(t, specialsOf(tok))
+			size := countTokens(tok) + 8
+			if raceDetector {
+				batches = batches[:5]
+			}
+			for i, want := range batches {
+				if got := g.digest(t, tok, size, 100); got != want {
+					t.Fatalf("batch %d: %s, want %s", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+// countTokens is the number of tokens without holes, which the reference calls the size of the vocabulary.
+func countTokens(tok *Tokenizer) int {
+	n := tok.model.size()
+	for token := range tok.added.ids {
+		if _, ok := tok.model.id(token); !ok {
+			n++
+		}
+	}
+	return n
+}
