@@ -1,13 +1,14 @@
 # `make demo` and `make test` need Go, a C++20 compiler and Python 3 with pip; each does all its own set-up.
 
 GO      ?= go
+PYTHON  ?= python3
 INGOT   := bin/ingot
 DEMO    := testdata/models/demo
 # Packages that know no engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz fuzz-short bench-convert generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz fuzz-short bench-convert bench-cpu bench-cpu-page generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -62,6 +63,17 @@ fuzz:
 # Times create -q int4 beside mlx_lm convert -q and a copy, on a synthetic 2 GB checkpoint: bench/results/convert.json.
 bench-convert: build
 	bench/convert.sh $(INGOT)
+
+# Times the runtime on the CPU beside llama.cpp and mlx-lm, at most half an hour for each of SHAPES: bench/results/cpu.json.
+# The machine must be quiet. BENCH_CPU may hold further arguments, such as --rounds 9 or --quick.
+SHAPES ?= dense
+bench-cpu: engine
+	$(GO) build -o bin/bench-cpu ./bench/cpu
+	bench/cpu/run.sh $(INGOT) bin/bench-cpu --shapes "$(SHAPES)" $(BENCH_CPU)
+
+# Writes the figures of the last bench-cpu into docs/performance.md.
+bench-cpu-page:
+	$(PYTHON) bench/cpu/page.py
 
 # What reads other people's files gets a few seconds of it in every test run.
 PARSERS = ./safetensors ./arch ./convert ./modelfile

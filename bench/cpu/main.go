@@ -35,11 +35,12 @@ type command struct {
 
 // ops are the measurements; each gives a value for JSON.
 var ops = map[string]func(*bench, context.Context, command) (any, error){
-	"info":    (*bench).info,
-	"decode":  (*bench).decode,
-	"prefill": (*bench).prefill,
-	"rows":    (*bench).rows,
-	"profile": (*bench).profile,
+	"info":     (*bench).info,
+	"decode":   (*bench).decode,
+	"prefill":  (*bench).prefill,
+	"rows":     (*bench).rows,
+	"profile":  (*bench).profile,
+	"accuracy": (*bench).accuracy,
 }
 
 func main() {

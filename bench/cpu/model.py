@@ -9,11 +9,11 @@ import struct
 
 import numpy as np
 
-# What a shape is: the numbers that a Llama has. "thin" is dense with all its layers and operations and its vocabulary, but
-# next to no arithmetic: a token of it costs what lies outside of the large kernels.
+# What a shape is: the numbers that a Llama has. "thin" is dense with its layers, operations and vocabulary and next to no
+# arithmetic: for trying the benchmark out.
 SHAPES = {
     "dense": {"hidden": 2048, "intermediate": 5632, "layers": 16, "heads": 16, "kv_heads": 4, "head_dim": 128, "vocab": 32000},
-    "thin": {"hidden": 64, "intermediate": 64, "layers": 16, "heads": 4, "kv_heads": 1, "head_dim": 16, "vocab": 32000},
+    "thin": {"hidden": 256, "intermediate": 256, "layers": 16, "heads": 4, "kv_heads": 1, "head_dim": 64, "vocab": 32000},
 }
 
 CONTEXT = 8192

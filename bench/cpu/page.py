@@ -1,0 +1,135 @@
+"""Writes the last run of the benchmark (bench/results/cpu-runs.json) into docs/performance.md and its plot beside it.
+
+The page's own text stays; what lies between a line "<!-- bench-cpu NAME -->" and "<!-- end -->" is replaced.
+"""
+
+import json
+import os
+import re
+import sys
+
+import plot
+import report
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNS = os.path.join(HERE, "..", "results", "cpu-runs.json")
+PAGE = os.path.join(HERE, "..", "..", "docs", "performance.md")
+PLOT = "performance-cpu.svg"
+
+NAMES = {"ingot_exact": "ingot, exact", "ingot_fast": "ingot, fast", "llama_q4_0": "llama.cpp Q4_0", "llama_q4_k": "llama.cpp Q4_K", "mlx_lm": "mlx-lm"}
+FIGURES = {"decode0": "decode, depth 0", "decode2048": "decode, depth 2048", "prefill512": "prefill 512", "prefill4096": "prefill 4096"}
+
+
+def table(head, rows):
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(str(c) for c in line) + " |" for line in lines)
+
+
+def number(value):
+    return "-" if value is None else f"{value:.3g}" if value < 1 else f"{value:.1f}"
+
+
+def machine(run):
+    m = run["machine"]
+    return "\n".join([
+        f"{run['date']}, {m['processor']} ({m['family']}), {m['cores']} cores{' of a virtual machine' if m['virtual'] else ''}, "
+        f"{m['memory_gib']} GiB, {m['system']}; {run['threads']} threads, medians of {run['rounds']} interleaved rounds.",
+        f"Other programs took {run['others']['median']:.0%} of the machine in the median and {run['others']['most']:.0%} at most.",
+        f"{versions(run)}.",
+    ])
+
+
+def versions(run):
+    detail = next(iter(run["shapes"].values()))
+    ingot = detail["info"]["ingot"]
+    names = [f"MLX {ingot['mlx']} ({ingot['isa']})", f"llama-cpp-python {detail['info']['llama_q4_0']['version']}"]
+    if detail["mlx_lm"]:
+        names.append(f"mlx-lm {detail['mlx_lm']['version']}")
+    return ", ".join(names)
+
+
+def speed(run):
+    result, parts = run["result"], []
+    for shape, detail in run["shapes"].items():
+        figures = result[shape]
+        rows = []
+        for key, name in FIGURES.items():
+            row = figures[key]
+            rows.append([name, *(number(row[n]) for n in NAMES), *(f"{row[n] / row['llama_q4_0']:.2f}" for n in ("ingot_exact", "ingot_fast"))])
+        parts.append(f"Shape `{shape}`, tokens per second:\n\n" + table(["", *NAMES.values(), "exact / Q4_0", "fast / Q4_0"], rows))
+        rows = []
+        for math, rounds in detail["rows"].items():
+            rows.append([math, *(f"{report.over_one(rounds, key):.2f}" for key in ("draft", "streams"))])
+        parts.append("A forward of 8 rows, as multiples of one of 1 row:\n\n" + table(["", "8 of one sequence (a draft of 7)", "8 streams"], rows))
+    return "\n\n".join(parts)
+
+
+def limits(run):
+    result = run["result"]
+    bound = report.decode_limit(result)
+    rows = [
+        ["memory read, 512 MiB", f"{result['read_gbps']:.1f} GB/s"], ["weights that a token reads", f"{result['bytes_per_token'] / 1e6:.1f} MB"],
+        ["so decode at most", f"{bound:.1f} tokens/s"],
+        *([f"of which {NAMES[n]}", f"{v / bound:.0%}"] for n, v in run["result"][next(iter(run["shapes"]))]["decode0"].items() if v),
+        ["f32 multiply-adds", f"{result['fma_gflops']:.0f} GFLOP/s"], ["int16 products of pairs", f"{result['i16_gops']:.0f} GOP/s"],
+        ["int8 products of pairs", f"{result['i8_gops']:.0f} GOP/s"],
+    ]
+    return table(["measured in the same rounds", ""], rows)
+
+
+def profile(run):
+    parts = []
+    for shape, detail in run["shapes"].items():
+        rows = []
+        for math, p in detail["profile"].items():
+            rows.append([math, *(f"{p[k] * 1e3:.2f}" for k in ("wall", "kernels")), f"{report.overhead(p):.1%}", *(f"{p[k] * 1e3:.2f}" for k in ("build", "wait", "free"))])
+        parts.append(f"Shape `{shape}`, milliseconds for each token:\n\n" + table(["", "all", "in kernels", "outside", "graph in Go", "evaluation", "freeing"], rows))
+        kinds = sorted({kind for p in detail["profile"].values() for kind in p["nodes"]}, key=lambda k: -detail["profile"]["exact"]["nodes"].get(k, {"seconds": 0})["seconds"])
+        rows = []
+        for kind in kinds:
+            cells = [p["nodes"].get(kind, {"calls": 0, "seconds": 0}) for p in detail["profile"].values()]
+            rows.append([kind, f"{cells[0]['calls']:.0f}", *(f"{c['seconds'] * 1e3:.3f}" for c in cells)])
+        if rows:
+            parts.append("Kernels by kind:\n\n" + table(["", "calls", *(f"{math}, ms" for math in detail["profile"])], rows))
+    return "\n\n".join(parts)
+
+
+def accuracy(run):
+    columns = ("quantization", "rounding", "exact", "fast", "exact_outlier", "fast_outlier")
+    head = ["", "quantization itself", "rounding to bf16", "exact", "fast", "exact, outliers", "fast, outliers"]
+    return table(head, [[a["type"], *(f"{a[c]:.1e}" for c in columns)] for a in run["accuracy"]])
+
+
+BLOCKS = {
+    "machine": machine, "speed": speed, "limits": limits, "profile": profile, "accuracy": accuracy,
+    "plot": lambda run: f"![Tokens per second on the CPU]({PLOT})",
+}
+
+
+def fill(page, run):
+    """The page with its blocks written anew; a block that the page lacks is an error."""
+    for name, block in BLOCKS.items():
+        pattern = re.compile(rf"(<!-- bench-cpu {name} -->\n).*?(<!-- end -->)", re.S)
+        if not pattern.search(page):
+            sys.exit(f"{PAGE} has no place for {name}: <!-- bench-cpu {name} --> and <!-- end -->")
+        page = pattern.sub(lambda m: f"{m[1]}\n{block(run)}\n\n{m[2]}", page)
+    return page
+
+
+def main():
+    try:
+        with open(RUNS) as f:
+            run = json.load(f)
+    except FileNotFoundError:
+        sys.exit(f"{RUNS} does not exist: make bench-cpu writes it")
+    with open(PAGE) as f:
+        page = f.read()
+    page = fill(page, run)
+    with open(PAGE, "w") as f:
+        f.write(page)
+    with open(os.path.join(os.path.dirname(PAGE), PLOT), "w") as f:
+        f.write(plot.svg(run["result"], next(iter(run["shapes"]))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The benchmark's table as text."""
+
+import statistics
+
+
+def decode_limit(result):
+    """What the read bandwidth allows, in tokens per second: each token reads all weights."""
+    return result["read_gbps"] * 1e9 / result["bytes_per_token"]
+
+
+def over_one(rounds, key):
+    """The time of eight rows over that of one."""
+    return statistics.median(r[key] / r["one"] for r in rounds)
+
+
+def overhead(profile):
+    """The share of a token's time that is outside of kernels."""
+    return 1 - profile["kernels"] / profile["wall"]
+
+
+def text(everything):
+    result = everything["result"]
+    lines = []
+    for shape, detail in everything["shapes"].items():
+        figures = result[shape]
+        names = list(figures["decode0"])
+        lines += ["", f"{shape}, tokens per second, medians of {everything['rounds']} rounds; in brackets times llama.cpp Q4_0:"]
+        lines.append(f"{'':12}" + "".join(f"{n:>20}" for n in names))
+        for figure, row in figures.items():
+            if figure == "rows8_over_rows1":
+                continue
+            cells = ("-" if row[n] is None else f"{row[n]:.4g} ({row[n] / row['llama_q4_0']:.3g})" for n in names)
+            lines.append(f"{figure:12}" + "".join(f"{c:>20}" for c in cells))
+        bound = decode_limit(result)
+        shares = ", ".join(f"{n} {figures['decode0'][n] / bound:.0%}" for n in names if figures["decode0"][n])
+        lines.append(f"decode0 of the {bound:.1f} tokens per second that the read bandwidth allows: {shares}")
+        for math, rounds in detail["rows"].items():
+            draft, streams = (over_one(rounds, key) for key in ("draft", "streams"))
+            lines.append(f"8 rows over 1, {math}: {draft:.2f} as a draft of 7 in one sequence (the figure), {streams:.2f} as 8 streams")
+        for math, p in detail["profile"].items():
+            lines.append(
+                f"a token, {math}: {p['wall'] * 1e3:.2f} ms, outside of kernels {overhead(p):.1%} ({(p['wall'] - p['kernels']) * 1e3:.2f} ms); "
+                f"in a loop without overlap: graph {p['build'] * 1e3:.2f} ms, evaluation {p['wait'] * 1e3:.2f} ms, freeing {p['free'] * 1e3:.2f} ms"
+            )
+        if detail["mlx_lm"] and figures["decode0"]["mlx_lm"]:
+            lines.append(f"decode0 exact over mlx-lm: {figures['decode0']['ingot_exact'] / figures['decode0']['mlx_lm']:.0f} times")
+    lines.append("")
+    lines.append(f"limits: read {result['read_gbps']} GB/s, FMA {result['fma_gflops']} GFLOP/s, int16 {result['i16_gops']} and int8 {result['i8_gops']} GOP/s")
+    others = everything["others"]
+    lines.append(f"{everything['minutes']} minutes; other programs took {others['median']:.0%} of the machine in the median, {others['most']:.0%} at most")
+    return "\n".join(lines)
