@@ -2,7 +2,9 @@ package modelfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"regexp"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -14,17 +16,15 @@ func decode(name string, data []byte) (string, error) {
 	var text string
 	switch {
 	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}):
-		units, ok := units(data[2:], func(b []byte) uint16 { return uint16(b[0]) | uint16(b[1])<<8 })
-		if !ok {
-			return "", &Error{File: name, Msg: "not UTF-16: it has an odd number of bytes"}
+		var msg string
+		if text, msg = wide(data[2:], binary.LittleEndian); msg != "" {
+			return "", &Error{File: name, Msg: msg}
 		}
-		text = string(utf16.Decode(units))
 	case bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
-		units, ok := units(data[2:], func(b []byte) uint16 { return uint16(b[1]) | uint16(b[0])<<8 })
-		if !ok {
-			return "", &Error{File: name, Msg: "not UTF-16: it has an odd number of bytes"}
+		var msg string
+		if text, msg = wide(data[2:], binary.BigEndian); msg != "" {
+			return "", &Error{File: name, Msg: msg}
 		}
-		text = string(utf16.Decode(units))
 	default:
 		text = string(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
 	}
@@ -45,10 +45,18 @@ func decode(name string, data []byte) (string, error) {
 	return text, nil
 }
 
-func units(data []byte, unit func([]byte) uint16) ([]uint16, bool) {
-	out := make([]uint16, len(data)/2)
-	for i := range out {
-		out[i] = unit(data[2*i:])
+// wide reads UTF-16, or says what is wrong with it.
+func wide(data []byte, order binary.ByteOrder) (text, wrong string) {
+	if len(data)%2 != 0 {
+		return "", "not UTF-16: it has an odd number of bytes"
 	}
-	return out, len(data)%2 == 0
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = order.Uint16(data[2*i:])
+	}
+	runes := utf16.Decode(units)
+	if again := utf16.Encode(runes); !slices.Equal(again, units) { // half of a pair became U+FFFD
+		return "", "not UTF-16: it has half a character"
+	}
+	return string(runes), ""
 }

@@ -127,6 +127,9 @@ func TestErrors(t *testing.T) {
 		{"FROM x\nSYSTEM ä \xff", `Modelfile:2:10: not UTF-8: "\xff"`},
 		{"FROM x\nä\x00", `Modelfile:2:2: a NUL character`},
 		{"\xff\xfeF", `Modelfile: not UTF-16: it has an odd number of bytes`},
+		{"\xff\xfeF\x00\x00\xd8", `Modelfile: not UTF-16: it has half a character`},
+		{"\xfe\xff\x00F\xdc\x00", `Modelfile: not UTF-16: it has half a character`},
+		{strings.Repeat("#", MaxSize+1), `Modelfile: not a Modelfile: it has more than 64 MiB`},
 		{"FROM x\n" + strings.Repeat("ä", 100) + " y", `Modelfile:2:1: unknown command`},
 	} {
 		_, err := Parse("Modelfile", []byte(c.in))
