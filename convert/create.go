@@ -93,7 +93,7 @@ func prepare(ctx context.Context, store func() (*manifest.Store, error), file *m
 		return nil, err
 	}
 	p := &prepared{}
-	if err := p.open(ctx, &req, opener{store: store, file: file, dir: opts.Dir}); err != nil {
+	if err := p.open(ctx, &req, opener{store: store, file: file, dir: opts.Dir}, opts.Version); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -106,8 +106,11 @@ func prepare(ctx context.Context, store func() (*manifest.Store, error), file *m
 	return p, nil
 }
 
-func (p *prepared) open(ctx context.Context, req *request, o opener) (err error) {
-	if p.inv, err = o.open(ctx, req.from); err != nil || req.draft == nil {
+func (p *prepared) open(ctx context.Context, req *request, o opener, version string) (err error) {
+	if p.inv, err = o.open(ctx, req.from); err != nil {
+		return err
+	}
+	if err := p.inv.checkBase(version); err != nil || req.draft == nil {
 		return err
 	}
 	if p.draft, err = o.open(ctx, *req.draft); err != nil {

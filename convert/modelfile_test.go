@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
@@ -134,6 +136,34 @@ func TestRequires(t *testing.T) {
 		warnings, err := checkVersion(f, f.Commands[1], c.version)
 		if (err != nil) != c.refused || (len(warnings) > 0) != c.warned {
 			t.Errorf("%s of %s: %v, %q", c.requires, c.version, err, warnings)
+		}
+	}
+}
+
+// A model that needs a later version is not taken over by an earlier one.
+func TestRequiresOfImage(t *testing.T) {
+	store := openStore(t)
+	mustCreate(t, store, "new", parsed(t, "FROM "+tiny(t, tinyConfig, 1).write(t, t.TempDir())+"\nREQUIRES 2.0"), Options{Version: "2.1"})
+	_, err := Create(t.Context(), store, modelName(t, "x"), parsed(t, "FROM new"), Options{Version: "1.9"})
+	if err == nil || err.Error() != "new:latest requires ingot 2.0, and this is 1.9: update it" {
+		t.Errorf("error %v", err)
+	}
+	mustCreate(t, store, "x", parsed(t, "FROM new"), Options{Version: "2.0"})
+	if got := mustTexts(t, store, "x").Requires; got != "2.0" {
+		t.Errorf("requires %q", got)
+	}
+}
+
+// The parsers that arch names exist.
+func TestFamiliesHaveParsers(t *testing.T) {
+	for _, modelType := range []string{"glm4_moe_lite", "deepseek_v3", "gemma4", "qwen3_5", "qwen3_next", "qwen3", "qwen3_moe", "nemotron_h"} {
+		d, err := arch.DetectFamily([]byte(`{"model_type":"` + modelType + `"}`))
+		if err != nil || !parse.Known(d.Parser) {
+			t.Errorf("%s: parser %q, %v", modelType, d.Parser, err)
+		}
+		tools, thinking := parse.Abilities(d.Parser)
+		if tools != slices.Contains(d.Capabilities, arch.CapTools) || thinking != slices.Contains(d.Capabilities, arch.CapThinking) {
+			t.Errorf("%s: capabilities %q, its parser has tools %v, thinking %v", modelType, d.Capabilities, tools, thinking)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -12,22 +13,36 @@ var numbers = regexp.MustCompile(`^v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:[-
 
 // checkVersion refuses a Modelfile that needs a later version of the program. A build without a version cannot tell.
 func checkVersion(file *modelfile.File, c modelfile.Command, version string) (warning []string, err error) {
-	want, have := numbers.FindStringSubmatch(c.Value), numbers.FindStringSubmatch(version)
+	late, known := later(c.Value, version)
 	switch {
-	case want == nil:
-		return nil, file.Errorf(c, "REQUIRES needs a version such as 0.19.0")
-	case have == nil:
+	case !known:
 		return []string{file.Errorf(c, "this build of ingot has no version to compare with").Error()}, nil
-	}
-	for i := 1; i < len(want); i++ {
-		switch d := compareNumbers(want[i], have[i]); {
-		case d > 0:
-			return nil, file.Errorf(c, "this is ingot %s: update it, or remove the line if another program is meant", version)
-		case d < 0:
-			return nil, nil
-		}
+	case late:
+		return nil, file.Errorf(c, "this is ingot %s: update it, or remove the line if another program is meant", version)
 	}
 	return nil, nil
+}
+
+// checkBase refuses to take over a model that needs a later version.
+func (inv *Inventory) checkBase(version string) error {
+	if late, _ := later(inv.base.Requires, version); late {
+		return fmt.Errorf("%s requires ingot %s, and this is %s: update it", inv.From, inv.base.Requires, version)
+	}
+	return nil
+}
+
+// later tells whether version a comes after b, and whether both are versions.
+func later(a, b string) (late, known bool) {
+	x, y := numbers.FindStringSubmatch(a), numbers.FindStringSubmatch(b)
+	if x == nil || y == nil {
+		return false, false
+	}
+	for i := 1; i < len(x); i++ {
+		if d := compareNumbers(x[i], y[i]); d != 0 {
+			return d > 0, true
+		}
+	}
+	return false, true
 }
 
 // compareNumbers compares decimal numbers of any length.
