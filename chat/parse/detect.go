@@ -17,7 +17,7 @@ var marks = []struct {
 	{"qwen3-coder", []string{"<tool_call>", "<function="}},
 	{"hermes", []string{"<tool_call>", "arguments"}},
 	{"llama3", []string{"<|python_tag|>"}},
-	{"llama3", []string{`{"name": `, `"parameters": `, "ipython"}},
+	{"llama3", []string{"<|start_header_id|>", "ipython", "tool_calls"}},
 	{"llama3", []string{"Respond in the format {\"name\": function name, \"parameters\": dictionary of argument name and its value}"}},
 }
 

@@ -1,8 +1,11 @@
 package parse
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -39,7 +42,7 @@ func TestDetectPublished(t *testing.T) {
 	dir := corpus(t)
 	for part, want := range map[string]string{
 		"deepseek-r1_8b": "deepseek3", "deepseek-v2.5": "deepseek3", "deepseek-v3.1": "deepseek3", "granite4_": "hermes",
-		"llama3.1_": "llama3", "llama4": "llama3", "qwen2.5-coder": "hermes", "qwen3-next": "hermes", "qwq_32b": "hermes", "rnj-1": "hermes",
+		"llama3.1_": "llama3", "llama4": "llama3", "cogito_3b": "llama3", "qwen2.5-coder": "hermes", "qwen3-next": "hermes", "qwq_32b": "hermes", "rnj-1": "hermes",
 		"gemma4": "gemma4", "laguna": "glm-4.7", "nemotron35": "qwen3-coder", "qwen38": "qwen3-coder", "command-r7b": "cohere",
 		"llama2_": "", "gemma2": "", "tinyllama": "", "phi3_": "",
 	} {
@@ -112,4 +115,71 @@ func corpus(t *testing.T) string {
 	}
 	t.Skip("the corpus of published templates is not here: there is no folder shared/chat-templates")
 	return ""
+}
+
+// A call as each template writes it is read back.
+func TestPublishedCalls(t *testing.T) {
+	dir := filepath.Dir(corpus(t))
+	type function struct {
+		Name      string
+		Arguments any
+	}
+	type message struct {
+		ToolCalls []struct{ Function function } `json:"tool_calls"`
+	}
+	var contexts map[string]struct {
+		Messages []message
+		Tools    []struct{ Function Tool }
+	}
+	var renders map[string]struct{ OK string }
+	for name, to := range map[string]any{"contexts.json": &contexts, "expected.json": &renders} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = json.Unmarshal(data, to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	context := contexts["tools"]
+	var o Options
+	for _, tl := range context.Tools {
+		o.Tools = append(o.Tools, tl.Function)
+	}
+	var want function
+	for _, m := range context.Messages {
+		for _, c := range m.ToolCalls {
+			want = c.Function
+		}
+	}
+	begin := regexp.MustCompile(`(?s)Paris\?.*?(<tool_call>|<\|tool_call>|<\|python_start\|>|\[?\{"name")`)
+	end := regexp.MustCompile(`<\|im_end\|>|<\|eot_id\|>|<\|eot\|>|<\|end_of_text\|>|</assistant>|<\|tool_response>`)
+	n := 0
+	for key, r := range renders {
+		file, name, _ := strings.Cut(key, "|")
+		at := begin.FindStringSubmatchIndex(r.OK)
+		if name != "tools" || at == nil {
+			continue
+		}
+		answer := r.OK[at[2]:]
+		answer = answer[:end.FindStringIndex(answer)[0]]
+		template, err := os.ReadFile(filepath.Join(dir, "templates", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		format, think := Detect(string(template))
+		o.Think = think
+		events, err := feed(t, mustNew(t, format, o), bytesOf(answer)...)
+		var args any
+		if len(events) > 0 {
+			_ = json.Unmarshal(events[0].Call.Arguments, &args)
+		}
+		if err != nil || len(events) != 1 && strings.TrimSpace(events[1].Text) != "" || events[0].Call.Name != want.Name || !reflect.DeepEqual(args, want.Arguments) {
+			t.Errorf("%s as %s: %q gives %s, %v", file, format, answer, say(events), err)
+		}
+		n++
+	}
+	if n < 10 {
+		t.Errorf("only %d templates write a call", n)
+	}
 }

@@ -80,14 +80,16 @@ var formats = map[string]*format{
 		think: Tags{"[THINK]", "[/THINK]"}, anywhere: true,
 		forms: []form{{open: "[TOOL_CALLS]", end: func() ender { return &mistralEnd{} }, parse: parseMistral}},
 	},
-	// Llama 3.1 and later: the answer is a JSON object, or the python tag stands before one or before Python.
+	// Llama 3.1 and later, and models made of them: the answer is a JSON object or a list of such, or a list of calls as
+	// Python writes them; or the python tag stands before an object or before Python. Llama 4 has tags around nothing.
 	"llama3": {
 		forms: []form{{
 			open: "<|python_tag|>", end: func() ender { return &pythonEnd{} }, parse: parsePython,
 			untilEnd: func(body []byte) bool { return firstByte(body) != '{' },
 		}},
-		bare:  &form{end: func() ender { return &jsonEnd{} }, parse: parseBareJSON},
-		noise: []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
+		bare:    &form{end: func() ender { return &jsonEnd{} }, parse: parseBare},
+		control: []string{"<|python_start|>", "<|python_end|>"},
+		noise:   []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
 	},
 	// Command R7B and later: JSON lists of actions.
 	"cohere": {

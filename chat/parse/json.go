@@ -150,10 +150,13 @@ func text(v json.RawMessage) string {
 	return ""
 }
 
-// parseBareJSON reads an answer that is a JSON object: a call, if it names a tool that the model was offered.
-func parseBareJSON(t tools, body string, complete bool) ([]ToolCall, error) {
+// parseBare reads an answer that is JSON, or a list of calls in Python: calls, if they name tools that the model was offered.
+func parseBare(t tools, body string, complete bool) ([]ToolCall, error) {
 	if complete {
 		calls, err := jsonCalls(body)
+		if err != nil {
+			calls, err = pythonList(body)
+		}
 		if err != nil {
 			return nil, errNoCall
 		}
@@ -164,11 +167,12 @@ func parseBareJSON(t tools, body string, complete bool) ([]ToolCall, error) {
 		}
 		return calls, nil
 	}
-	// {"name": "TOOL" has begun a call.
-	rest := strings.TrimLeft(strings.TrimPrefix(body, "{"), spaces)
-	rest = strings.TrimLeft(strings.TrimPrefix(rest, `"name"`), spaces+":")
+	// {"name": "TOOL" and [TOOL( have begun a call.
+	rest := strings.TrimLeft(strings.TrimPrefix(body, "["), spaces)
+	object := strings.TrimLeft(strings.TrimPrefix(rest, "{"), spaces)
+	object = strings.TrimLeft(strings.TrimPrefix(object, `"name"`), spaces+":")
 	for name := range t {
-		if strings.HasPrefix(rest, string(quote(name))) {
+		if strings.HasPrefix(object, string(quote(name))) || strings.HasPrefix(rest, name+"(") {
 			return nil, ErrIncomplete
 		}
 	}

@@ -171,9 +171,9 @@ func (m *machine) plain(b byte) {
 	m.fresh, m.skip, m.after, m.name = false, false, false, ""
 }
 
-// bare begins a call that has no opening tag, as a JSON object where the answer begins.
+// bare begins a call that has no opening tag, as JSON where the answer begins.
 func (m *machine) bare(b byte) bool {
-	if m.f.bare == nil || b != '{' || m.state != inContent || !(m.fresh || m.after) || len(m.tools) == 0 {
+	if m.f.bare == nil || b != '{' && b != '[' || m.state != inContent || !(m.fresh || m.after) || len(m.tools) == 0 {
 		return false
 	}
 	m.begin(m.f.bare, "")

@@ -18,7 +18,7 @@ func parsePython(t tools, body string, complete bool) ([]ToolCall, error) {
 	}
 	code := strings.Trim(body, spaces)
 	if name, rest, ok := strings.Cut(code, ".call("); ok && isName(name) {
-		if args, err := pythonArgs(rest); err == nil {
+		if args, rest, err := pythonArgs(rest); err == nil && strings.Trim(rest, spaces) == "" {
 			return []ToolCall{{Name: name, Arguments: args}}, nil
 		}
 	}
@@ -30,27 +30,51 @@ func parsePython(t tools, body string, complete bool) ([]ToolCall, error) {
 	return nil, fmt.Errorf("%w: neither JSON nor NAME.call(...) follows the python tag, and no tool runs Python", ErrCall)
 }
 
+// pythonList reads [NAME(key=value, ...), ...].
+func pythonList(s string) ([]ToolCall, error) {
+	s, ok := strings.CutPrefix(strings.Trim(s, spaces), "[")
+	if !ok {
+		return nil, fmt.Errorf("%w: it is no list", ErrCall)
+	}
+	var calls []ToolCall
+	for {
+		name, rest, ok := strings.Cut(s, "(")
+		if name = strings.Trim(name, spaces); !ok || !isName(name) {
+			return nil, fmt.Errorf("%w: %q where a call belongs", ErrCall, clip(s))
+		}
+		args, rest, err := pythonArgs(rest)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, ToolCall{Name: name, Arguments: args})
+		s = strings.TrimLeft(rest, spaces)
+		if s == "]" {
+			return calls, nil
+		}
+		if s, ok = strings.CutPrefix(s, ","); !ok {
+			return nil, fmt.Errorf("%w: %q where a comma belongs", ErrCall, clip(s))
+		}
+	}
+}
+
 // pythonArgs reads key=value, ... and the closing parenthesis, as far as templates write them: values are strings, JSON, or
-// True, False and None.
-func pythonArgs(s string) (json.RawMessage, error) {
+// True, False and None. Rest is what follows.
+func pythonArgs(s string) (args json.RawMessage, rest string, err error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for first := true; ; first = false {
 		s = strings.TrimLeft(s, spaces)
 		if rest, ok := strings.CutPrefix(s, ")"); ok {
-			if strings.Trim(rest, spaces) != "" {
-				return nil, fmt.Errorf("%w: %q after the call", ErrCall, clip(rest))
-			}
 			b.WriteByte('}')
-			return b.Bytes(), nil
+			return b.Bytes(), rest, nil
 		}
 		key, rest, ok := strings.Cut(s, "=")
 		if key = strings.Trim(key, spaces); !ok || !isName(key) {
-			return nil, fmt.Errorf("%w: %q where an argument belongs", ErrCall, clip(s))
+			return nil, "", fmt.Errorf("%w: %q where an argument belongs", ErrCall, clip(s))
 		}
 		value, rest, err := pythonValue(strings.TrimLeft(rest, spaces))
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		if !first {
 			b.WriteByte(',')
