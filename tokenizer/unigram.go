@@ -16,7 +16,7 @@ type unigram struct {
 	unk      int32   // -1: none
 	unkScore float64 // of a character that is no token
 	bytes    *[256]int32
-	narrow   bool // sums are rounded to float32, as SentencePiece has them
+	narrow   bool // SentencePiece's arithmetic and unknowns, instead of those of tokenizers
 	pool     sync.Pool
 }
 
@@ -233,7 +233,10 @@ func (e *unigramEncoder) viterbi(s string) error {
 			}
 			node = child
 			if id := slot.id; id >= 0 {
-				score := m.sum(m.scores[id], here)
+				score := m.scores[id] + here
+				if m.narrow {
+					score = float64(float32(score))
+				}
 				if to := &ends[i+1]; to.start < 0 || score > to.score {
 					*to = bestEnd{score, int32(start), id}
 				}
@@ -243,7 +246,10 @@ func (e *unigramEncoder) viterbi(s string) error {
 			}
 		}
 		if !single {
-			score := m.sum(m.unkScore, here)
+			score := m.unkScore + here
+			if m.narrow {
+				score = float64(float32(score))
+			}
 			if to := &ends[start+width]; to.start < 0 || score > to.score {
 				if m.unk < 0 {
 					return failure(ErrToken, "encode: %q has no token, and the model has no unk_id", s[start:start+width])
@@ -256,16 +262,9 @@ func (e *unigramEncoder) viterbi(s string) error {
 	return nil
 }
 
-func (m *unigram) sum(a, b float64) float64 {
-	if m.narrow {
-		return float64(float32(a) + float32(b))
-	}
-	return a + b
-}
-
 // unknown appends, last first, what stands for a run of unknown characters.
 func (m *unigram) unknown(ids []int32, run string) []int32 {
-	if id, ok := m.ids[run]; ok {
+	if id, ok := m.ids[run]; ok && !m.narrow {
 		return append(ids, id)
 	}
 	if m.bytes == nil {
