@@ -1,0 +1,146 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/tokenizer"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) tokenizeCmd() *cobra.Command {
+	var decode, special bool
+	c := &cobra.Command{
+		Use:   "tokenize NAME|DIR",
+		Short: "Turn text on standard input into token ids",
+		Long: `Turn the text on standard input into token ids, a JSON array on standard output, with the tokenizer of a model
+or of a folder that holds a tokenizer.json or a tokenizer.model.
+
+The text is taken byte for byte: a line feed at its end counts. What is not UTF-8 reads as U+FFFD. Special tokens that
+stand in the text are recognised; what the tokenizer puts around a text, such as BOS, is left out without --special.`,
+		Example: `  printf 'Once upon a time' | ingot tokenize mymodel
+  echo '[1, 2, 3]' | ingot tokenize mymodel --decode`,
+		Args: between(1, 1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if decode && special {
+				return usagef("--decode and --special exclude each other: all ids are decoded")
+			}
+			tok, err := openTokenizer(c, args[0])
+			if err != nil {
+				return err
+			}
+			if decode {
+				return a.detokenize(tok)
+			}
+			return a.tokenize(tok, special)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&decode, "decode", false, "turn a JSON array of token ids into text")
+	f.BoolVar(&special, "special", false, "with what the tokenizer puts around a text")
+	return c
+}
+
+func (a *app) tokenize(tok *tokenizer.Tokenizer, special bool) error {
+	text, err := io.ReadAll(a.in)
+	if err != nil {
+		return fmt.Errorf("reading standard input: %w", err)
+	}
+	ids, err := tok.Encode(string(text), special)
+	if err != nil {
+		return err
+	}
+	if ids == nil {
+		ids = []int32{}
+	}
+	return json.NewEncoder(a.out).Encode(ids)
+}
+
+func (a *app) detokenize(tok *tokenizer.Tokenizer) error {
+	ids, err := a.readIDs("-")
+	if err != nil {
+		return err
+	}
+	text, err := tok.Decode(ids, false)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(a.out, text)
+	return err
+}
+
+// Files of a tokenizer.
+const (
+	tokenizerJSON   = "tokenizer.json"
+	tokenizerModel  = "tokenizer.model"
+	tokenizerConfig = "tokenizer_config.json"
+)
+
+// maxTokenizer bounds each of them. The largest that are published have about 35 MB.
+const maxTokenizer = 256 << 20
+
+// openTokenizer loads the tokenizer of a folder, or else of a model of the store.
+func openTokenizer(c *cobra.Command, arg string) (*tokenizer.Tokenizer, error) {
+	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+		return loadTokenizer(arg, func(name string) ([]byte, error) { return readFile(filepath.Join(arg, name)) })
+	}
+	store, entry, err := resolve(c, arg)
+	if err != nil {
+		return nil, err
+	}
+	return loadTokenizer(arg, func(name string) ([]byte, error) {
+		l, ok := entry.Image.Find(manifest.KindFile, name)
+		if !ok {
+			return nil, fs.ErrNotExist
+		}
+		return store.ReadBlob(l.Digest, maxTokenizer)
+	})
+}
+
+// loadTokenizer prefers a tokenizer.json. read gives fs.ErrNotExist for a file that is not there.
+func loadTokenizer(from string, read func(name string) ([]byte, error)) (*tokenizer.Tokenizer, error) {
+	config, err := read(tokenizerConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		config, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []struct {
+		name string
+		load func(file, config []byte) (*tokenizer.Tokenizer, error)
+	}{{tokenizerJSON, tokenizer.Load}, {tokenizerModel, tokenizer.LoadSentencePiece}} {
+		file, err := read(kind.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		tok, err := kind.load(file, config)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+		return tok, nil
+	}
+	return nil, fmt.Errorf("%s: there is neither a %s nor a %s", from, tokenizerJSON, tokenizerModel)
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxTokenizer+1))
+	if err == nil && len(b) > maxTokenizer {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxTokenizer)
+	}
+	return b, err
+}
