@@ -20,6 +20,8 @@ const (
 	opErf
 	opSigmoid
 	opSiLU
+	opGELU
+	opGELUTanh
 	opSoftplus
 	opFloor
 	opCeil
@@ -79,6 +81,7 @@ const (
 	opPartition
 	opArgPartition
 	opTopK
+	opLargest
 	opArange
 	opFull
 	opZeros
@@ -130,12 +133,23 @@ const (
 	opFromFP8
 	opToFP8
 	opRMSNorm
+	opRMSNormPlusOne
+	opAddRMSNorm
 	opLayerNorm
+	opSwiGLU
+	opGEGLU
+	opGEGLUTanh
+	opSigmoidGate
 	opRoPE
 	opRoPEFreqs
 	opRoPEOffsets
+	opRotateRows
+	opTableRows
+	opPackedTableRows
 	opAttention
 	opGatedDeltaUpdate
+	opGatedDeltaRows
+	opCausalConv
 	opRandomKey
 	opRandomSplit
 	opRandomBits
@@ -163,6 +177,8 @@ var opNames = [...]string{
 	opErf:                "Erf",
 	opSigmoid:            "Sigmoid",
 	opSiLU:               "SiLU",
+	opGELU:               "GELU",
+	opGELUTanh:           "GELUTanh",
 	opSoftplus:           "Softplus",
 	opFloor:              "Floor",
 	opCeil:               "Ceil",
@@ -222,6 +238,7 @@ var opNames = [...]string{
 	opPartition:          "Partition",
 	opArgPartition:       "ArgPartition",
 	opTopK:               "TopK",
+	opLargest:            "Largest",
 	opArange:             "Arange",
 	opFull:               "Full",
 	opZeros:              "Zeros",
@@ -273,12 +290,23 @@ var opNames = [...]string{
 	opFromFP8:            "FromFP8",
 	opToFP8:              "ToFP8",
 	opRMSNorm:            "RMSNorm",
+	opRMSNormPlusOne:     "RMSNormPlusOne",
+	opAddRMSNorm:         "AddRMSNorm",
 	opLayerNorm:          "LayerNorm",
+	opSwiGLU:             "SwiGLU",
+	opGEGLU:              "GEGLU",
+	opGEGLUTanh:          "GEGLUTanh",
+	opSigmoidGate:        "SigmoidGate",
 	opRoPE:               "RoPE",
 	opRoPEFreqs:          "RoPEFreqs",
 	opRoPEOffsets:        "RoPEOffsets",
+	opRotateRows:         "RotateRows",
+	opTableRows:          "TableRows",
+	opPackedTableRows:    "PackedTableRows",
 	opAttention:          "Attention",
 	opGatedDeltaUpdate:   "GatedDeltaUpdate",
+	opGatedDeltaRows:     "GatedDeltaRows",
+	opCausalConv:         "CausalConv",
 	opRandomKey:          "RandomKey",
 	opRandomSplit:        "RandomSplit",
 	opRandomBits:         "RandomBits",
@@ -403,6 +431,20 @@ func Sigmoid(x *Array) *Array {
 // SiLU is x*sigmoid(x).
 func SiLU(x *Array) *Array {
 	c := threadOf(opSiLU, x).begin(opSiLU)
+	c.array(x)
+	return c.one()
+}
+
+// GELU is x times the normal distribution up to x.
+func GELU(x *Array) *Array {
+	c := threadOf(opGELU, x).begin(opGELU)
+	c.array(x)
+	return c.one()
+}
+
+// GELUTanh is GELU by its approximation x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2.
+func GELUTanh(x *Array) *Array {
+	c := threadOf(opGELUTanh, x).begin(opGELUTanh)
 	c.array(x)
 	return c.one()
 }
@@ -802,7 +844,7 @@ func LogSumExp(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// ArgMax is the index of the first largest element, uint32.
+// ArgMax is the index of the first largest element, uint32; NaN is larger than all.
 func ArgMax(x *Array, axis int, keepdims bool) *Array {
 	c := threadOf(opArgMax, x).begin(opArgMax)
 	c.array(x)
@@ -890,6 +932,14 @@ func TopK(x *Array, k int, axis int) *Array {
 	c.int(k)
 	c.int(axis)
 	return c.one()
+}
+
+// Largest is the k largest elements of the last axis in descending order, and their indices, uint32; of equal ones the first comes first, NaN counts as infinity.
+func Largest(x *Array, k int) []*Array {
+	c := threadOf(opLargest, x).begin(opLargest)
+	c.array(x)
+	c.int(k)
+	return c.many()
 }
 
 // Arange is start, start+step, ... below stop.
@@ -1369,6 +1419,26 @@ func RMSNorm(x *Array, weight *Array, eps float64) *Array {
 	return c.one()
 }
 
+// RMSNormPlusOne is RMSNorm with weights stored as offsets: they are 1+weight in float32, and the result has the type of x.
+func RMSNormPlusOne(x *Array, weight *Array, eps float64) *Array {
+	c := threadOf(opRMSNormPlusOne, x).begin(opRMSNormPlusOne)
+	c.array(x)
+	c.array(weight)
+	c.real(eps)
+	return c.one()
+}
+
+// AddRMSNorm gives x+residual and its RMSNorm, or its RMSNormPlusOne.
+func AddRMSNorm(x *Array, residual *Array, weight *Array, eps float64, plusOne bool) []*Array {
+	c := threadOf(opAddRMSNorm, x).begin(opAddRMSNorm)
+	c.array(x)
+	c.array(residual)
+	c.optional(weight)
+	c.real(eps)
+	c.bool(plusOne)
+	return c.many()
+}
+
 // LayerNorm normalizes the last axis to mean 0, variance 1, then weight and bias.
 func LayerNorm(x *Array, weight *Array, bias *Array, eps float64) *Array {
 	c := threadOf(opLayerNorm, x).begin(opLayerNorm)
@@ -1376,6 +1446,38 @@ func LayerNorm(x *Array, weight *Array, bias *Array, eps float64) *Array {
 	c.optional(weight)
 	c.optional(bias)
 	c.real(eps)
+	return c.one()
+}
+
+// SwiGLU is SiLU(gate)*up; without up the last axis of gate holds both, gate first.
+func SwiGLU(gate *Array, up *Array) *Array {
+	c := threadOf(opSwiGLU, gate).begin(opSwiGLU)
+	c.array(gate)
+	c.optional(up)
+	return c.one()
+}
+
+// GEGLU is GELU(gate)*up; without up the last axis of gate holds both, gate first.
+func GEGLU(gate *Array, up *Array) *Array {
+	c := threadOf(opGEGLU, gate).begin(opGEGLU)
+	c.array(gate)
+	c.optional(up)
+	return c.one()
+}
+
+// GEGLUTanh is GELUTanh(gate)*up; without up the last axis of gate holds both, gate first.
+func GEGLUTanh(gate *Array, up *Array) *Array {
+	c := threadOf(opGEGLUTanh, gate).begin(opGEGLUTanh)
+	c.array(gate)
+	c.optional(up)
+	return c.one()
+}
+
+// SigmoidGate is Sigmoid(gate)*up; without up the last axis of gate holds both, gate first.
+func SigmoidGate(gate *Array, up *Array) *Array {
+	c := threadOf(opSigmoidGate, gate).begin(opSigmoidGate)
+	c.array(gate)
+	c.optional(up)
 	return c.one()
 }
 
@@ -1415,6 +1517,43 @@ func RoPEOffsets(x *Array, offsets *Array, freqs *Array, dims int, traditional b
 	return c.one()
 }
 
+// RotateRows rotates the pairs of channels of each [T, heads, dim], the first 2*len(freqs) of them, by the angles positions[t]*freqs[j] (float32, radians per position), and multiplies them by scale. Positions are [T], or [n, T] where n sections tell how many pairs take which row, one after the other or interleaved (pair j takes row j mod n up to n*sections[row], then row 0).
+func RotateRows(xs []*Array, positions *Array, freqs *Array, traditional bool, interleaved bool, scale float64, sections ...int) []*Array {
+	c := threadOf(opRotateRows, positions).begin(opRotateRows)
+	c.arrays(xs)
+	c.array(positions)
+	c.array(freqs)
+	c.bool(traditional)
+	c.bool(interleaved)
+	c.real(scale)
+	c.ints(sections)
+	return c.many()
+}
+
+// TableRows is the rows of [n, dim] with the given ids, times scale in their type.
+func TableRows(table *Array, ids *Array, scale float64) *Array {
+	c := threadOf(opTableRows, table).begin(opTableRows)
+	c.array(table)
+	c.array(ids)
+	c.real(scale)
+	return c.one()
+}
+
+// PackedTableRows is TableRows of a packed table, as Dequantize gives them.
+func PackedTableRows(w *Array, scales *Array, biases *Array, ids *Array, scale float64, group int, bits int, format QuantMode, as DType) *Array {
+	c := threadOf(opPackedTableRows, w).begin(opPackedTableRows)
+	c.array(w)
+	c.array(scales)
+	c.optional(biases)
+	c.array(ids)
+	c.real(scale)
+	c.int(group)
+	c.int(bits)
+	c.mode(format)
+	c.dtype(as)
+	return c.one()
+}
+
 // Attention is softmax(scale*q@k.T + mask)@v over [B, H, T, D], key heads shared by groups; causal aligns the last query with the last key.
 func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale float64, causal bool) *Array {
 	c := threadOf(opAttention, q).begin(opAttention)
@@ -1438,6 +1577,34 @@ func GatedDeltaUpdate(q *Array, k *Array, v *Array, gates *Array, beta *Array, s
 	c.array(beta)
 	c.optional(state)
 	c.optional(mask)
+	return c.many()
+}
+
+// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates and beta [T, heads], cut into segments of the given lengths with states float32 [heads, dim, key dim]. Gives the outputs, then each segment's state after its last row, or [length, ...] after every row. In place, a new state takes the memory of the old one, which nobody may read afterwards.
+func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, states []*Array, every bool, inPlace bool, lengths ...int) []*Array {
+	c := threadOf(opGatedDeltaRows, q).begin(opGatedDeltaRows)
+	c.array(q)
+	c.array(k)
+	c.array(v)
+	c.array(gates)
+	c.array(beta)
+	c.arrays(states)
+	c.bool(every)
+	c.bool(inPlace)
+	c.ints(lengths)
+	return c.many()
+}
+
+// CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C], of which the last meets the row itself; states [taps-1, C] are the rows before a segment. Gives the outputs, through SiLU if asked for, then each segment's last taps-1 rows, or [length, ...] of them after every row.
+func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool, every bool, lengths ...int) []*Array {
+	c := threadOf(opCausalConv, x).begin(opCausalConv)
+	c.array(x)
+	c.array(weight)
+	c.optional(bias)
+	c.arrays(states)
+	c.bool(silu)
+	c.bool(every)
+	c.ints(lengths)
 	return c.many()
 }
 

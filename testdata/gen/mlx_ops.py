@@ -25,7 +25,8 @@ HEADER = {mx.bool_: "BOOL", U8: "U8", U16: "U16", U32: "U32", U64: "U64", I8: "I
           F16: "F16", F32: "F32", F64: "F64", BF16: "BF16"}
 
 INF, NAN = float("inf"), float("nan")
-SUM, LIBM, ORDER, FORMAT = "sum", "libm", "order", "format"
+SUM, LIBM, ORDER, FORMAT, ONCE = "sum", "libm", "order", "format", "once"
+STEPS = "steps"
 
 OPS = {}      # name -> function of the Go arguments
 RELAX = {}    # name -> rule for results in floating point
@@ -92,6 +93,16 @@ def empty(*shape, dtype=F32):
     return mx.zeros(shape, dtype)
 
 
+def gelu(x):
+    x = x.astype(F32) if x.dtype == mx.bool_ else x
+    return x * (1 + mx.erf(x * arr(0.5**0.5, x.dtype))) / 2
+
+
+def gelu_tanh(x):
+    x = x.astype(F32) if x.dtype == mx.bool_ else x
+    return x * (1 + mx.tanh((x + 0.044715 * x * x * x) * (2 / np.pi)**0.5)) / 2
+
+
 # Element-wise, one argument.
 OFF_EDGES = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.14159, -7.25, 60.0, -60.0, 1e-3, 1e4, INF, -INF, NAN]
 X = arr(OFF_EDGES).reshape(3, 6)
@@ -101,8 +112,8 @@ for name, f, relax in [
     ("Abs", mx.abs, None), ("Negative", mx.negative, None), ("Sign", mx.sign, None), ("Reciprocal", mx.reciprocal, LIBM),
     ("Square", mx.square, None), ("Sqrt", mx.sqrt, LIBM), ("Rsqrt", mx.rsqrt, LIBM), ("Exp", mx.exp, LIBM),
     ("Expm1", mx.expm1, LIBM), ("Log", mx.log, LIBM), ("Log1p", mx.log1p, LIBM), ("Sin", mx.sin, LIBM),
-    ("Cos", mx.cos, LIBM), ("Tanh", mx.tanh, LIBM), ("Erf", mx.erf, LIBM), ("Sigmoid", mx.sigmoid, LIBM),
-    ("SiLU", lambda x: x * mx.sigmoid(x), LIBM),
+    ("Cos", mx.cos, LIBM), ("Tanh", mx.tanh, LIBM), ("Erf", mx.erf, LIBM), ("Sigmoid", mx.sigmoid, ONCE),
+    ("SiLU", lambda x: x * mx.sigmoid(x), ONCE), ("GELU", lambda x: gelu(x), ONCE), ("GELUTanh", lambda x: gelu_tanh(x), ONCE),
     ("Softplus", lambda x: mx.logaddexp(x, arr(0.0, x.dtype)), LIBM),
     ("Floor", mx.floor, None), ("Ceil", mx.ceil, None), ("IsFinite", mx.isfinite, None), ("IsNaN", mx.isnan, None),
     ("LogicalNot", mx.logical_not, None), ("StopGradient", mx.stop_gradient, None),
@@ -157,7 +168,7 @@ for name, f in [("AddScalar", mx.add), ("MultiplyScalar", mx.multiply), ("Maximu
 case("MaximumScalar", X, -INF)
 case("MinimumScalar", X, INF)
 case("AddScalar", arr([1, 2], I32), 16777217.0)  # a float32 would make 16777216 of it
-op("Softcap", lambda x, v: mx.tanh(x * arr(1.0 / v, x.dtype)) * arr(v, x.dtype), LIBM)
+op("Softcap", lambda x, v: mx.tanh(x * arr(1.0 / v, x.dtype)) * arr(v, x.dtype), ONCE)
 for d, v in itertools.product(FLOATS, [30.0, 50.0]):
     case("Softcap", normal(3, 4, dtype=d, scale=40), v)
 
@@ -269,6 +280,11 @@ for d in FLOATS + [I32, U8]:
     case("Partition", x, -2, 1)
     case("ArgPartition", x, 0, 1)
     case("TopK", x, 7, 1)
+op("Largest", lambda x, k: (lambda order: (mx.take_along_axis(x, order, -1), order))(mx.argsort(-x, axis=-1)[..., :k]))
+for d, k in itertools.product(FLOATS, [1, 3, 7]):
+    case("Largest", mx.array(rng.permutation(21).reshape(3, 7)).astype(d), k)
+case("Largest", arr([[1.0, 5.0, 5.0, -INF, 5.0]]), 4)
+case("Largest", arr([3, 1, 2], I32), 2)
 case("Sort", arr([[3.0, NAN, -INF, INF, -0.5]]), 1)
 for name in ["Sort", "ArgSort"]:
     case(name, empty(0, 3), 1)
@@ -563,12 +579,37 @@ for d in FLOATS:
 case("RMSNorm", normal(2, 16, dtype=BF16), normal(16), 1e-5)
 case("RMSNorm", empty(0, 16), normal(16), 1e-5)
 
+op("RMSNormPlusOne", lambda x, w, eps: mx.fast.rms_norm(x.astype(F32), 1 + w.astype(F32), eps).astype(x.dtype), ONCE)
+op("AddRMSNorm", lambda x, r, w, eps, plus: (x + r, OPS["RMSNormPlusOne"](x + r, w, eps) if plus else mx.fast.rms_norm(x + r, w, eps)), ONCE)
+for d in FLOATS:
+    x, r, w = normal(3, 19, dtype=d), normal(3, 19, dtype=d), normal(19, dtype=d)
+    case("RMSNormPlusOne", x, w, 1e-5)
+    case("RMSNormPlusOne", x, w.astype(F32), 1e-5)
+    case("AddRMSNorm", x, r, w, 1e-5, False)
+    case("AddRMSNorm", x, r, w, 1e-5, True)
+    case("AddRMSNorm", x, r, None, 1e-5, False)
+case("AddRMSNorm", normal(3, 19, dtype=BF16), normal(19, dtype=BF16), normal(19, dtype=BF16), 1e-5, True)  # broadcast
+case("AddRMSNorm", normal(3, 19, dtype=BF16), normal(3, 19), normal(19, dtype=BF16), 1e-5, False)  # promote
+
+
+def halves(gate, up):
+    return (gate, up) if up is not None else mx.split(gate, 2, axis=-1)
+
+
+for name, f in [("SwiGLU", lambda g: g * mx.sigmoid(g)), ("GEGLU", gelu), ("GEGLUTanh", gelu_tanh), ("SigmoidGate", mx.sigmoid)]:
+    op(name, lambda gate, up, f=f: (lambda g, u: f(g) * u)(*halves(gate, up)), ONCE)
+    for d in FLOATS:
+        case(name, normal(3, 21, dtype=d, scale=2), normal(3, 21, dtype=d))
+        case(name, normal(3, 22, dtype=d, scale=2), None)
+    case(name, normal(3, 21), normal(21))
+    case(name, empty(2, 0), None)
+
 op("RoPE", lambda x, dims, trad, base, scale, offset: mx.fast.rope(
-    x, dims, traditional=trad, base=base, scale=scale, offset=offset), LIBM)
+    x, dims, traditional=trad, base=base, scale=scale, offset=offset), ONCE)
 op("RoPEFreqs", lambda x, freqs, dims, trad, scale, offset: mx.fast.rope(
-    x, dims, traditional=trad, base=None, scale=scale, offset=offset, freqs=freqs), LIBM)
+    x, dims, traditional=trad, base=None, scale=scale, offset=offset, freqs=freqs), ONCE)
 op("RoPEOffsets", lambda x, offsets, freqs, dims, trad, scale: mx.fast.rope(
-    x, dims, traditional=trad, base=None, scale=scale, offset=offsets, freqs=freqs), LIBM)
+    x, dims, traditional=trad, base=None, scale=scale, offset=offsets, freqs=freqs), ONCE)
 FREQS = arr([1.0, 3.5, 20.0, 400.0])
 for d, trad in itertools.product(FLOATS, [False, True]):
     x = normal(2, 2, 3, 8, dtype=d)
@@ -578,6 +619,64 @@ for d, trad in itertools.product(FLOATS, [False, True]):
     case("RoPEOffsets", x, arr([3, 11], I32), FREQS, 8, trad, 1.0)
 case("RoPEOffsets", normal(2, 2, 1, 10), arr(4, I32), FREQS, 8, False, 0.5)
 case("RoPE", normal(1, 4, 1, 8), 8, False, 500000.0, 1.0, 1000)
+
+
+
+def rotate_rows(xs, positions, freqs, traditional, interleaved, scale, sections):
+    half = freqs.size
+    rows = [0] * half
+    if positions.ndim == 2:
+        rows = [r for r, n in enumerate(sections) for _ in range(n)]
+        if interleaved:
+            rows = [j % len(sections) if j < len(sections) * sections[j % len(sections)] else 0 for j in range(half)]
+    angle = (positions.reshape(-1, positions.shape[-1])[arr(rows, I32)].T.astype(F32) * freqs)[:, None]
+    cos, sin = mx.cos(angle) * scale, mx.sin(angle) * scale
+    out = []
+    for x in xs:
+        y = x.astype(F32)
+        if traditional:
+            a, b = y[..., 0:2 * half:2], y[..., 1:2 * half:2]
+        else:
+            a, b = y[..., :half], y[..., half:2 * half]
+        c, d = a * cos - b * sin, b * cos + a * sin
+        both = mx.stack([c, d], -1).flatten(-2) if traditional else mx.concatenate([c, d], -1)
+        out.append(mx.concatenate([both, y[..., 2 * half:]], -1).astype(x.dtype))
+    return out
+
+
+op("RotateRows", rotate_rows, ONCE)
+for d, trad in itertools.product(FLOATS, [False, True]):
+    xs = [normal(3, 4, 26, dtype=d), normal(3, 2, 24, dtype=d)]
+    freqs = arr([10000.0**(-j / 11) for j in range(11)])
+    case("RotateRows", xs, arr([0, 5, 1000], I32), freqs, trad, False, 1.0, [])
+    case("RotateRows", xs, arr([7, 5, 3], U32), freqs[:3], trad, False, 1.25, [])
+    case("RotateRows", xs, integers(0, 50, 3, 3), freqs, trad, False, 1.0, [5, 2, 4])
+    case("RotateRows", xs, integers(0, 50, 3, 3), freqs, trad, True, 1.0, [5, 3, 3])
+case("RotateRows", [empty(3, 0, 8), normal(3, 1, 8)], arr([1, 2, 3], I32), arr([1.0, 0.1, 0.0]), True, False, 2.0, [])
+case("RotateRows", [empty(3, 0, 8), normal(3, 1, 8)], arr([1, 2, 3], I32), arr([1.0, 0.1, 0.0]), False, False, 2.0, [])
+
+TABLE = normal(9, 128)
+op("TableRows", lambda table, ids, scale: table[ids] * arr(scale, table.dtype))
+for d in FLOATS:
+    case("TableRows", TABLE[:, :19].astype(d), arr([0, 8, -1, 3], I32), 1.0)
+    case("TableRows", TABLE[:, :19].astype(d), arr([[2], [7]], U32), 11.3)
+case("TableRows", TABLE[:, :3], empty(0, dtype=I32), 2.0)
+case("TableRows", arr([[1, 2], [3, 4]], I32), arr([1], I32), 2.0)
+
+
+def packed_rows(w, s, z, ids, scale, g, b, mode, d):
+    return mx.dequantize(w[ids], s[ids], z if z is None else z[ids], g or None, b or None, mode, None, d) * arr(scale, d)
+
+
+op("PackedTableRows", packed_rows)
+for mode, groups, bits in [("affine", [32, 64, 128], [2, 3, 4, 5, 6, 8]), ("mxfp4", [0], [0]), ("mxfp8", [0], [0]), ("nvfp4", [0], [0])]:
+    for d, g, b in itertools.product(FLOATS, groups, bits):
+        w, scales, *bias = mx.quantize(TABLE.astype(d), g or None, b or None, mode)
+        case("PackedTableRows", w, scales, bias[0] if bias else None, arr([3, 0, -2, 8], I32), 1.0, g, b, mode, d)
+        if b in (0, 4):
+            case("PackedTableRows", w, scales, bias[0] if bias else None, arr([3, 0, -2, 8], I32), 11.3, g, b, mode, d)
+w, scales, bias = mx.quantize(TABLE.astype(BF16))
+case("PackedTableRows", w, scales, bias, arr([[3], [1]], I32), 1.0, 64, 4, "affine", F32)
 
 op("Attention", lambda q, k, v, mask, sinks, scale, causal: mx.fast.scaled_dot_product_attention(
     q, k, v, scale=scale, mask="causal" if causal else mask, sinks=sinks), SUM)
@@ -615,12 +714,57 @@ for d, steps in itertools.product(FLOATS, [1, 5]):
     gates, beta = mx.sigmoid(normal(2, steps, 2)), mx.sigmoid(normal(2, steps, 2, dtype=d))
     state = normal(2, 2, 8, 32)
     for s in [state, None]:
-        y, end = case("GatedDeltaUpdate", q, k, v, gates, beta, s, None)
+        y, end = case("GatedDeltaUpdate", q, k, v, gates, beta, s, None, relax=None if d == F32 else STEPS)
         want, want_end = delta_rule(*(a.astype(F32) for a in (q, k, v, gates, beta)), mx.zeros((2, 2, 8, 32)) if s is None else s)
         assert mx.allclose(y.astype(F32), want, rtol=0, atol=4e-2 if d != F32 else 1e-4), (d, mx.abs(y - want).max())
         assert mx.allclose(end.astype(F32), want_end, rtol=0, atol=4e-2 if d != F32 else 1e-4), (d, mx.abs(end - want_end).max())
     if steps > 1:
         case("GatedDeltaUpdate", q, k, v, gates, beta, state, mx.array([[True] * 5, [True] * 2 + [False] * 3]))
+
+
+def delta_rows(q, k, v, gates, beta, states, every, in_place, lengths):
+    ys, out, first = [], [], 0
+    for n, state in zip(lengths, states):
+        state, kept = state[None], []
+        for t in range(first, first + n):
+            y, state = delta_rule(*(a[None, t:t + 1].astype(F32) for a in (q, k, v, gates, beta)), state)
+            ys.append(y[0])
+            kept.append(state)
+        first += n
+        out.append(mx.concatenate(kept) if every else state[0])
+    return [mx.concatenate(ys).astype(v.dtype)] + out
+
+
+op("GatedDeltaRows", delta_rows, ONCE)
+for d, every in itertools.product(FLOATS, [False, True]):
+    q, k = (mx.fast.rms_norm(normal(6, 2, 13, dtype=d), None, 1e-6) * 13**-0.5 for _ in range(2))
+    v = normal(6, 4, 7, dtype=d)
+    gates, beta = mx.sigmoid(normal(6, 4)), mx.sigmoid(normal(6, 4, dtype=d))
+    case("GatedDeltaRows", q, k, v, gates, beta, [normal(4, 7, 13) for _ in range(3)], every, False, [1, 4, 1])
+case("GatedDeltaRows", q, k.astype(F32), v, gates, beta, [normal(4, 7, 13)], True, False, [6])  # of several types
+case("GatedDeltaRows", q, k.astype(F32), v, gates, beta, [normal(4, 7, 13)], False, False, [6])
+
+
+def causal_conv(x, w, bias, states, silu, every, lengths):
+    ys, out, first, taps = [], [], 0, w.shape[0]
+    for n, state in zip(lengths, states):
+        rows = mx.concatenate([state, x[first:first + n]])
+        wide = rows.astype(F32)
+        y = sum(wide[j:j + n] * w[j].astype(F32) for j in range(taps)) + (0 if bias is None else bias.astype(F32))
+        ys.append(y * mx.sigmoid(y) if silu else y)
+        kept = [rows[t + 1:t + taps] for t in range(n)]
+        out.append(mx.stack(kept) if every else kept[-1])
+        first += n
+    return [mx.concatenate(ys).astype(x.dtype)] + out
+
+
+op("CausalConv", causal_conv, ONCE)
+for d, silu in itertools.product(FLOATS, [False, True]):
+    states = [normal(3, 21, dtype=d) for _ in range(3)]
+    case("CausalConv", normal(7, 21, dtype=d), normal(4, 21, dtype=d), None, states, silu, False, [2, 4, 1])
+    case("CausalConv", normal(7, 21, dtype=d), normal(4, 21, dtype=d), normal(21, dtype=d), states, silu, True, [4, 1, 2])
+for every in [False, True]:  # of several types
+    case("CausalConv", normal(3, 5, dtype=BF16), normal(4, 5), None, [normal(3, 5, dtype=BF16)], True, every, [3])
 
 
 

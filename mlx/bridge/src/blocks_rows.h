@@ -1,5 +1,6 @@
 // Operations on rows: norms, rotary positions, activations, softmax, recurrences, tables, choices.
-// On a CPU these are kernels of ours, elsewhere MLX's own operations.
+// On a CPU these are kernels of ours, elsewhere MLX's own operations; types and shapes that the kernels do not take go to
+// MLX everywhere, which also says what is wrong with them.
 #pragma once
 
 #include <optional>
@@ -11,5 +12,57 @@
 namespace ingot {
 
 namespace mx = mlx::core;
+using Optional = std::optional<mx::array>;
+using Where = mx::StreamOrDevice;
+
+// Norms of the last axis. With plus_one the weights are 1 + weight, added in float32, and the result has the type of x.
+mx::array rms_norm(const mx::array& x, const Optional& weight, double eps, Where s);
+mx::array rms_norm_plus_one(const mx::array& x, const mx::array& weight, double eps, Where s);
+// x + residual in the type of x, and the norm of that.
+std::vector<mx::array> add_rms_norm(const mx::array& x, const mx::array& residual, const Optional& weight, double eps,
+                                    bool plus_one, Where s);
+mx::array layer_norm(const mx::array& x, const Optional& weight, const Optional& bias, double eps, Where s);
+
+// Activations, and act(gate)*up; without up, the last axis of gate holds both, gate first.
+enum class Activation { sigmoid, silu, gelu, gelu_tanh };
+mx::array activation(Activation a, const mx::array& x, Where s);
+mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s);
+mx::array softcap(const mx::array& x, double limit, Where s);
+
+mx::array sum_of(const mx::array& a, const mx::array& b, Where s);
+mx::array product_of(const mx::array& a, const mx::array& b, Where s);
+mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool precise, Where s);
+mx::array log_sum_exp(const mx::array& x, const std::vector<int>& axes, bool keepdims, Where s);
+
+// Rotary positions as MLX has them: [..., T, D], from an offset or one offset for each batch row.
+mx::array rope(const mx::array& x, int dims, bool traditional, double base, double scale, int offset, Where s);
+mx::array rope_periods(const mx::array& x, const mx::array& periods, int dims, bool traditional, double scale, int offset,
+                       Where s);
+mx::array rope_offsets(const mx::array& x, const mx::array& offsets, const mx::array& periods, int dims, bool traditional,
+                       double scale, Where s);
+// Rotary positions of packed rows: each of xs is [T, heads, dim], positions int32 [T] or [sections, T].
+std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const mx::array& positions, const mx::array& freqs,
+                                   bool traditional, bool interleaved, double scale, const std::vector<int>& sections, Where s);
+
+// Rows of a table [n, dim] by ids, times a number.
+mx::array table_rows(const mx::array& table, const mx::array& ids, double scale, Where s);
+mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const Optional& biases, const mx::array& ids,
+                            double scale, std::optional<int> group, std::optional<int> bits, const std::string& format,
+                            mx::Dtype type, Where s);
+
+mx::array arg_max(const mx::array& x, int axis, bool keepdims, Where s);
+// The k largest of the last axis, in order, and where they are.
+std::vector<mx::array> largest(const mx::array& x, int k, Where s);
+
+// The gated delta rule: over [B, T, ...], and over packed rows.
+std::vector<mx::array> gated_delta(const mx::array& q, const mx::array& k, const mx::array& v, const mx::array& gates,
+                                   const mx::array& beta, const Optional& state, const Optional& mask, Where s);
+std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, const mx::array& v, const mx::array& gates,
+                                        const mx::array& beta, const std::vector<mx::array>& states, bool every, bool in_place,
+                                        const std::vector<int>& lengths, Where s);
+// A depthwise convolution over each segment's rows and those before it.
+std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, const Optional& bias,
+                                   const std::vector<mx::array>& states, bool silu, bool every, const std::vector<int>& lengths,
+                                   Where s);
 
 }  // namespace ingot

@@ -8,7 +8,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x6b398df8;
+const uint32_t abi = 0x4c2ec6ae;
 
 const Operation operations[] = {
     {"Abs",
@@ -105,13 +105,25 @@ const Operation operations[] = {
      [](Call& call) {
        auto x = call.array();
        auto s = call.s;
-       call.result(mx::sigmoid(x, s));
+       call.result(activation(Activation::sigmoid, x, s));
      }},
     {"SiLU",
      [](Call& call) {
        auto x = call.array();
        auto s = call.s;
-       call.result(mx::multiply(x, mx::sigmoid(x, s), s));
+       call.result(activation(Activation::silu, x, s));
+     }},
+    {"GELU",
+     [](Call& call) {
+       auto x = call.array();
+       auto s = call.s;
+       call.result(activation(Activation::gelu, x, s));
+     }},
+    {"GELUTanh",
+     [](Call& call) {
+       auto x = call.array();
+       auto s = call.s;
+       call.result(activation(Activation::gelu_tanh, x, s));
      }},
     {"Softplus",
      [](Call& call) {
@@ -216,14 +228,14 @@ const Operation operations[] = {
        auto x = call.array();
        auto value = call.real();
        auto s = call.s;
-       call.result(mx::multiply(mx::tanh(mx::multiply(x, mx::array(1.0f / value, x.dtype()), s), s), mx::array(value, x.dtype()), s));
+       call.result(softcap(x, value, s));
      }},
     {"Add",
      [](Call& call) {
        auto a = call.array();
        auto b = call.array();
        auto s = call.s;
-       call.result(mx::add(a, b, s));
+       call.result(sum_of(a, b, s));
      }},
     {"Subtract",
      [](Call& call) {
@@ -237,7 +249,7 @@ const Operation operations[] = {
        auto a = call.array();
        auto b = call.array();
        auto s = call.s;
-       call.result(mx::multiply(a, b, s));
+       call.result(product_of(a, b, s));
      }},
     {"Divide",
      [](Call& call) {
@@ -457,7 +469,7 @@ const Operation operations[] = {
        auto keepdims = call.flag();
        auto axes = call.integers();
        auto s = call.s;
-       call.result(mx::logsumexp(row_major_if_empty(x, s), all_if_empty(axes, x), keepdims, s));
+       call.result(log_sum_exp(x, axes, keepdims, s));
      }},
     {"ArgMax",
      [](Call& call) {
@@ -465,7 +477,7 @@ const Operation operations[] = {
        auto axis = call.integer();
        auto keepdims = call.flag();
        auto s = call.s;
-       call.result(mx::argmax(x, axis, keepdims, s));
+       call.result(arg_max(x, axis, keepdims, s));
      }},
     {"ArgMin",
      [](Call& call) {
@@ -499,7 +511,7 @@ const Operation operations[] = {
        auto precise = call.flag();
        auto axes = call.integers();
        auto s = call.s;
-       call.result(mx::softmax(row_major_if_empty(x, s), all_if_empty(axes, x), precise, s));
+       call.result(softmax_over(x, axes, precise, s));
      }},
     {"Sort",
      [](Call& call) {
@@ -538,6 +550,13 @@ const Operation operations[] = {
        auto axis = call.integer();
        auto s = call.s;
        call.result(mx::topk(x, k, axis, s));
+     }},
+    {"Largest",
+     [](Call& call) {
+       auto x = call.array();
+       auto k = call.integer();
+       auto s = call.s;
+       call.result(largest(x, k, s));
      }},
     {"Arange",
      [](Call& call) {
@@ -965,7 +984,25 @@ const Operation operations[] = {
        auto weight = call.optional();
        auto eps = call.real();
        auto s = call.s;
-       call.result(mx::fast::rms_norm(row_major_if_empty(x, s), weight, eps, s));
+       call.result(rms_norm(x, weight, eps, s));
+     }},
+    {"RMSNormPlusOne",
+     [](Call& call) {
+       auto x = call.array();
+       auto weight = call.array();
+       auto eps = call.real();
+       auto s = call.s;
+       call.result(rms_norm_plus_one(x, weight, eps, s));
+     }},
+    {"AddRMSNorm",
+     [](Call& call) {
+       auto x = call.array();
+       auto residual = call.array();
+       auto weight = call.optional();
+       auto eps = call.real();
+       auto plusOne = call.flag();
+       auto s = call.s;
+       call.result(add_rms_norm(x, residual, weight, eps, plusOne, s));
      }},
     {"LayerNorm",
      [](Call& call) {
@@ -974,7 +1011,35 @@ const Operation operations[] = {
        auto bias = call.optional();
        auto eps = call.real();
        auto s = call.s;
-       call.result(mx::fast::layer_norm(row_major_if_empty(x, s), weight, bias, eps, s));
+       call.result(layer_norm(x, weight, bias, eps, s));
+     }},
+    {"SwiGLU",
+     [](Call& call) {
+       auto gate = call.array();
+       auto up = call.optional();
+       auto s = call.s;
+       call.result(gated(Activation::silu, gate, up, s));
+     }},
+    {"GEGLU",
+     [](Call& call) {
+       auto gate = call.array();
+       auto up = call.optional();
+       auto s = call.s;
+       call.result(gated(Activation::gelu, gate, up, s));
+     }},
+    {"GEGLUTanh",
+     [](Call& call) {
+       auto gate = call.array();
+       auto up = call.optional();
+       auto s = call.s;
+       call.result(gated(Activation::gelu_tanh, gate, up, s));
+     }},
+    {"SigmoidGate",
+     [](Call& call) {
+       auto gate = call.array();
+       auto up = call.optional();
+       auto s = call.s;
+       call.result(gated(Activation::sigmoid, gate, up, s));
      }},
     {"RoPE",
      [](Call& call) {
@@ -985,7 +1050,7 @@ const Operation operations[] = {
        auto scale = call.real();
        auto offset = call.integer();
        auto s = call.s;
-       call.result(mx::fast::rope(x, dims, traditional, base, scale, offset, std::nullopt, s));
+       call.result(rope(x, dims, traditional, base, scale, offset, s));
      }},
     {"RoPEFreqs",
      [](Call& call) {
@@ -996,7 +1061,7 @@ const Operation operations[] = {
        auto scale = call.real();
        auto offset = call.integer();
        auto s = call.s;
-       call.result(mx::fast::rope(x, dims, traditional, std::nullopt, scale, offset, freqs, s));
+       call.result(rope_periods(x, freqs, dims, traditional, scale, offset, s));
      }},
     {"RoPEOffsets",
      [](Call& call) {
@@ -1007,7 +1072,41 @@ const Operation operations[] = {
        auto traditional = call.flag();
        auto scale = call.real();
        auto s = call.s;
-       call.result(mx::fast::rope(x, dims, traditional, std::nullopt, scale, offsets, freqs, s));
+       call.result(rope_offsets(x, offsets, freqs, dims, traditional, scale, s));
+     }},
+    {"RotateRows",
+     [](Call& call) {
+       auto xs = call.arrays();
+       auto positions = call.array();
+       auto freqs = call.array();
+       auto traditional = call.flag();
+       auto interleaved = call.flag();
+       auto scale = call.real();
+       auto sections = call.integers();
+       auto s = call.s;
+       call.result(rotate_rows(xs, positions, freqs, traditional, interleaved, scale, sections, s));
+     }},
+    {"TableRows",
+     [](Call& call) {
+       auto table = call.array();
+       auto ids = call.array();
+       auto scale = call.real();
+       auto s = call.s;
+       call.result(table_rows(table, ids, scale, s));
+     }},
+    {"PackedTableRows",
+     [](Call& call) {
+       auto w = call.array();
+       auto scales = call.array();
+       auto biases = call.optional();
+       auto ids = call.array();
+       auto scale = call.real();
+       auto group = call.optional_integer();
+       auto bits = call.optional_integer();
+       auto format = call.mode();
+       auto as = call.dtype();
+       auto s = call.s;
+       call.result(packed_table_rows(w, scales, biases, ids, scale, group, bits, format, as, s));
      }},
     {"Attention",
      [](Call& call) {
@@ -1031,7 +1130,33 @@ const Operation operations[] = {
        auto state = call.optional();
        auto mask = call.optional();
        auto s = call.s;
-       call.result(mx::fast::gated_delta_update(not_empty(q), not_empty(k), not_empty(v), gates, beta, state, mask, s));
+       call.result(gated_delta(q, k, v, gates, beta, state, mask, s));
+     }},
+    {"GatedDeltaRows",
+     [](Call& call) {
+       auto q = call.array();
+       auto k = call.array();
+       auto v = call.array();
+       auto gates = call.array();
+       auto beta = call.array();
+       auto states = call.arrays();
+       auto every = call.flag();
+       auto inPlace = call.flag();
+       auto lengths = call.integers();
+       auto s = call.s;
+       call.result(gated_delta_rows(q, k, v, gates, beta, states, every, inPlace, lengths, s));
+     }},
+    {"CausalConv",
+     [](Call& call) {
+       auto x = call.array();
+       auto weight = call.array();
+       auto bias = call.optional();
+       auto states = call.arrays();
+       auto silu = call.flag();
+       auto every = call.flag();
+       auto lengths = call.integers();
+       auto s = call.s;
+       call.result(causal_conv(x, weight, bias, states, silu, every, lengths, s));
      }},
     {"RandomKey",
      [](Call& call) {

@@ -1,0 +1,21 @@
+// The kernels of one instruction set as a table.
+#pragma once
+
+#include "cpu_rows_act.h"
+#include "cpu_rows_norm.h"
+#include "cpu_rows_pick.h"
+#include "cpu_rows_rope.h"
+#include "cpu_rows_table.h"
+
+#define IG_TYPES(f) \
+  { f<float>, f<f16>, f<bf16> }
+#define IG_ACT(a) \
+  { activate<a, float>, activate<a, f16>, activate<a, bf16> }
+
+#define IG_ROW_KERNELS                                                                                        \
+  {                                                                                                           \
+    IG_TYPES(rms_norm), IG_TYPES(layer_norm),                                                                 \
+        {IG_ACT(Act::sigmoid), IG_ACT(Act::silu), IG_ACT(Act::gelu), IG_ACT(Act::gelu_tanh), IG_ACT(Act::cap)}, \
+        IG_TYPES(add), IG_TYPES(multiply), IG_TYPES(scale), IG_TYPES(softmax), IG_TYPES(exp_sum), angles,     \
+        IG_TYPES(rotate), IG_TYPES(largest), IG_TYPES(block_peaks), IG_TYPES(not_below), IG_TYPES(unpack)     \
+  }

@@ -1,0 +1,91 @@
+// Loops over a row in vectors, with what is left over at the end.
+#pragma once
+
+#include "cpu_simd.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+#define IG_LAMBDA __attribute__((always_inline))
+// Keeps the compiler from making one operation, rounded once, of the product v and a sum.
+#if defined(__x86_64__)
+#define IG_SEPARATE(v) asm("" : "+x"(v))
+#elif defined(__aarch64__)
+#define IG_SEPARATE(v) asm("" : "+w"(v))
+#else
+#define IG_SEPARATE(v) asm("" : "+m"(v))
+#endif
+
+// A whole vector, and the first n lanes of one.
+struct Whole {
+  template <class T>
+  IG_LAMBDA F load(const T* p) const { return INGOT_ISA::load(p); }
+  template <class T>
+  IG_LAMBDA void store(T* p, F v) const { INGOT_ISA::store(p, v); }
+  IG_LAMBDA F keep(F v, float) const { return v; }
+};
+struct Part {
+  int n;
+  template <class T>
+  IG_LAMBDA F load(const T* p) const { return load_some(p, n); }
+  template <class T>
+  IG_LAMBDA void store(T* p, F v) const { store_some(p, v, n); }
+  // The lanes that are not there become other.
+  IG_LAMBDA F keep(F v, float other) const {
+    float lanes[kLanes];
+    INGOT_ISA::store(lanes, v);
+    for (int i = n; i < kLanes; i++) {
+      lanes[i] = other;
+    }
+    return INGOT_ISA::load(lanes);
+  }
+};
+
+template <class Fn>
+IG_INLINE void sweep(int64_t n, Fn fn) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    fn(i, Whole{});
+  }
+  if (i < n) {
+    fn(i, Part{int(n - i)});
+  }
+}
+
+// The sum of what fn gives; lanes that are not there have to be zero.
+template <class Fn>
+IG_INLINE float sum_over(int64_t n, Fn fn) {
+  F a = set(0.0f), b = a, c = a, d = a;
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    a = a + fn(i, Whole{});
+    b = b + fn(i + kLanes, Whole{});
+    c = c + fn(i + 2 * kLanes, Whole{});
+    d = d + fn(i + 3 * kLanes, Whole{});
+  }
+  for (; i + kLanes <= n; i += kLanes) {
+    a = a + fn(i, Whole{});
+  }
+  if (i < n) {
+    b = b + fn(i, Part{int(n - i)});
+  }
+  return sum((a + b) + (c + d));
+}
+
+template <class A, class B>
+inline constexpr bool kSame = false;
+template <class A>
+inline constexpr bool kSame<A, A> = true;
+
+// v as it is after being stored as a T.
+template <class T>
+IG_INLINE F rounded(F v) {
+  if constexpr (kSame<T, float>) {
+    return v;
+  } else {
+    T lanes[kLanes];
+    store(lanes, v);
+    return load(lanes);
+  }
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
