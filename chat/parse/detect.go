@@ -18,6 +18,7 @@ var marks = []struct {
 	{"hermes", []string{"<tool_call>", "arguments"}},
 	{"llama3", []string{"<|python_tag|>"}},
 	{"llama3", []string{"<|start_header_id|>", "ipython", "tool_calls"}},
+	{"llama3", []string{"<|start_header_id|>", "ipython", ".ToolCalls"}}, // a Go template
 	{"llama3", []string{"Respond in the format {\"name\": function name, \"parameters\": dictionary of argument name and its value}"}},
 }
 

@@ -23,6 +23,8 @@ func TestDetect(t *testing.T) {
 		{`[AVAILABLE_TOOLS][TOOL_CALLS]`, "mistral", ""},
 		{`[THINK][/THINK][TOOL_CALLS]`, "mistral", "[/THINK]"},
 		{`{{- "<|python_tag|>" + tool_call.name + ".call(" }}`, "llama3", ""},
+		{`<|start_header_id|>{{ range .ToolCalls }}{"name": "{{ .Function.Name }}"}{{ end }}<|start_header_id|>ipython`, "llama3", ""},
+		{`{{ range .ToolCalls }}<tool_call>{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}`, "hermes", ""},
 		{`<TOOLCALL>`, "nemotron", ""},
 		{`<|START_THINKING|><|END_THINKING|><|START_ACTION|>`, "cohere", "<|END_THINKING|>"},
 		{`<seed:think></seed:think>`, "thinking", "</seed:think>"},
