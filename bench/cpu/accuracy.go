@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
 )
 
 // accuracyJSON are relative errors (of the Euclidean norm) of y = x W^T with packed W, bf16 x and y, against float64.
@@ -121,7 +122,7 @@ func (b *bench) multiply(ctx context.Context, t quantize.Type, w quantize.Blocks
 			if len(data) == 0 {
 				return nil
 			}
-			return mlx.FromBytes(b.thread, data, engineTypes[p.DType], int(p.Shape[0]), int(p.Shape[1]))
+			return mlx.FromBytes(b.thread, data, dtypes[safetensors.DType(p.DType)], int(p.Shape[0]), int(p.Shape[1]))
 		}
 		rows := mlx.FromBytes(b.thread, little(x), mlx.BFloat16, len(x)/accuracyColumns, accuracyColumns)
 		out := mlx.QuantizedMatMul(rows, array(w.Packed, parts.Packed), array(w.Scales, parts.Scales), array(w.Biases, parts.Biases),
@@ -133,10 +134,6 @@ func (b *bench) multiply(ctx context.Context, t quantize.Type, w quantize.Blocks
 	})
 	return y, err
 }
-
-var engineTypes = map[quantize.DType]mlx.DType{"U32": mlx.Uint32, "U8": mlx.Uint8, "BF16": mlx.BFloat16}
-
-var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
 
 // product is x W^T.
 func product(x, w []float64) []float64 {

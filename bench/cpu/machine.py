@@ -33,7 +33,7 @@ def describe():
         "processor": info.get("model name") or platform.processor() or platform.machine(),
         "family": " ".join(f"{key} {info[key]}" for key in ("cpu family", "model") if key in info),
         "cores": cores(), "memory_gib": round(memory / (1 << 20), 1), "virtual": "hypervisor" in info.get("flags", "").split(),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": platform.system(),
     }
 
 

@@ -114,7 +114,7 @@ func TestServe(t *testing.T) {
 	if rows.One <= 0 || rows.Draft <= 0 || rows.Streams <= 0 {
 		t.Errorf("rows: %+v", rows)
 	}
-	if profile.Wall < profile.Kernels || profile.Build <= 0 || profile.Wait <= 0 {
+	if profile.Wall <= 0 || profile.Kernels < 0 || profile.Build <= 0 || profile.Wait <= 0 {
 		t.Errorf("profile: %+v", profile)
 	}
 	if after := arrays(); after != before {

@@ -70,7 +70,7 @@ def limits(run):
     rows = [
         ["memory read, 512 MiB", f"{result['read_gbps']:.1f} GB/s"], ["weights that a token reads", f"{result['bytes_per_token'] / 1e6:.1f} MB"],
         ["so decode at most", f"{bound:.1f} tokens/s"],
-        *([f"of which {NAMES[n]}", f"{v / bound:.0%}"] for n, v in run["result"][next(iter(run["shapes"]))]["decode0"].items() if v),
+        *([f"of which {NAMES[n]}", f"{v / bound:.0%}"] for n, v in run["result"][next(iter(run["shapes"]))]["decode0"].items() if v and v > bound / 100),
         ["f32 multiply-adds", f"{result['fma_gflops']:.0f} GFLOP/s"], ["int16 products of pairs", f"{result['i16_gops']:.0f} GOP/s"],
         ["int8 products of pairs", f"{result['i8_gops']:.0f} GOP/s"],
     ]

@@ -20,7 +20,7 @@ STYLE = """
   }
 """
 
-WIDTH, COLUMN, LABEL, VALUE = 920, 460, 118, 62
+WIDTH, COLUMN, LABEL, VALUE = 940, 470, 128, 62
 BAR, STEP, TOP = 18, 25, 34
 
 
@@ -28,7 +28,7 @@ def svg(result, shape):
     figures = result[shape]
     panels, y, row = [], 10, 0
     for i, (key, title) in enumerate(PANELS.items()):
-        bars = [(name, kind, figures[key][who]) for who, (name, kind) in BARS.items() if figures[key][who] is not None]
+        bars = [(label(who, key), kind, figures[key][who]) for who, (_, kind) in BARS.items() if figures[key][who] is not None]
         limit = report.decode_limit(result) if key == "decode0" else None
         panels.append(panel(title, bars, limit, COLUMN * (i % 2) + 12, y))
         row = max(row, TOP + STEP * len(bars) + 30)
@@ -41,6 +41,11 @@ def svg(result, shape):
     ])
 
 
+def label(who, key):
+    """mlx-lm prefills 8 tokens, whatever the panel."""
+    return BARS[who][0] + (" (8 tokens)" if who == "mlx_lm" and key.startswith("prefill") else "")
+
+
 def panel(title, bars, limit, x, y):
     room = COLUMN - LABEL - VALUE - 24
     scale = room / max([limit or 0, *(value for *_, value in bars)])
@@ -51,7 +56,10 @@ def panel(title, bars, limit, x, y):
         shown = f"{value:.1f}" if value >= 1 else f"{value:.2f}"
         out.append(f'<text x="{x + LABEL - 8}" y="{at + 14}" text-anchor="end">{escape(name)}</text>')
         out.append(f'<rect class="{kind}" x="{x + LABEL}" y="{at}" width="{width:.1f}" height="{BAR}" rx="2"/>')
-        out.append(f'<text x="{x + LABEL + width + 6:.1f}" y="{at + 14}">{shown}</text>')
+        after = x + LABEL + width + 6
+        if limit and after < x + LABEL + limit * scale < after + 9 * len(shown):
+            after = x + LABEL + limit * scale + 6  # not across the line
+        out.append(f'<text x="{after:.1f}" y="{at + 14}">{shown}</text>')
         at += STEP
     if limit:
         line = x + LABEL + limit * scale

@@ -2,6 +2,17 @@
 
 import statistics
 
+QUIET = 0.05  # of the machine, for other programs
+
+
+def value(v):
+    """What one measurement gave, in a few characters."""
+    if not isinstance(v, dict):
+        return f"{v:10.2f}"
+    if "draft" in v:
+        return f"{v['draft'] / v['one']:10.2f} {v['streams'] / v['one']:.2f}"
+    return f"{overhead(v):10.1%} of {v['wall'] * 1e3:.2f} ms"
+
 
 def decode_limit(result):
     """What the read bandwidth allows, in tokens per second: each token reads all weights."""
@@ -32,7 +43,7 @@ def text(everything):
             cells = ("-" if row[n] is None else f"{row[n]:.4g} ({row[n] / row['llama_q4_0']:.3g})" for n in names)
             lines.append(f"{figure:12}" + "".join(f"{c:>20}" for c in cells))
         bound = decode_limit(result)
-        shares = ", ".join(f"{n} {figures['decode0'][n] / bound:.0%}" for n in names if figures["decode0"][n])
+        shares = ", ".join(f"{n} {figures['decode0'][n] / bound:.0%}" for n in names if figures["decode0"][n] and figures["decode0"][n] > bound / 100)
         lines.append(f"decode0 of the {bound:.1f} tokens per second that the read bandwidth allows: {shares}")
         for math, rounds in detail["rows"].items():
             draft, streams = (over_one(rounds, key) for key in ("draft", "streams"))
@@ -48,4 +59,6 @@ def text(everything):
     lines.append(f"limits: read {result['read_gbps']} GB/s, FMA {result['fma_gflops']} GFLOP/s, int16 {result['i16_gops']} and int8 {result['i8_gops']} GOP/s")
     others = everything["others"]
     lines.append(f"{everything['minutes']} minutes; other programs took {others['median']:.0%} of the machine in the median, {others['most']:.0%} at most")
+    if others["median"] > QUIET:
+        lines.append("The machine was not quiet: these figures are not worth quoting.")
     return "\n".join(lines)

@@ -125,9 +125,8 @@ class Bench:
         with machine.Others(worker.process.pid) as others:
             answer = worker.ask(command)
         value = answer["tokens"] / answer["seconds"] if isinstance(answer, dict) and "seconds" in answer else answer
-        text = f"{value:10.2f}" if isinstance(value, float) else f"{json.dumps(value)}"
         self.loads.append(others.share)
-        print(f"  {name:32} {text}   others {others.share:4.0%}", flush=True)
+        print(f"  {name:32} {report.value(value)}   others {others.share:4.0%}", flush=True)
         return value
 
     def limit(self):

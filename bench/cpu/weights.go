@@ -17,7 +17,7 @@ import (
 )
 
 // Package runtime keeps its model to itself and has no forward of several streams yet, so the model is built here once
-// more, for ops rows and profile. Only images of run.py are meant: affine types, bf16 besides.
+// more, for ops rows and profile, over the same mapped files. It trusts the image, which runtime.Load has checked.
 
 const maxConfig = 1 << 20
 
@@ -68,7 +68,11 @@ func isHead(l manifest.Layer) bool {
 	return l.Kind == manifest.KindTensor && l.Name == "lm_head.weight"
 }
 
-var dtypes = map[safetensors.DType]mlx.DType{"U32": mlx.Uint32, "BF16": mlx.BFloat16, "F16": mlx.Float16, "F32": mlx.Float32}
+var dtypes = map[safetensors.DType]mlx.DType{
+	"U8": mlx.Uint8, "U32": mlx.Uint32, "BF16": mlx.BFloat16, "F16": mlx.Float16, "F32": mlx.Float32,
+}
+
+var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
 
 // loadTensor maps a tensor's blob and gives its bytes too.
 func loadTensor(t *mlx.Thread, store *manifest.Store, l manifest.Layer) (*nn.Tensor, int64, error) {
@@ -105,7 +109,7 @@ func loadTensor(t *mlx.Thread, store *manifest.Store, l manifest.Layer) (*nn.Ten
 		if err != nil {
 			return nil, 0, err
 		}
-		tensor.Packed = &nn.Packed{Scales: arrays[".scale"], Biases: arrays[".bias"], Mode: mlx.Affine, Bits: kind.Bits(), Group: group}
+		tensor.Packed = &nn.Packed{Scales: arrays[".scale"], Biases: arrays[".bias"], Mode: modes[kind.Mode()], Bits: kind.Bits(), Group: group}
 	}
 	return tensor, header.Size - header.DataOffset, nil
 }
