@@ -57,10 +57,10 @@ func (s *sampler) next(scores *mlx.Array) *mlx.Array {
 	key := mlx.RandomKey(scores.Thread(), splitMix64(s.seed, s.drawn))
 	s.drawn++
 	scores = mlx.MultiplyScalar(scores, 1/s.Temperature)
-	var ids *mlx.Array // of the candidates, where they are not the whole vocabulary in order
+	var ids *mlx.Array // of the candidates, in descending order of score; nil for the whole vocabulary in its own
 	if vocab := scores.Dim(-1); s.TopK > 0 && s.TopK < vocab {
-		ids = mlx.SliceAxis(mlx.ArgPartition(scores, vocab-s.TopK, -1), -1, mlx.Range(vocab-s.TopK, mlx.End))
-		scores = mlx.TakeAlongAxis(scores, ids, -1)
+		best := mlx.Largest(scores, s.TopK)
+		scores, ids = best[0], best[1]
 	}
 	if s.TopP > 0 && s.TopP < 1 {
 		scores, ids = nucleus(scores, ids, s.TopP)
@@ -76,16 +76,16 @@ func (s *sampler) next(scores *mlx.Array) *mlx.Array {
 	return mlx.Squeeze(mlx.TakeAlongAxis(ids, mlx.ExpandDims(chosen, -1), -1), -1)
 }
 
-// nucleus keeps the most likely candidates, as long as those before one sum to less than p.
+// nucleus keeps the most likely candidates, as long as those before one sum to less than p. Where there are ids, the
+// candidates come in descending order; else they are the whole vocabulary.
 func nucleus(scores, ids *mlx.Array, p float64) (kept, keptIDs *mlx.Array) {
-	order := mlx.ArgSort(mlx.Negative(scores), -1)
-	scores = mlx.TakeAlongAxis(scores, order, -1)
-	if ids != nil {
-		order = mlx.TakeAlongAxis(ids, order, -1)
+	if ids == nil {
+		ids = mlx.ArgSort(mlx.Negative(scores), -1)
+		scores = mlx.TakeAlongAxis(scores, ids, -1)
 	}
 	before := mlx.CumSum(mlx.Softmax(scores, true, -1), -1, false, false)
 	limit := mlx.Scalar(scores.Thread(), float32(p))
-	return masked(scores, mlx.Less(before, limit)), order
+	return masked(scores, mlx.Less(before, limit)), ids
 }
 
 // masked makes what is not kept impossible.

@@ -86,18 +86,23 @@ func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
+	var x, y *mlx.Array // what a block reads, and what it adds to h
 	for i := range m.layers {
 		l := &m.layers[i]
-		h = mlx.Add(h, l.attention(b, l.attentionNorm.Apply(h)))
-		h = mlx.Add(h, l.mlp(l.mlpNorm.Apply(h)))
+		h, x = l.attentionNorm.AddApply(h, y)
+		y = l.attention(b, x)
+		h, x = l.mlpNorm.AddApply(h, y)
+		y = l.mlp(x)
 	}
-	return m.norm.Apply(b.Wanted(h))
+	_, x = m.norm.AddApply(b.Wanted(h), b.Wanted(y))
+	return x
 }
 
 func (l *layer) attention(b *nn.Batch, x *mlx.Array) *mlx.Array {
-	q := l.rope.Apply(b, nn.SplitHeads(l.q.Apply(x), l.heads))
-	k := l.rope.Apply(b, nn.SplitHeads(l.k.Apply(x), l.kvHeads))
+	q := nn.SplitHeads(l.q.Apply(x), l.heads)
+	k := nn.SplitHeads(l.k.Apply(x), l.kvHeads)
 	v := nn.SplitHeads(l.v.Apply(x), l.kvHeads)
+	q, k = l.rope.Apply(b, q, k)
 	y := nn.Attend(b, l.index, q, k, v, nn.AttendOptions{Scale: l.scale})
 	return l.o.Apply(nn.JoinHeads(y))
 }

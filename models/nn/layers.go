@@ -51,15 +51,10 @@ func NewEmbedding(w *Weights, name string, vocab, hidden int) *Embedding {
 
 // Lookup gives the vectors [T, hidden] of tokens [T].
 func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array {
-	rows := mlx.Take(e.weight.Array, tokens, 0)
 	if p := e.weight.Packed; p != nil {
-		var biases *mlx.Array
-		if p.Biases != nil {
-			biases = mlx.Take(p.Biases, tokens, 0)
-		}
-		return mlx.Dequantize(rows, mlx.Take(p.Scales, tokens, 0), biases, p.Group, p.Bits, p.Mode, nil, e.dtype)
+		return mlx.PackedTableRows(e.weight.Array, p.Scales, p.Biases, tokens, 1, p.Group, p.Bits, p.Mode, e.dtype)
 	}
-	return rows
+	return mlx.TableRows(e.weight.Array, tokens, 1)
 }
 
 // Project gives the scores [T, vocab] of rows [T, hidden].
@@ -79,5 +74,14 @@ func NewRMSNorm(w *Weights, name string, hidden int, eps float64) *RMSNorm {
 // Apply normalizes the last axis.
 func (n *RMSNorm) Apply(x *mlx.Array) *mlx.Array { return mlx.RMSNorm(x, n.weight, n.eps) }
 
+// AddApply gives x+y, and that normalized. Without y it is x, and that normalized.
+func (n *RMSNorm) AddApply(x, y *mlx.Array) (sum, normed *mlx.Array) {
+	if y == nil {
+		return x, n.Apply(x)
+	}
+	both := mlx.AddRMSNorm(x, y, n.weight, n.eps, false)
+	return both[0], both[1]
+}
+
 // SwiGLU is silu(gate) * up.
-func SwiGLU(gate, up *mlx.Array) *mlx.Array { return mlx.Multiply(mlx.SiLU(gate), up) }
+func SwiGLU(gate, up *mlx.Array) *mlx.Array { return mlx.SwiGLU(gate, up) }

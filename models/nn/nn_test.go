@@ -111,7 +111,11 @@ func TestRope(t *testing.T) {
 		plain := nn.NewRope(e, w, arch.Rope{Type: arch.RopeDefault, Theta: 10000}, 4)
 		x := mlx.FromSlice(e, []float32{1, 2, 3, 4, 1, 2, 3, 4}, 2, 1, 4)
 		b := &nn.Batch{Positions: mlx.FromSlice(e, []int32{0, 2})}
-		got := plain.Apply(b, x).Float32s()
+		q, k := plain.Apply(b, x, x)
+		got := q.Float32s()
+		if !slices.Equal(got, k.Float32s()) {
+			t.Errorf("keys rotate to %v, queries to %v", k.Float32s(), got)
+		}
 		// Position 2: pairs (1, 3) by 2 radians and (2, 4) by 0.02.
 		want := []float32{1, 2, 3, 4, -3.1440387, 1.9196053, -0.33914301, 4.0391974}
 		for i := range want {
@@ -121,8 +125,8 @@ func TestRope(t *testing.T) {
 		}
 		yarn := nn.NewRope(e, w, arch.Rope{Type: arch.RopeYarn, Theta: 10000, Factor: 4, OriginalMax: 1 << 20, BetaFast: 32, BetaSlow: 1, AttentionFactor: 2}, 4)
 		zero := &nn.Batch{Positions: mlx.FromSlice(e, []int32{0, 0})}
-		if got := yarn.Apply(zero, x).Float32s(); !slices.Equal(got[:4], []float32{2, 4, 6, 8}) {
-			t.Errorf("at position 0 with factor 2: %v", got[:4])
+		if q, _ := yarn.Apply(zero, x, x); !slices.Equal(q.Float32s()[:4], []float32{2, 4, 6, 8}) {
+			t.Errorf("at position 0 with factor 2: %v", q.Float32s()[:4])
 		}
 	})
 }

@@ -45,11 +45,14 @@ cpu::Act kernel_of(Activation a) {
   return cpu::Act::gelu_tanh;
 }
 
+// What an activation of an element costs beside a sum.
+constexpr int64_t kCost = 8;
+
 mx::array activated(const char* name, cpu::Act act, const mx::array& x, float limit, Where s) {
   int type = cpu::type_index(x.dtype()), size = int(x.itemsize());
   auto body = [act, type, size, limit, n = int64_t(x.size())](const cpu::Memory& m) {
     auto run = cpu::row_kernels().activate[int(act)][type];
-    cpu::in_pieces(n, [&](int64_t from, int64_t count) {
+    cpu::in_pieces(n, kCost, [&](int64_t from, int64_t count) {
       run(cpu::at(m.in[0], from * size), nullptr, cpu::at(m.out[0], from * size), count, limit);
     });
   };
@@ -61,7 +64,7 @@ mx::array pairwise(const char* name, bool product, const mx::array& a, const mx:
   int type = cpu::type_index(a.dtype()), size = int(a.itemsize());
   auto body = [product, type, size, n = int64_t(a.size())](const cpu::Memory& m) {
     auto run = product ? cpu::row_kernels().multiply[type] : cpu::row_kernels().add[type];
-    cpu::in_pieces(n, [&](int64_t from, int64_t count) {
+    cpu::in_pieces(n, 1, [&](int64_t from, int64_t count) {
       int64_t o = from * size;
       run(cpu::at(m.in[0], o), cpu::at(m.in[1], o), cpu::at(m.out[0], o), count);
     });
@@ -111,7 +114,7 @@ mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s
   if (up) {
     auto body = [a, type, size, n = int64_t(gate.size())](const cpu::Memory& m) {
       auto run = cpu::row_kernels().activate[int(kernel_of(a))][type];
-      cpu::in_pieces(n, [&](int64_t from, int64_t count) {
+      cpu::in_pieces(n, kCost, [&](int64_t from, int64_t count) {
         int64_t o = from * size;
         run(cpu::at(m.in[0], o), cpu::at(m.in[1], o), cpu::at(m.out[0], o), count, 0);
       });
@@ -123,8 +126,8 @@ mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s
   auto body = [a, type, size, n, rows](const cpu::Memory& m) {
     auto run = cpu::row_kernels().activate[int(kernel_of(a))][type];
     // Pieces of rows, or of parts of rows that are long.
-    int64_t parts = (n + cpu::kPiece - 1) / cpu::kPiece, part = (n + parts - 1) / parts;
-    cpu::parallel(rows * parts, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
+    int64_t piece = cpu::kPiece / kCost, parts = (n + piece - 1) / piece, part = (n + parts - 1) / parts;
+    cpu::parallel(rows * parts, cpu::rows_of(n * kCost), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         int64_t row = i / parts, from = i % parts * part, count = std::min(part, n - from);
         const char* g = cpu::at(m.in[0], (row * 2 * n + from) * size);
@@ -151,7 +154,7 @@ mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool pr
   int64_t n = x.shape(-1), rows = int64_t(x.size()) / n, bytes = n * int64_t(x.itemsize());
   auto body = [type, n, rows, bytes](const cpu::Memory& m) {
     auto run = cpu::row_kernels().softmax[type];
-    cpu::parallel(rows, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows, cpu::rows_of(n * kCost), [&](int64_t begin, int64_t end) {
       auto* work = cpu::scratch<float>(cpu::kRowsScratch, size_t(n));
       for (int64_t i = begin * bytes; i < end * bytes; i += bytes) {
         run(cpu::at(m.in[0], i), cpu::at(m.out[0], i), n, work);

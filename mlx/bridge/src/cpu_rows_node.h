@@ -23,10 +23,10 @@ inline int64_t rows_of(int64_t row) { return std::max<int64_t>(1, kPiece / std::
 inline const char* at(const void* p, int64_t bytes) { return static_cast<const char*>(p) + bytes; }
 inline char* at(void* p, int64_t bytes) { return static_cast<char*>(p) + bytes; }
 
-// Calls f(from, count) for pieces of n elements.
+// Calls f(from, count) for pieces of n elements, of which each costs about an addition, or cost times that.
 template <class F>
-void in_pieces(int64_t n, F&& f) {
-  parallel(n, kPiece, [&](int64_t begin, int64_t end) { f(begin, end - begin); });
+void in_pieces(int64_t n, int64_t cost, F&& f) {
+  parallel(n, kPiece / cost, [&](int64_t begin, int64_t end) { f(begin, end - begin); });
 }
 
 }  // namespace ingot::cpu
