@@ -86,7 +86,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%v; see `%s --help`", err, c.CommandPath())
 	})
-	root.AddCommand(a.tokenizeCmd())
+	root.AddCommand(a.tokenizeCmd(), a.templateCmd())
 	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.rmCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd())
 	return root
 }

@@ -122,7 +122,7 @@ func (r *run) percent(s string, args Value, safe bool) (Value, error) {
 		}
 		c, size := utf8.DecodeRuneInString(s[i:])
 		i += size
-		if c == '%' {
+		if c == '%' && s[i-2] == '%' {
 			b.WriteByte('%')
 			continue
 		}

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -470,4 +471,12 @@ func (e *jsonEncoder) quote(s string) {
 	}
 	e.b.WriteString(s[start:])
 	e.b.WriteByte('"')
+}
+
+// EncodeJSON writes a value as tojson does: as Python's json.dumps with ensure_ascii=False.
+func EncodeJSON(v Value) (string, error) {
+	r := &run{ctx: context.Background(), limits: Limits{}.withDefaults()}
+	e := &jsonEncoder{r: r, item: ", ", key: ": "}
+	err := e.value(v, 0)
+	return e.b.String(), err
 }

@@ -223,6 +223,9 @@ func blockEnd(s, end string) int {
 
 func (l *lexer) comment() error {
 	at := strings.Index(l.rest(), "#}")
+	if at < 0 && l.rest() == "" {
+		return nil // the reference sees nothing wrong at the very end
+	}
 	if at < 0 {
 		return syntaxError(l.line, "missing end of comment tag")
 	}
@@ -238,6 +241,9 @@ func (l *lexer) comment() error {
 func (l *lexer) raw() error {
 	for from := 0; ; {
 		at := strings.Index(l.rest()[from:], "{%")
+		if at < 0 && l.rest() == "" {
+			return nil
+		}
 		if at < 0 {
 			return syntaxError(l.line, "missing end of raw directive")
 		}

@@ -184,9 +184,9 @@ func (r *run) multiply(a, b Value) (Value, error) {
 		}
 		return nil, unsupported("*", a, b)
 	}
-	n, err := clampInt(times)
-	if err != nil {
-		return nil, err
+	n, ok := smallInt(times)
+	if !ok {
+		return nil, raise("OverflowError", "cannot fit 'int' into an index-sized integer")
 	}
 	n = max(n, 0)
 	switch s := seq.(type) {
@@ -428,11 +428,46 @@ func floatPower(f, g float64) (Value, error) {
 	if f < 0 && !math.IsInf(f, 0) && g != math.Trunc(g) && !math.IsNaN(g) {
 		return nil, typeError("complex numbers are not supported")
 	}
-	v := math.Pow(f, g)
+	v := pow(f, g)
 	if math.IsInf(v, 0) && !math.IsInf(f, 0) && !math.IsInf(g, 0) {
 		return nil, raise("OverflowError", "(34, 'Numerical result out of range')")
 	}
 	return v, nil
+}
+
+// pow is x to the y, rounded correctly as C libraries do almost always; math.Pow is a few units off.
+func pow(x, y float64) float64 {
+	v := math.Pow(x, y)
+	if v == 0 || v == 1 || math.IsInf(v, 0) || math.IsNaN(v) || math.IsInf(y, 0) || math.Abs(v) < 0x1p-1000 || math.Abs(v) > 0x1p1000 {
+		return v
+	}
+	// y is m / 2^k: take k square roots, then the m-th power.
+	m, e := math.Frexp(math.Abs(y))
+	n := uint64(math.Ldexp(m, 53))
+	k := 53 - e
+	for ; n&1 == 0 && k > 0; k-- {
+		n >>= 1
+	}
+	if k < 0 || k > 120 {
+		return v
+	}
+	const precision = 320
+	base := new(big.Float).SetPrec(precision).SetFloat64(math.Abs(x))
+	for range k {
+		base.Sqrt(base)
+	}
+	result := new(big.Float).SetPrec(precision).SetInt64(1)
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			result.Mul(result, base)
+		}
+		base.Mul(base, base)
+	}
+	if y < 0 {
+		result.Quo(new(big.Float).SetPrec(precision).SetInt64(1), result)
+	}
+	exact, _ := result.Float64()
+	return math.Copysign(exact, v)
 }
 
 // unary is Python's +v or -v.

@@ -33,8 +33,13 @@ func titleRune(c rune) string {
 		return string(unicode.ToUpper(c))
 	}
 	if u := cases.Upper(language.Und).String(string(c)); runeCount(u) > 1 {
-		_, n := utf8.DecodeRuneInString(u)
-		return u[:n] + cases.Lower(language.Und).String(u[n:])
+		for i, first := range u {
+			if isCased(first) {
+				n := i + utf8.RuneLen(first)
+				return u[:n] + cases.Lower(language.Und).String(u[n:])
+			}
+		}
+		return u
 	}
 	return string(unicode.ToTitle(c))
 }

@@ -1,0 +1,185 @@
+package chat_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/jinja"
+)
+
+const conversation = `[
+	{"role": "system", "content": "Be brief."},
+	{"role": "user", "content": [{"type": "text", "text": "Weather "}, {"type": "image"}, {"type": "text", "text": "in Rome?"}]},
+	{"role": "assistant", "content": null, "reasoning": "hm", "tool_calls": [{"id": "c1", "type": "function",
+		"function": {"name": "weather", "arguments": "{\"place\": \"Rome\", \"days\": 2}"}}]},
+	{"role": "tool", "tool_call_id": "c1", "name": "weather", "content": "21"},
+	{"role": "user", "content": "And now?", "note": 5}]`
+
+const tools = `[{"type": "function", "function": {"name": "weather", "description": "It",
+	"parameters": {"type": "object", "properties": {"place": {"type": "string"}, "days": {"type": ["integer", "null"]}}, "required": ["place"]}}}]`
+
+func request(t *testing.T) chat.Request {
+	t.Helper()
+	r := chat.Request{AddGenerationPrompt: true, BOS: "<s>", EOS: "</s>"}
+	if err := json.Unmarshal([]byte(conversation), &r.Messages); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(tools), &r.Tools); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func render(t *testing.T, text string, r chat.Request) (string, error) {
+	t.Helper()
+	tmpl, err := chat.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tmpl.Render(context.Background(), r)
+}
+
+func TestRender(t *testing.T) {
+	yes := true
+	for _, c := range []struct {
+		name, text, want string
+		change           func(*chat.Request)
+	}{
+		{"messages", "{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m.content if m.content is string or m.content is none else m.content|length }};{% endfor %}{{ add_generation_prompt }}",
+			"<s>system:Be brief.;user:3;assistant:None;tool:21;user:And now?;True", nil},
+		{"tool calls", "{{ messages[2].tool_calls[0]|tojson }}{{ messages[2].reasoning_content }}{{ messages[2].content is none }}{{ messages[3].tool_call_id }}{{ messages[4].note }}",
+			`{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": {"place": "Rome", "days": 2}}}hmTruec15`, nil},
+		{"tools", "{{ tools[0].function.parameters.properties|tojson }}", `{"place": {"type": "string"}, "days": {"type": ["integer", "null"]}}`, nil},
+		{"no tools", "{{ tools is none }}{{ documents is none }}{{ enable_thinking is defined }}", "TrueTrueFalse", func(r *chat.Request) { r.Tools = nil }},
+		{"think", "{{ enable_thinking }}{{ reasoning_effort }}", "Truehigh", func(r *chat.Request) { r.Think, r.ThinkLevel = &yes, "high" }},
+		{"extra", "{{ custom }}{{ bos_token }}", "5B", func(r *chat.Request) {
+			r.Extra = jinja.NewDict()
+			_ = r.Extra.Set("custom", int64(5))
+			_ = r.Extra.Set("bos_token", "B")
+		}},
+		{"go turns", "{{ if .System }}<s>{{ .System }}</s>{{ end }}{{ if .Prompt }}<u>{{ .Prompt }}</u>{{ end }}<a>{{ .Response }}</a>",
+			"<s>Be brief.</s><u>Weather in Rome?</u><a>Yes.</a><u>And now?</u><a>", func(r *chat.Request) {
+				r.Messages[2].Content = "Yes."
+				r.Messages = append(r.Messages[:3], r.Messages[4])
+			}},
+		{"go without response", "{{ .Prompt }}|", "And now?|", func(r *chat.Request) { r.Messages = r.Messages[4:] }},
+		{"go continues an answer", "[{{ .Prompt }}]{{ .Response }}.", "[And now?]Well", func(r *chat.Request) {
+			r.Messages = append(r.Messages[4:], chat.Message{Role: "assistant", Content: "Well"})
+		}},
+		{"go messages", "{{ .System }}{{ range $i, $m := .Messages }}{{ if eq $m.Role \"user\" }}({{ $m.Content }}){{ end }}{{ range .ToolCalls }}{{ .Function.Name }}{{ .Function.Arguments }}{{ end }}{{ end }}",
+			`Be brief.(Weather in Rome?)weather{"days":2,"place":"Rome"}(And now?)`, nil},
+		{"go tools", "{{ range .Messages }}{{ end }}{{ range .Tools }}{{ .Function.Name }} {{ json .Function.Parameters }} {{ range $k, $v := .Function.Parameters.Properties }}{{ $k }}: {{ toTypeScriptType $v }};{{ end }}{{ end }}",
+			`weather {"type":"object","properties":{"place":{"type":"string"},"days":{"type":["integer","null"]}},"required":["place"]} days: number | null;place: string;`, nil},
+		{"go date", "{{ .Prompt }}{{ currentDate }}", "And now?2026-01-02", func(r *chat.Request) {
+			r.Messages = r.Messages[4:]
+			r.Options.Now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+		}},
+		{"go suffix", "{{ if .Suffix }}<pre>{{ .Prompt }}<suf>{{ .Suffix }}<mid>{{ else }}{{ .Prompt }}{{ end }}", "<pre>And now?<suf>end<mid>", func(r *chat.Request) { r.Suffix = "end" }},
+		{"go think", "{{ range .Messages }}{{ .Thinking }}{{ end }}{{ .IsThinkSet }}{{ .Think }}{{ .ThinkLevel }}", "hmtruetruelow", func(r *chat.Request) { r.ThinkLevel = "low" }},
+	} {
+		r := request(t)
+		if c.change != nil {
+			c.change(&r)
+		}
+		got, err := render(t, c.text, r)
+		if err != nil || got != c.want {
+			t.Errorf("%s:\n got  %q, %v\n want %q", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestMessageJSON(t *testing.T) {
+	var m []chat.Message
+	if err := json.Unmarshal([]byte(conversation), &m); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(m[2])
+	want := `{"role":"assistant","content":null,"reasoning_content":"hm","thinking":"hm","tool_calls":[{"id":"c1","type":"function",` +
+		`"function":{"name":"weather","arguments":{"place":"Rome","days":2}}}]}`
+	if err != nil || string(b) != want {
+		t.Errorf("got %s, %v\nwant %s", b, err, want)
+	}
+	for _, bad := range []string{`{}`, `{"role": "user", "content": 5}`, `{"role": "user", "content": ["x"]}`,
+		`{"role": "assistant", "tool_calls": 1}`, `{"role": "assistant", "tool_calls": [1]}`, `{"role": "assistant", "tool_calls": [{"function": 1}]}`} {
+		if err := json.Unmarshal([]byte(bad), new(chat.Message)); err == nil {
+			t.Errorf("%s: no error", bad)
+		}
+	}
+}
+
+func TestGoLimits(t *testing.T) {
+	for _, text := range []string{
+		"{{ range 1000000000 }}{{ end }}{{ .Prompt }}",
+		"{{ range 1000000 }}{{ range 1000000 }}x{{ end }}{{ end }}{{ .Prompt }}",
+		"{{ $x := .Prompt }}{{ range 100 }}{{ $x = printf \"%s%s\" $x $x }}{{ end }}",
+		"{{ printf \"%999999999d\" 1 }}{{ .Prompt }}",
+		"{{ define \"a\" }}{{ template \"a\" }}{{ end }}{{ template \"a\" }}{{ .Prompt }}",
+	} {
+		tmpl, err := chat.Parse(text)
+		if err == nil {
+			_, err = tmpl.Render(context.Background(), request(t))
+		}
+		if err == nil {
+			t.Errorf("%s: no error", text)
+		}
+	}
+	if _, err := chat.Parse("{{ .Prompt "); !errors.Is(err, chat.ErrTemplate) {
+		t.Errorf("got %v, want ErrTemplate", err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	file := func(name, text string) chat.File { return chat.File{Name: name, Data: []byte(text)} }
+	list := file("tokenizer_config.json", `{"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]}`)
+	for _, c := range []struct {
+		files      []chat.File
+		name, want string
+	}{
+		{[]chat.File{file("tokenizer_config.json", `{"chat_template": "A"}`)}, "", "A"},
+		{[]chat.File{file("tokenizer_config.json", `{"chat_template": "A"}`), file("chat_template.jinja", "B")}, "", "B"},
+		{[]chat.File{file("chat_template.jinja", "B"), file(chat.TemplateFile, "C")}, "default", "C"},
+		{[]chat.File{list}, "", "D"},
+		{[]chat.File{list}, "tool_use", "T"},
+		{[]chat.File{file("chat_template.jinja", "B"), file("additional_chat_templates/rag.jinja", "R")}, "rag", "R"},
+	} {
+		if got, err := chat.Choose(c.files, c.name); err != nil || got != c.want {
+			t.Errorf("%v %q: got %q, %v, want %q", c.files, c.name, got, err, c.want)
+		}
+	}
+	if _, err := chat.Choose(nil, ""); !errors.Is(err, chat.ErrNoTemplate) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := chat.Choose([]chat.File{list}, "rag"); err == nil || !strings.Contains(err.Error(), "default, tool_use") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := chat.Choose([]chat.File{file("tokenizer_config.json", `{"chat_template": 5}`)}, ""); !errors.Is(err, chat.ErrTemplate) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// No text makes Parse or a render panic or hang.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"{{ .System }}{{ range .Messages }}{{ .Role }}{{ end }}", "{% for m in messages %}{{ m.content }}{% endfor %}",
+		"{{ if .Response }}{{ .Response }}{{ else }}{{ with .Prompt }}{{ . }}{{ end }}{{ end }}", "{{ define \"x\" }}{{ . }}{{ end }}{{ template \"x\" .Tools }}"} {
+		f.Add(s)
+	}
+	var r chat.Request
+	if err := json.Unmarshal([]byte(conversation), &r.Messages); err != nil {
+		f.Fatal(err)
+	}
+	r.Options.Limits = jinja.Limits{Steps: 100_000, Memory: 4 << 20, Output: 1 << 20}
+	f.Fuzz(func(t *testing.T, text string) {
+		tmpl, err := chat.Parse(text)
+		if err != nil {
+			return
+		}
+		if out, err := tmpl.Render(context.Background(), r); err == nil && len(out) > 2<<20 {
+			t.Errorf("%d bytes", len(out))
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package jinja
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var frozen = Options{Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
+
+func render(t *testing.T, source string, vars []byte, o Options) (string, error) {
+	t.Helper()
+	v, err := DecodeVars(vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := Compile(source)
+	if err != nil {
+		return "", err
+	}
+	return tmpl.Render(context.Background(), v, o)
+}
+
+func readJSON(t *testing.T, path string, to any) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every feature of the language renders as the reference does, or fails where it does.
+func TestSnippets(t *testing.T) {
+	var f struct {
+		Vars  json.RawMessage
+		Cases [][]string
+	}
+	readJSON(t, filepath.Join("testdata", "snippets.json"), &f)
+	if len(f.Cases) < 5000 {
+		t.Fatalf("%d cases", len(f.Cases))
+	}
+	for _, c := range f.Cases {
+		got, err := render(t, c[0], f.Vars, frozen)
+		switch {
+		case len(c) == 1 && err == nil:
+			t.Errorf("%s\n got %q, want an error", c[0], got)
+		case len(c) == 2 && err != nil:
+			t.Errorf("%s\n got %v, want %q", c[0], err, c[1])
+		case len(c) == 2 && got != c[1]:
+			t.Errorf("%s\n got  %q\n want %q", c[0], got, c[1])
+		}
+	}
+}
+
+// The templates that real models ship, where they are at hand.
+func TestPublishedTemplates(t *testing.T) {
+	dir := os.Getenv("INGOT_CHAT_TEMPLATES")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "chat-templates")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "expected.json")); err != nil {
+		t.Skipf("no published chat templates (INGOT_CHAT_TEMPLATES or ../shared/chat-templates): %v", err)
+	}
+	var contexts map[string]json.RawMessage
+	var expected map[string]struct{ OK, Err *string }
+	readJSON(t, filepath.Join(dir, "contexts.json"), &contexts)
+	readJSON(t, filepath.Join(dir, "expected.json"), &expected)
+	for key, want := range expected {
+		name, vars, _ := strings.Cut(key, "|")
+		source, err := os.ReadFile(filepath.Join(dir, "templates", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := render(t, string(source), contexts[vars], frozen)
+		switch {
+		case want.OK == nil && err == nil:
+			t.Errorf("%s: got a text, want the error %q", key, *want.Err)
+		case want.OK != nil && err != nil:
+			t.Errorf("%s: %v", key, err)
+		case want.OK != nil && got != *want.OK:
+			t.Errorf("%s:\n got  %q\n want %q", key, got, *want.OK)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for _, source := range []string{
+		"{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+		"{% for a in range(100000) %}{{ 'x' * 100000 }}{% endfor %}",
+		"{% set ns = namespace(s='x') %}{% for i in range(100) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
+		"{% set ns = namespace(s=[1]) %}{% for i in range(100) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
+		"{% set ns = namespace(s='x') %}{% for i in range(100) %}{% set ns.s %}{{ ns.s }}{{ ns.s }}{% endset %}{% endfor %}",
+		"{{ 'x' * 99999999999 }}", "{{ [1] * 99999999999 }}", "{{ 'x'|center(99999999999) }}", "{{ '%999999999d' % 1 }}",
+		"{{ '{:999999999}'.format(1) }}", "{{ 9 ** (9 ** 9) }}", "{{ 'a'|replace('', 'b' * 10000000)|replace('b', 'c' * 1000) }}",
+		"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+		"{% block a %}{{ self.a() }}{% endblock %}",
+		strings.Repeat("{% if true %}", 5000), "{{ " + strings.Repeat("(", 100000), "{{ " + strings.Repeat("-", 100000) + "1 }}",
+		"{{ 1" + strings.Repeat("+1", 100000) + " }}", "{{ x" + strings.Repeat(".x", 100000) + " }}",
+		"{{ 'a b '|tojson(indent=99999999999) }}", "{{ [[1]]|tojson(indent=99999999) }}", "{{ '\t' * 1000 | string }}{{ ('\t' * 100).expandtabs(99999999) }}",
+		"{{ [1]|batch(99999999999, 0)|list }}", "{{ 'x'|indent(99999999999) }}", "{{ lipsum(99999999) }}", "{{ strftime_now('%999999999d') }}",
+		"{% set ns = namespace(l=[]) %}{% for i in range(2000) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l }}",
+		"{% set ns = namespace(l=[]) %}{% for i in range(2000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l == ns.l[0] }}{{ ns.l|string }}",
+	} {
+		_, err := render(t, source, []byte("{}"), Options{Limits: Limits{Steps: 1 << 20, Memory: 64 << 20, Output: 8 << 20}})
+		if err == nil {
+			t.Errorf("%.60s: no error", source)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	tmpl, err := Compile("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := tmpl.Render(ctx, nil, Options{Limits: Limits{Steps: 1 << 60}}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the deadline", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		source, want string
+		is           error
+	}{
+		{"a\n{{ 1 + }}", "template line 2: TemplateSyntaxError", ErrSyntax},
+		{"\n\n{{ raise_exception('no\nway') }}", "template line 3: TemplateError: no way", ErrRender},
+		{"{{ x.y }}", "template line 1: UndefinedError: 'x' is undefined", ErrRender},
+		{"{% for i in [1] %}\n{{ 'a' + 1 }}{% endfor %}", "template line 2: TypeError", ErrRender},
+		{"{{ [].append(1) }}", "SecurityError", ErrRender},
+		{"{{ 'x' * 9999999999999 }}", "LimitError", ErrLimit},
+	} {
+		_, err := render(t, c.source, []byte("{}"), Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.is) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: got %v, want one line with %q that is %v", c.source, err, c.want, c.is)
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"b": 1, "a": 2, "b": 3}`, "{'b': 3, 'a': 2}"},
+		{`[1, 1.0, 1e2, -0, 123456789012345678901234567890, NaN, -Infinity]`, "[1, 1.0, 100.0, 0, 123456789012345678901234567890, nan, -inf]"},
+		{`"\u00e9\ud83d\ude00\/\b"`, "'é😀/\\x08'"},
+		{`"\ud83d"`, "'\ufffd'"},
+		{` {"a" : [ ] , "c" : { } } `, "{'a': [], 'c': {}}"},
+	} {
+		v, err := DecodeJSON([]byte(c.in))
+		if err != nil {
+			t.Errorf("%s: %v", c.in, err)
+			continue
+		}
+		r := &run{limits: Limits{}.withDefaults(), ctx: context.Background()}
+		if got, _ := r.repr(v); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
+		}
+	}
+	for _, in := range []string{"", "{", "[1,]", `{"a"}`, `{"a":1,}`, "01", "1.", "tru", `"a`, "\"\n\"", `"\x"`, "1 2", "\xff", strings.Repeat("[", 5000)} {
+		if v, err := DecodeJSON([]byte(in)); !errors.Is(err, ErrInput) {
+			t.Errorf("%.20q: got %v, %v, want ErrInput", in, v, err)
+		}
+	}
+}
+
+func TestConcurrentRenders(t *testing.T) {
+	tmpl, err := Compile("{% set ns = namespace(n=0) %}{% for m in l %}{% set ns.n = ns.n + m %}{% endfor %}{{ ns.n }}{{ d|tojson }}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars, err := DecodeVars([]byte(`{"l": [1, 2, 3], "d": {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8, "i": 9}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				got, err := tmpl.Render(context.Background(), vars, Options{})
+				if err != nil || !strings.HasPrefix(got, `6{"a": 1,`) {
+					t.Errorf("got %q, %v", got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// No template makes the engine panic, hang or take memory out of proportion.
+func FuzzTemplate(f *testing.F) {
+	for _, s := range []string{
+		"{% for m in messages %}{{ m.role }}{% if loop.last %}{{ m['content']|trim }}{% endif %}{% endfor %}",
+		"{% macro m(a, b=1) %}{{ a ~ b }}{% endmacro %}{% call(x) m(2) %}{{ x }}{% endcall %}{{ m(1, b=2) }}",
+		"{%- set ns = namespace(x=0) -%}{% set ns.x = ns.x + 1 %}{{ ns.x ** 2 // 3 % 4 }}{{ messages[::-1]|tojson(indent=2) }}",
+		"{{ '%s %5.2f' % ('a', 1.5) }}{{ '{0:>{1}}'.format(1, 5) }}{% filter upper %}x{% endfilter %}{% raw %}{{{% endraw %}",
+		"{% with a = 1 %}{% block b scoped %}{{ a }}{% endblock %}{% endwith %}{{ messages|groupby('role')|list|pprint }}",
+	} {
+		f.Add(s)
+	}
+	vars, err := DecodeVars([]byte(`{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null}], "tools": null}`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	o := Options{Limits: Limits{Steps: 200_000, Memory: 8 << 20, Output: 1 << 20, Depth: 200}}
+	f.Fuzz(func(t *testing.T, source string) {
+		tmpl, err := Compile(source)
+		if err != nil {
+			return
+		}
+		out, err := tmpl.Render(context.Background(), vars, o)
+		var e *Error
+		if err != nil && !errors.As(err, &e) {
+			t.Errorf("error of another kind: %v", err)
+		}
+		if len(out) > 1<<20 {
+			t.Errorf("output of %d bytes", len(out))
+		}
+	})
+}
+
+func FuzzDecodeJSON(f *testing.F) {
+	f.Add([]byte(`{"a": [1, 2.5e3, "\u00e9\ud83d\ude00", null, true], "b": {}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := DecodeJSON(b)
+		if err != nil && !errors.Is(err, ErrInput) {
+			t.Errorf("%v", err)
+		}
+		if std := json.Valid(b); std && err != nil && !strings.Contains(err.Error(), "deep") && !strings.Contains(err.Error(), "digits") && !strings.Contains(err.Error(), "UTF-8") {
+			t.Errorf("%q: %v, %v, but it is JSON", b, v, err)
+		}
+	})
+}
+
+func BenchmarkRender(b *testing.B) {
+	tmpl, err := Compile("{% for m in messages %}<|{{ m.role }}|>{{ m['content'] | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}")
+	if err != nil {
+		b.Fatal(err)
+	}
+	vars, err := DecodeVars([]byte(`{"messages": [` + strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": " some words "},`, 100), ",") + `]}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := tmpl.Render(context.Background(), vars, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

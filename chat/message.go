@@ -1,0 +1,225 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ingotml/ingot/chat/jinja"
+)
+
+// Message is one turn of a conversation, in JSON as OpenAI's chat completions have it.
+type Message struct {
+	Role       string
+	Content    string // text; the texts of Parts joined when there are parts
+	Parts      []Part // content in parts; nil when it came as text
+	Null       bool   // the content was null, not an empty text
+	Reasoning  string // what the model thought before it answered
+	ToolCalls  []ToolCall
+	ToolCallID string
+	Name       string
+	Extra      *jinja.Dict // further fields, as they came
+}
+
+// Part is a piece of a message's content: {"type": "text", "text": ...}, {"type": "image", ...} and so on.
+type Part struct {
+	Type   string
+	Text   string
+	Fields *jinja.Dict // all fields as they came; nil = only those above
+}
+
+// ToolCall is a model's wish to call a function.
+type ToolCall struct {
+	ID        string
+	Name      string
+	Arguments jinja.Value // *jinja.Dict as a rule; a string where they were no JSON object
+}
+
+// Tool describes a function that the model may call: its JSON as it came.
+type Tool struct{ Value *jinja.Dict }
+
+// UnmarshalJSON reads the message from its JSON object.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	d, err := jinja.DecodeVars(b)
+	if err != nil {
+		return fmt.Errorf("message: %w", err)
+	}
+	*m = Message{Extra: jinja.NewDict()}
+	d.Each(func(k, v jinja.Value) bool {
+		s, isText := v.(string)
+		switch key := k.(string); {
+		case key == "role" && isText:
+			m.Role = s
+		case key == "content":
+			err = m.setContent(v)
+		case (key == "reasoning_content" || key == "reasoning" || key == "thinking") && (isText || v == nil):
+			if m.Reasoning == "" {
+				m.Reasoning = s
+			}
+		case key == "tool_calls":
+			err = m.setToolCalls(v)
+		case key == "tool_call_id" && isText:
+			m.ToolCallID = s
+		case key == "name" && isText:
+			m.Name = s
+		default:
+			_ = m.Extra.Set(k, v)
+		}
+		return err == nil
+	})
+	if err == nil && m.Role == "" {
+		err = fmt.Errorf("message without a role")
+	}
+	return err
+}
+
+func (m *Message) setContent(v jinja.Value) error {
+	switch c := v.(type) {
+	case nil:
+		m.Null = true
+	case string:
+		m.Content = c
+	case *jinja.List:
+		m.Parts = []Part{}
+		var texts []string
+		for i, x := range c.Items {
+			d, ok := x.(*jinja.Dict)
+			if !ok {
+				return fmt.Errorf("message content: part %d is not an object", i)
+			}
+			p := Part{Type: field(d, "type"), Text: field(d, "text"), Fields: d}
+			if p.Text != "" {
+				texts = append(texts, p.Text)
+			}
+			m.Parts = append(m.Parts, p)
+		}
+		m.Content = strings.Join(texts, "")
+	default:
+		return fmt.Errorf("message content must be a text, a list of parts or null")
+	}
+	return nil
+}
+
+func (m *Message) setToolCalls(v jinja.Value) error {
+	if v == nil {
+		return nil
+	}
+	list, ok := v.(*jinja.List)
+	if !ok {
+		return fmt.Errorf("tool_calls must be a list")
+	}
+	for i, x := range list.Items {
+		d, ok := x.(*jinja.Dict)
+		if !ok {
+			return fmt.Errorf("tool call %d is not an object", i)
+		}
+		fn := d
+		if f, ok := d.Get("function"); ok {
+			if fn, ok = f.(*jinja.Dict); !ok {
+				return fmt.Errorf("tool call %d: function is not an object", i)
+			}
+		}
+		args, _ := fn.Get("arguments")
+		m.ToolCalls = append(m.ToolCalls, ToolCall{ID: field(d, "id"), Name: field(fn, "name"), Arguments: Arguments(args)})
+	}
+	return nil
+}
+
+// Arguments makes an object of arguments that came as JSON text, which is what templates expect; other text stays text.
+func Arguments(v jinja.Value) jinja.Value {
+	if s, ok := v.(string); ok {
+		if d, err := jinja.DecodeVars([]byte(s)); err == nil {
+			return d
+		}
+	}
+	return v
+}
+
+func field(d *jinja.Dict, key string) string {
+	v, _ := d.Get(key)
+	s, _ := v.(string)
+	return s
+}
+
+// UnmarshalJSON keeps the order of the keys.
+func (t *Tool) UnmarshalJSON(b []byte) error {
+	d, err := jinja.DecodeVars(b)
+	if err != nil {
+		return fmt.Errorf("tool: %w", err)
+	}
+	t.Value = d
+	return nil
+}
+
+// MarshalJSON gives the tool as it came.
+func (t Tool) MarshalJSON() ([]byte, error) { return marshal(t.Value) }
+
+// MarshalJSON gives the message as OpenAI has it.
+func (m Message) MarshalJSON() ([]byte, error) { return marshal(m.value()) }
+
+func marshal(v jinja.Value) ([]byte, error) {
+	s, err := jinja.EncodeJSON(v)
+	return []byte(s), err
+}
+
+// value is the message as a template sees it. Reasoning comes under both names that templates know.
+func (m Message) value() *jinja.Dict {
+	d := jinja.NewDict()
+	set := func(k string, v jinja.Value) { _ = d.Set(k, v) }
+	set("role", m.Role)
+	switch {
+	case m.Parts != nil:
+		list := &jinja.List{}
+		for _, p := range m.Parts {
+			f := p.Fields
+			if f == nil {
+				f = jinja.NewDict()
+				_ = f.Set("type", p.Type)
+				if p.Type == "text" {
+					_ = f.Set("text", p.Text)
+				}
+			}
+			list.Items = append(list.Items, f)
+		}
+		set("content", list)
+	case m.Null:
+		set("content", nil)
+	default:
+		set("content", m.Content)
+	}
+	if m.Reasoning != "" {
+		set("reasoning_content", m.Reasoning)
+		set("thinking", m.Reasoning)
+	}
+	if len(m.ToolCalls) > 0 {
+		list := &jinja.List{}
+		for _, c := range m.ToolCalls {
+			list.Items = append(list.Items, c.value())
+		}
+		set("tool_calls", list)
+	}
+	if m.ToolCallID != "" {
+		set("tool_call_id", m.ToolCallID)
+	}
+	if m.Name != "" {
+		set("name", m.Name)
+	}
+	if m.Extra != nil {
+		m.Extra.Each(func(k, v jinja.Value) bool { _ = d.Set(k, v); return true })
+	}
+	return d
+}
+
+func (c ToolCall) value() *jinja.Dict {
+	fn, d := jinja.NewDict(), jinja.NewDict()
+	_ = fn.Set("name", c.Name)
+	_ = fn.Set("arguments", c.Arguments)
+	if c.ID != "" {
+		_ = d.Set("id", c.ID)
+	}
+	_ = d.Set("type", "function")
+	_ = d.Set("function", fn)
+	return d
+}
+
+var _ json.Unmarshaler = (*Message)(nil)

@@ -1,0 +1,34 @@
+"""The reference of the chat templates' tests: transformers' own compiled environment with its clock frozen.
+
+Imported by the chat_*.py scripts beside it.
+"""
+
+import datetime
+import json
+
+from transformers.utils import chat_template_utils
+
+NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
+
+
+class _Clock(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return NOW
+
+
+chat_template_utils.datetime = _Clock
+
+
+def render(template, variables):
+    """{"ok": text} or {"err": exception}, for the variables exactly as given."""
+    try:
+        return {"ok": chat_template_utils._cached_compile_jinja_template(template).render(**variables)}
+    except RecursionError:
+        return {"err": "RecursionError"}
+    except Exception as e:  # a template may raise anything
+        return {"err": type(e).__name__}
+
+
+def write(path, value):
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
