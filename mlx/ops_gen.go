@@ -130,6 +130,7 @@ const (
 	opDequantize
 	opQuantizedMatMul
 	opGatherQMM
+	opLinearLayers
 	opFromFP8
 	opToFP8
 	opRMSNorm
@@ -287,6 +288,7 @@ var opNames = [...]string{
 	opDequantize:         "Dequantize",
 	opQuantizedMatMul:    "QuantizedMatMul",
 	opGatherQMM:          "GatherQMM",
+	opLinearLayers:       "LinearLayers",
 	opFromFP8:            "FromFP8",
 	opToFP8:              "ToFP8",
 	opRMSNorm:            "RMSNorm",
@@ -1393,6 +1395,18 @@ func GatherQMM(x *Array, w *Array, scales *Array, biases *Array, lhs *Array, rhs
 	c.mode(format)
 	c.bool(sorted)
 	return c.one()
+}
+
+// LinearLayers is x@w.T + bias for each of several w [out, in] that share x. Each w has its place in the four lists: its format (a QuantMode, or -1 for plain), its group and bits (0 is the format's own), and 1 where a bias [out] is added before the result is rounded. parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias.
+func LinearLayers(x *Array, parts []*Array, formats []int, groups []int, bits []int, biased ...int) []*Array {
+	c := threadOf(opLinearLayers, x).begin(opLinearLayers)
+	c.array(x)
+	c.arrays(parts)
+	c.ints(formats)
+	c.ints(groups)
+	c.ints(bits)
+	c.ints(biased)
+	return c.many()
 }
 
 // FromFP8 reads uint8 as e4m3.

@@ -131,6 +131,7 @@ var OpFuncs = map[string]any{
 	"Dequantize":         Dequantize,
 	"QuantizedMatMul":    QuantizedMatMul,
 	"GatherQMM":          GatherQMM,
+	"LinearLayers":       LinearLayers,
 	"FromFP8":            FromFP8,
 	"ToFP8":              ToFP8,
 	"RMSNorm":            RMSNorm,

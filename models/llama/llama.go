@@ -99,16 +99,16 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 }
 
 func (l *layer) attention(b *nn.Batch, x *mlx.Array) *mlx.Array {
-	q := nn.SplitHeads(l.q.Apply(x), l.heads)
-	k := nn.SplitHeads(l.k.Apply(x), l.kvHeads)
-	v := nn.SplitHeads(l.v.Apply(x), l.kvHeads)
-	q, k = l.rope.Apply(b, q, k)
+	qkv := nn.Linears(x, l.q, l.k, l.v)
+	q, k := l.rope.Apply(b, nn.SplitHeads(qkv[0], l.heads), nn.SplitHeads(qkv[1], l.kvHeads))
+	v := nn.SplitHeads(qkv[2], l.kvHeads)
 	y := nn.Attend(b, l.index, q, k, v, nn.AttendOptions{Scale: l.scale})
 	return l.o.Apply(nn.JoinHeads(y))
 }
 
 func (l *layer) mlp(x *mlx.Array) *mlx.Array {
-	return l.down.Apply(nn.SwiGLU(l.gate.Apply(x), l.up.Apply(x)))
+	gateUp := nn.Linears(x, l.gate, l.up)
+	return l.down.Apply(nn.SwiGLU(gateUp[0], gateUp[1]))
 }
 
 // Head implements models.Model.

@@ -19,23 +19,30 @@ func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
 }
 
 // Apply maps [T, in] to [T, out].
-func (l *Linear) Apply(x *mlx.Array) *mlx.Array {
-	if l.bias != nil && l.weight.Packed == nil {
-		return mlx.AddMM(l.bias, x, mlx.Transpose(l.weight.Array), 1, 1)
-	}
-	y := l.weight.multiply(x)
-	if l.bias != nil {
-		y = mlx.Add(y, l.bias)
-	}
-	return y
-}
+func (l *Linear) Apply(x *mlx.Array) *mlx.Array { return Linears(x, l)[0] }
 
-// multiply gives x W^T in the type of x.
-func (t *Tensor) multiply(x *mlx.Array) *mlx.Array {
-	if p := t.Packed; p != nil {
-		return mlx.QuantizedMatMul(x, t.Array, p.Scales, p.Biases, true, p.Group, p.Bits, p.Mode)
+// Linears applies layers that share an input in one operation: on a CPU, x is prepared once for all of them.
+func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
+	var parts []*mlx.Array
+	n := len(layers)
+	numbers := make([]int, 4*n)
+	formats, groups, bits, biased := numbers[:n], numbers[n:2*n], numbers[2*n:3*n], numbers[3*n:]
+	for i, l := range layers {
+		formats[i] = -1
+		parts = append(parts, l.weight.Array)
+		if p := l.weight.Packed; p != nil {
+			formats[i], groups[i], bits[i] = int(p.Mode), p.Group, p.Bits
+			parts = append(parts, p.Scales)
+			if p.Biases != nil {
+				parts = append(parts, p.Biases)
+			}
+		}
+		if l.bias != nil {
+			biased[i] = 1
+			parts = append(parts, l.bias)
+		}
 	}
-	return mlx.MatMul(x, mlx.Transpose(t.Array))
+	return mlx.LinearLayers(x, parts, formats, groups, bits, biased...)
 }
 
 // Embedding is a table of vectors, looked up by token and, where a model ties them, multiplied as the output head.
@@ -58,7 +65,7 @@ func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array {
 }
 
 // Project gives the scores [T, vocab] of rows [T, hidden].
-func (e *Embedding) Project(x *mlx.Array) *mlx.Array { return e.weight.multiply(x) }
+func (e *Embedding) Project(x *mlx.Array) *mlx.Array { return (&Linear{weight: e.weight}).Apply(x) }
 
 // RMSNorm divides rows by their root mean square and scales them.
 type RMSNorm struct {

@@ -816,6 +816,31 @@ op("Depends", lambda xs, on: mx.depends(xs, on))
 case("Depends", [FINITE, REDUCE], [X])
 case("Depends", [FINITE], [X, REDUCE])
 
+# Layers that share their input; a list of formats counts as ops.txt's modes do.
+MODES = ["affine", "mxfp4", "mxfp8", "nvfp4"]
+
+
+def linear_layers(x, parts, formats, groups, bits, biased):
+    parts, out = iter(parts), []
+    for f, g, b, added in zip(formats, groups, bits, biased):
+        w = next(parts)
+        if f < 0:
+            y = x @ w.T
+        else:
+            scales = next(parts)
+            y = mx.quantized_matmul(x, w, scales, next(parts) if f == 0 else None, True, g or None, b or None, MODES[f])
+        out.append(y + next(parts) if added else y)
+    return out
+
+
+op("LinearLayers", linear_layers, SUM)
+for rows in (1, 3):
+    x, w = normal(rows, 64), normal(5, 64)
+    case("LinearLayers", x, [w], [-1], [0], [0], [0])
+    case("LinearLayers", x, [*mx.quantize(w), w, normal(5), *mx.quantize(w, mode="mxfp4")], [0, -1, 1], [0, 0, 0], [0, 0, 0], [0, 1, 0])
+    case("LinearLayers", x, [*mx.quantize(w, 32, 8), normal(5), *mx.quantize(w, mode="nvfp4")], [0, 3], [32, 0], [8, 0], [1, 0])
+case("LinearLayers", normal(2, 64), [], [], [], [], [])
+
 
 def write():
     header, blobs, offset = {}, [], 0

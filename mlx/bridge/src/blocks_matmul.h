@@ -1,5 +1,6 @@
 // Products with plain and with quantized weights.
-// On a CPU these are kernels of ours, elsewhere MLX's own operations.
+// On a CPU these are kernels of ours, elsewhere MLX's own operations; types and shapes that the kernels do not take go to
+// MLX everywhere, which also says what is wrong with them.
 #pragma once
 
 #include <optional>
@@ -11,5 +12,25 @@
 namespace ingot {
 
 namespace mx = mlx::core;
+
+mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDevice s);
+
+mx::array quantized_product(const mx::array& x, const mx::array& w, const mx::array& scales,
+                            const std::optional<mx::array>& biases, bool transpose, std::optional<int> group,
+                            std::optional<int> bits, const std::string& mode, mx::StreamOrDevice s);
+
+// x W^T + bias for several W that share x. parts lists, for each W: W [out, in], or its codes and scales and, where the
+// format has them, biases; then its bias [out], where biased says so. A format is that of ops.txt's modes, -1 for plain.
+std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::array>& parts, const std::vector<int>& formats,
+                                     const std::vector<int>& groups, const std::vector<int>& bits,
+                                     const std::vector<int>& biased, mx::StreamOrDevice s);
+
+// Products with matrices that are picked by index from both sides.
+mx::array gathered_product(const mx::array& a, const mx::array& b, const std::optional<mx::array>& lhs,
+                           const std::optional<mx::array>& rhs, bool sorted, mx::StreamOrDevice s);
+mx::array gathered_quantized(const mx::array& x, const mx::array& w, const mx::array& scales,
+                             const std::optional<mx::array>& biases, const std::optional<mx::array>& lhs,
+                             const std::optional<mx::array>& rhs, bool transpose, std::optional<int> group,
+                             std::optional<int> bits, const std::string& mode, bool sorted, mx::StreamOrDevice s);
 
 }  // namespace ingot

@@ -6,6 +6,7 @@
 // processors can run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cpu_types.h"
@@ -15,8 +16,14 @@
 #endif
 
 #define IG_INLINE static inline __attribute__((always_inline, unused))
-// Keeps GCC 12 from moving loads across it, or from reassociating sums of the variables in it, either of which spills.
+// Keeps GCC 12 from hoisting loads out of a loop, which spills.
 #define IG_BARRIER() asm volatile("" ::: "memory")
+// Keeps it from reassociating integer sums, which spills too.
+#if defined(__x86_64__)
+#define IG_KEEP(v) asm("" : "+x"(v))
+#else
+#define IG_KEEP(v) asm("" : "+w"(v))
+#endif
 
 #if defined(__AVX512F__)
 #include "cpu_simd_avx512.h"

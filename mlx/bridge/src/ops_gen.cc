@@ -8,7 +8,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x4c2ec6ae;
+const uint32_t abi = 0xc1de365d;
 
 const Operation operations[] = {
     {"Abs",
@@ -863,7 +863,7 @@ const Operation operations[] = {
        auto a = call.array();
        auto b = call.array();
        auto s = call.s;
-       call.result(mx::matmul(a, b, s));
+       call.result(matrix_product(a, b, s));
      }},
     {"AddMM",
      [](Call& call) {
@@ -883,7 +883,7 @@ const Operation operations[] = {
        auto rhs = call.optional();
        auto sorted = call.flag();
        auto s = call.s;
-       call.result(mx::gather_mm(not_empty(a), not_empty(b), lhs, rhs, sorted, s));
+       call.result(gathered_product(a, b, lhs, rhs, sorted, s));
      }},
     {"Outer",
      [](Call& call) {
@@ -947,7 +947,7 @@ const Operation operations[] = {
        auto bits = call.optional_integer();
        auto format = call.mode();
        auto s = call.s;
-       call.result(mx::quantized_matmul(not_empty(x), packed(w, scales, group, bits, format), scales, biases, transpose, group, bits, format, s));
+       call.result(quantized_product(x, w, scales, biases, transpose, group, bits, format, s));
      }},
     {"GatherQMM",
      [](Call& call) {
@@ -963,7 +963,18 @@ const Operation operations[] = {
        auto format = call.mode();
        auto sorted = call.flag();
        auto s = call.s;
-       call.result(mx::gather_qmm(not_empty(x), packed(w, scales, group, bits, format), scales, biases, lhs, rhs, transpose, group, bits, format, std::nullopt, sorted, s));
+       call.result(gathered_quantized(x, w, scales, biases, lhs, rhs, transpose, group, bits, format, sorted, s));
+     }},
+    {"LinearLayers",
+     [](Call& call) {
+       auto x = call.array();
+       auto parts = call.arrays();
+       auto formats = call.integers();
+       auto groups = call.integers();
+       auto bits = call.integers();
+       auto biased = call.integers();
+       auto s = call.s;
+       call.result(linear_layers(x, parts, formats, groups, bits, biased, s));
      }},
     {"FromFP8",
      [](Call& call) {

@@ -1,0 +1,245 @@
+// Integer products on x86: tiles of weights as unsigned codes, activations as int16 or int8; see cpu_matmul_kernels.h.
+#pragma once
+
+#include <immintrin.h>
+
+#include "cpu_few_x86.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+#if defined(__AVX512VNNI__)
+using I = __m512i;
+IG_INLINE I zeros() { return _mm512_setzero_si512(); }
+IG_INLINE I load_lanes(const void* p) { return _mm512_loadu_si512(p); }
+IG_INLINE I repeat(int32_t v) { return _mm512_set1_epi32(v); }
+IG_INLINE I dot16(I sum, I w, I x) { return _mm512_dpwssd_epi32(sum, w, x); }
+IG_INLINE I dot8(I sum, I w, I x) { return _mm512_dpbusd_epi32(sum, w, x); }
+IG_INLINE F to_float(I v) { return _mm512_cvtepi32_ps(v); }
+constexpr bool kSaturates = false;
+#else
+using I = __m256i;
+IG_INLINE I zeros() { return _mm256_setzero_si256(); }
+IG_INLINE I load_lanes(const void* p) { return _mm256_load_si256(static_cast<const I*>(p)); }
+IG_INLINE I repeat(int32_t v) { return _mm256_set1_epi32(v); }
+IG_INLINE I dot16(I sum, I w, I x) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x)); }
+// Into 16 bits: as many sums as fit must be widened before they overflow.
+IG_INLINE I dot8(I sum, I w, I x) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x)); }
+IG_INLINE I widened(I sum, I narrow) { return _mm256_add_epi32(sum, _mm256_madd_epi16(narrow, _mm256_set1_epi16(1))); }
+IG_INLINE F to_float(I v) { return _mm256_cvtepi32_ps(v); }
+constexpr bool kSaturates = true;
+#endif
+
+// How many int8 products of two may be summed in 16 bits: 2 * code * 127 each.
+IG_INLINE int sums_that_fit(const Weights& w) {
+  if (w.format == Format::fp4 || w.bits == 5) {
+    return 4;
+  }
+  return w.bits == 6 ? 2 : 8;
+}
+
+// c[r][0..kTile) += products of R activation rows with a tile. x holds [columns/2 or /4][R] dwords.
+// Fit is 0 for int16, else the number of int8 sums that fit in 16 bits.
+template <int R, int Fit>
+static void integer_block(const Tile& t, const int32_t* x, int columns, int block, const float* scales, const float* sums,
+                          int64_t stride, float* c) {
+  const int32_t* w = reinterpret_cast<const int32_t*>(t.data);
+  int dwords = block / (Fit ? 4 : 2);
+  for (int b = 0; b < columns / block; b++) {
+    IG_BARRIER();
+    I sum[R][2];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++) {
+      sum[r][0] = sum[r][1] = zeros();
+    }
+    if constexpr (Fit == 0 || !kSaturates) {
+#pragma GCC unroll 4
+      for (int q = 0; q < dwords; q++) {
+        I w0 = load_lanes(w + q * kTile), w1 = load_lanes(w + q * kTile + kLanes);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+          I v = repeat(x[q * R + r]);
+          sum[r][0] = Fit ? dot8(sum[r][0], w0, v) : dot16(sum[r][0], w0, v);
+          sum[r][1] = Fit ? dot8(sum[r][1], w1, v) : dot16(sum[r][1], w1, v);
+          IG_KEEP(sum[r][0]);
+          IG_KEEP(sum[r][1]);
+        }
+      }
+    } else {
+#if !defined(__AVX512VNNI__)
+      for (int p = 0; p < dwords; p += Fit) {
+        I narrow[R][2];
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+          narrow[r][0] = narrow[r][1] = zeros();
+        }
+#pragma GCC unroll 8
+        for (int q = 0; q < Fit; q++) {
+          I w0 = load_lanes(w + (p + q) * kTile), w1 = load_lanes(w + (p + q) * kTile + kLanes);
+#pragma GCC unroll 4
+          for (int r = 0; r < R; r++) {
+            I v = repeat(x[(p + q) * R + r]);
+            narrow[r][0] = dot8(narrow[r][0], w0, v);
+            narrow[r][1] = dot8(narrow[r][1], w1, v);
+            IG_KEEP(narrow[r][0]);
+            IG_KEEP(narrow[r][1]);
+          }
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+          sum[r][0] = widened(sum[r][0], narrow[r][0]);
+          sum[r][1] = widened(sum[r][1], narrow[r][1]);
+        }
+      }
+#endif
+    }
+    IG_BARRIER();
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; j++) {
+      F scale = load(t.scales + b * kTile + j * kLanes), bias = load(t.biases + b * kTile + j * kLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        float* y = c + r * kTile + j * kLanes;
+        F v = fma(scale * set(scales[r * stride + b]), to_float(sum[r][j]), load(y));
+        store(y, fma(bias, set(sums[r * stride + b]), v));
+      }
+    }
+    w += dwords * kTile;
+    x += dwords * R;
+  }
+}
+
+constexpr int kIntegerRows = 4;
+
+template <int Fit>
+static void integer_rows(const Tile& t, const int32_t* x, int columns, int block, int rows, const float* scales,
+                         const float* sums, int64_t stride, float* c) {
+  switch (rows) {
+    case 1:
+      return integer_block<1, Fit>(t, x, columns, block, scales, sums, stride, c);
+    case 2:
+      return integer_block<2, Fit>(t, x, columns, block, scales, sums, stride, c);
+    case 3:
+      return integer_block<3, Fit>(t, x, columns, block, scales, sums, stride, c);
+    default:
+      return integer_block<4, Fit>(t, x, columns, block, scales, sums, stride, c);
+  }
+}
+
+static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
+  Tile t;
+  const Layout& l = x.layout;
+  int most = l.mode == Mode::f32 ? kFloatRows : kIntegerRows;
+  int64_t stride = x.columns / l.block;
+  __builtin_memset(y, 0, size_t(m1 - m0) * kTile * sizeof(float));
+  for (int64_t k0 = 0; k0 < x.columns; k0 += depth(l.mode)) {
+    int columns = int(x.columns - k0 < depth(l.mode) ? x.columns - k0 : depth(l.mode));
+    unpack(w, n0, k0, columns, l.block, l.mode, t);
+    for (int64_t m = m0; m < m1; m += most) {
+      int rows = int(x.rows - m < most ? x.rows - m : most);  // of the block as it was arranged
+      float* c = y + (m - m0) * kTile;
+      if (l.mode == Mode::f32) {
+        multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + m * x.columns + k0 * rows, columns, rows, c);
+        continue;
+      }
+      int per = l.mode == Mode::i16 ? 2 : 4;
+      auto data = static_cast<const int32_t*>(x.data) + (m * x.columns + k0 * rows) / per;
+      const float* scales = x.scales + m * stride + k0 / l.block;
+      const float* sums = x.sums + m * stride + k0 / l.block;
+      int fit = l.mode == Mode::i16 ? 0 : sums_that_fit(w);
+      switch (fit) {
+        case 0:
+          integer_rows<0>(t, data, columns, l.block, rows, scales, sums, stride, c);
+          break;
+        case 2:
+          integer_rows<2>(t, data, columns, l.block, rows, scales, sums, stride, c);
+          break;
+        case 4:
+          integer_rows<4>(t, data, columns, l.block, rows, scales, sums, stride, c);
+          break;
+        default:
+          integer_rows<8>(t, data, columns, l.block, rows, scales, sums, stride, c);
+      }
+    }
+  }
+}
+
+// ---- Activations
+
+// One block's largest magnitude and sum.
+IG_INLINE void measure(const float* x, int n, float* peak, float* sum) {
+  __m256 most = _mm256_setzero_ps(), total = _mm256_setzero_ps();
+  __m256 sign = _mm256_set1_ps(-0.0f);
+  for (int i = 0; i < n; i += 8) {
+    __m256 v = _mm256_loadu_ps(x + i);
+    most = _mm256_max_ps(most, _mm256_andnot_ps(sign, v));
+    total = _mm256_add_ps(total, v);
+  }
+  __m128 m = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
+  m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+  *peak = _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(total), _mm256_extractf128_ps(total, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  *sum = _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+// Eight columns as integers in the kernel's order: four dwords of int16, or two of int8.
+IG_INLINE __m128i quantize16(__m256 v, __m256 by, __m256i order) {
+  __m256i q = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_permutevar8x32_ps(v, order), by));
+  return _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
+}
+
+static void arrange(const Layout& l, const float* x, int64_t columns, int r, int n, void* block, float* scales, float* sums) {
+  if (l.mode == Mode::f32) {
+    return arrange_floats(x, columns, r, n, static_cast<float*>(block));
+  }
+  bool wide = l.mode == Mode::i16;
+  int64_t padded = (columns + kStep - 1) / kStep * kStep;
+  __m256i order = !l.nibbles ? _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)
+                  : wide     ? _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)
+                             : _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+  auto out = static_cast<int32_t*>(block);
+  for (int64_t k = 0; k < padded; k += kStep) {
+    alignas(32) float copy[kStep];
+    const float* from = x + k;
+    if (k + kStep > columns) {
+      for (int i = 0; i < kStep; i++) {
+        copy[i] = k + i < columns ? x[k + i] : 0;
+      }
+      from = copy;
+    }
+    alignas(32) int32_t dwords[kStep / 2];  // of this step, in order
+    for (int b = 0; b < kStep; b += l.block) {
+      float peak, sum;
+      measure(from + b, l.block, &peak, &sum);
+      float most = wide ? 32767.0f : 127.0f;
+      // What is smaller than this leaves nothing in a sum, and its inverse would be infinite.
+      bool any = peak > 1e-33f;
+      *scales++ = any ? peak / most : 0;
+      *sums++ = sum;
+      __m256 by = _mm256_set1_ps(any ? most / peak : 0);
+      for (int i = b; i < b + l.block; i += 8) {
+        __m128i q = quantize16(_mm256_loadu_ps(from + i), by, order);
+        if (wide) {
+          _mm_store_si128(reinterpret_cast<__m128i*>(dwords + i / 2), q);
+        } else {
+          _mm_storel_epi64(reinterpret_cast<__m128i*>(dwords + i / 4), _mm_packs_epi16(q, q));
+        }
+      }
+    }
+    int count = kStep / (wide ? 2 : 4), each = count / 8;  // dwords of eight columns
+    if (l.vector && l.nibbles) {  // a vector of weights has the same nibble of eight dwords
+      for (int d = 0; d < 8; d++) {
+        for (int j = 0; j < each; j++) {
+          out[j * 8 + d] = dwords[d * each + j];
+        }
+      }
+    } else {
+      for (int i = 0; i < count; i++) {
+        out[i * n + r] = dwords[i];
+      }
+    }
+    out += count * n;
+  }
+}
+
+}  // namespace ingot::cpu::INGOT_ISA

@@ -1,0 +1,337 @@
+#include "cpu_matmul.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "cpu.h"
+#include "cpu_node.h"
+#include "cpu_team.h"
+
+namespace ingot::cpu {
+
+extern const MatmulKernels matmul_portable;
+#if defined(__x86_64__)
+extern const MatmulKernels matmul_avx2;
+extern const MatmulKernels matmul_avx512;
+#elif defined(__aarch64__)
+extern const MatmulKernels matmul_neon;
+#endif
+
+const MatmulKernels& matmul_kernels() {
+  static const Choice<MatmulKernels> choice = {
+      .portable = &matmul_portable,
+#if defined(__x86_64__)
+      .avx2 = &matmul_avx2,
+      .avx512 = &matmul_avx512,
+#elif defined(__aarch64__)
+      .neon = &matmul_neon,
+#endif
+  };
+  return choice.get();
+}
+
+namespace {
+
+// The slots of scratch memory that products use.
+constexpr int kData = 0, kScales = 1, kWide = 2, kResult = 3;
+
+// More rows than this gain from unpacking weights only once.
+constexpr int64_t kFew = 16;
+
+// Bytes of activations that stay in the first cache beside the weights that pass.
+constexpr int64_t kNear = 1 << 14;
+
+// Bytes of weights that a thread takes at once: enough for a stream, few enough to share.
+constexpr int64_t kPiece = 1 << 17;
+
+// How x meets these weights.
+Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
+  const auto& k = matmul_kernels();
+  Layout l;
+  if (w.format != Format::plain) {
+    l.block = std::min(w.group, kStep);
+  }
+  bool codes = w.format == Format::affine || w.format == Format::fp4;
+  // Integers of 16 bits are as good as float32 where the result is rounded to 16 bits.
+  if (k.integers && codes && (fast || type != Type::f32)) {
+    bool fits = !k.saturates || w.bits < 8;
+    bool row_of_bytes = rows == 1 && w.bits != 4;  // memory decides there
+    l.mode = fast && fits && !row_of_bytes ? Mode::i8 : Mode::i16;
+    l.nibbles = w.bits == 4;
+  }
+  l.few = rows > 1 && rows <= kFew && l.mode != Mode::f32 && k.few_rows > 0;
+  l.vector = rows == 1 && k.vectors && (w.format == Format::plain || l.mode != Mode::f32);
+  return l;
+}
+
+size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
+
+// Buffers for one or more layouts of the same rows.
+struct Arranged {
+  std::vector<Activations> list;
+
+  const Activations* find(const Layout& l) const {
+    for (const auto& a : list) {
+      if (a.layout == l) {
+        return &a;
+      }
+    }
+    return nullptr;
+  }
+};
+
+size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
+
+int rows_per_block(const Layout& l) {
+  const auto& k = matmul_kernels();
+  return l.few ? k.few_rows : l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
+}
+
+// The rows that a block of n is arranged for.
+int arranged_rows(const Layout& l, int64_t n) { return int(l.few ? (n + 1) / 2 * 2 : n); }
+
+// Activation rows of a piece: whole blocks of them.
+int64_t row_block(const Layout& l) { return kRowBlock / rows_per_block(l) * rows_per_block(l); }
+
+size_t data_bytes(const Layout& l, int64_t rows, int64_t padded) {
+  return aligned(size_t((rows + 1) * padded) * (l.mode == Mode::f32 ? 4 : l.mode == Mode::i16 ? 2 : 1));
+}
+
+// Arranges n rows as the block that begins at row m.
+template <class Row>
+void arrange_block(const Activations& a, int n, int64_t m, int64_t columns, Type type, Row row) {
+  const auto& k = matmul_kernels();
+  size_t element = a.layout.mode == Mode::f32 ? 4 : a.layout.mode == Mode::i16 ? 2 : 1;
+  int64_t per = a.columns / a.layout.block;
+  auto wide = scratch<float>(kWide, size_t(columns));
+  auto block = static_cast<uint8_t*>(a.data) + size_t(m * a.columns) * element;
+  int most = arranged_rows(a.layout, n);
+  for (int r = 0; r < most; r++) {
+    const float* x = wide;
+    if (r >= n) {
+      std::memset(wide, 0, size_t(columns) * sizeof(float));
+    } else if (type == Type::f32) {
+      x = static_cast<const float*>(row(r));
+    } else {
+      k.widen(type, row(r), wide, columns);
+    }
+    k.arrange(a.layout, x, columns, r, most, block, a.scales + (m + r) * per, a.sums + (m + r) * per);
+  }
+}
+
+// Multiplies rows [m0, m1) with weight rows [n0, n1) and gives each row's results to put(m, n, floats, count).
+template <class Put>
+void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t n1, int64_t m0, int64_t m1, Put put) {
+  const auto& k = matmul_kernels();
+  if (a.layout.vector) {
+    auto result = scratch<float>(kResult, size_t(n1 - n0));
+    k.row_product(w, a, n0, n1, result);
+    put(m0, n0, result, n1 - n0);
+    return;
+  }
+  if (a.layout.few) {
+    // As many columns at a time as keep the activations in the first cache.
+    int64_t tiles = (n1 - n0 + 7) / 8, per = int64_t(k.few_rows) * 8;
+    auto result = scratch<float>(kResult, size_t(tiles * per));
+    for (int64_t m = m0; m < m1; m += k.few_rows) {
+      int rows = int(std::min<int64_t>(k.few_rows, m1 - m)), arranged = arranged_rows(a.layout, rows);
+      int64_t deep = std::max<int64_t>(kDepth, kNear / (arranged * (a.layout.mode == Mode::i16 ? 2 : 1)) / kDepth * kDepth);
+      std::memset(result, 0, size_t(tiles * per) * sizeof(float));
+      for (int64_t k0 = 0; k0 < a.columns; k0 += deep) {
+        for (int64_t t = 0; t < tiles; t++) {
+          k.few_product(w, a, n0 + t * 8, m, arranged, k0, std::min(k0 + deep, a.columns), result + t * per);
+        }
+      }
+      for (int64_t t = 0; t < tiles; t++) {
+        for (int r = 0; r < rows; r++) {
+          put(m + r, n0 + t * 8, result + t * per + r * 8, std::min<int64_t>(8, n1 - n0 - t * 8));
+        }
+      }
+    }
+    return;
+  }
+  auto result = scratch<float>(kResult, size_t(m1 - m0) * size_t(k.tile));
+  for (int64_t n = n0; n < n1; n += k.tile) {
+    k.tile_product(w, a, n, m0, m1, result);
+    for (int64_t m = m0; m < m1; m++) {
+      put(m, n, result + (m - m0) * k.tile, std::min<int64_t>(k.tile, n1 - n));
+    }
+  }
+}
+
+// Arranges rows, given by pointers or by a stride, in all of the layouts.
+template <class Row>
+Arranged arrange(Row row, Type type, int64_t rows, int64_t columns, const std::vector<Layout>& layouts) {
+  int64_t padded = (columns + kStep - 1) / kStep * kStep;
+  size_t data = 0, numbers = 0;
+  for (const auto& l : layouts) {
+    data += data_bytes(l, rows, padded);
+    numbers += 2 * size_t((rows + 1) * (padded / l.block));
+  }
+  auto bytes = scratch<uint8_t>(kData, data);
+  auto floats = scratch<float>(kScales, numbers);
+  Arranged out;
+  for (const auto& l : layouts) {
+    Activations a{.layout = l, .rows = rows, .columns = padded, .data = bytes, .scales = floats, .sums = nullptr};
+    a.sums = floats + (rows + 1) * (padded / l.block);
+    floats = a.sums + (rows + 1) * (padded / l.block);
+    bytes += data_bytes(l, rows, padded);
+    out.list.push_back(a);
+  }
+  for (const auto& a : out.list) {
+    int most = rows_per_block(a.layout);
+    // A piece is whole blocks, at least some ten thousand elements.
+    int64_t blocks = (rows + most - 1) / most, grain = std::max<int64_t>(1, 16384 / (padded * most));
+    parallel(blocks, grain, [&](int64_t b0, int64_t b1) {
+      for (int64_t b = b0; b < b1; b++) {
+        int64_t m = b * most;
+        arrange_block(a, int(std::min<int64_t>(most, rows - m)), m, columns, type, [&](int r) { return row(m + r); });
+      }
+    });
+  }
+  return out;
+}
+
+void add_layout(std::vector<Layout>& list, const Layout& l) {
+  if (std::find(list.begin(), list.end(), l) == list.end()) {
+    list.push_back(l);
+  }
+}
+
+// A part of the work: a range of weight rows (and, for tiles, one block of activation rows) of one product.
+struct Range {
+  int product;
+  int64_t n0, n1, m0, m1;
+};
+
+}  // namespace
+
+void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Product* products, int count, bool fast) {
+  const auto& k = matmul_kernels();
+  std::vector<Layout> layouts, of(count);
+  for (int i = 0; i < count; i++) {
+    of[i] = layout_for(products[i].weights, type, rows, fast);
+    add_layout(layouts, of[i]);
+  }
+  auto row = [&](int64_t m) -> const void* { return static_cast<const uint8_t*>(x) + size_t(m * columns) * size_of(type); };
+  Arranged a = arrange(row, type, rows, columns, layouts);
+
+  std::vector<Range> ranges;
+  for (int i = 0; i < count; i++) {
+    const Weights& w = products[i].weights;
+    // Whole tiles; with few rows a stream of weights, with many the pieces that several rows make.
+    int64_t grain = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, w.row_bytes()));
+    grain = rows > 16 ? k.tile : (grain + k.tile - 1) / k.tile * k.tile;
+    int64_t most = std::max<int64_t>(1, w.rows / (2 * Team::instance().size()));
+    grain = std::min(grain, (most + k.tile - 1) / k.tile * k.tile);
+    int64_t block = row_block(of[i]);
+    for (int64_t m = 0; m < rows; m += block) {
+      for (int64_t n = 0; n < w.rows; n += grain) {
+        ranges.push_back({i, n, std::min(n + grain, w.rows), m, std::min(m + block, rows)});
+      }
+    }
+  }
+  parallel(int64_t(ranges.size()), 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) {
+      const Range& r = ranges[size_t(i)];
+      const Product& p = products[r.product];
+      size_t size = size_of(p.type);
+      multiply_range(p.weights, *a.find(of[size_t(r.product)]), r.n0, r.n1, r.m0, r.m1,
+                     [&](int64_t m, int64_t n, float* from, int64_t count) {
+                       for (int64_t i = 0; p.added && i < count; i++) {
+                         from[i] += p.added[n + i];
+                       }
+                       k.narrow(p.type, from, static_cast<uint8_t*>(p.y) + size_t(m * p.weights.rows + n) * size, count);
+                     });
+    }
+  });
+}
+
+void multiply_gathered(const Gathered& g, bool fast) {
+  const auto& k = matmul_kernels();
+  // Rows of one expert side by side.
+  std::vector<int64_t> order(size_t(g.rows));
+  for (int64_t i = 0; i < g.rows; i++) {
+    order[size_t(i)] = i;
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return g.expert[a] < g.expert[b]; });
+
+  const Weights& one = g.weights;
+  size_t codes = size_t(one.rows * one.row_bytes());
+  size_t scale = one.format == Format::plain ? 0
+                 : one.scale_type == ScaleType::f32 ? 4
+                 : one.scale_type == ScaleType::f16 || one.scale_type == ScaleType::bf16 ? 2 : 1;
+  size_t scales = one.format == Format::plain ? 0 : size_t(one.rows * one.groups()) * scale;
+  auto matrix = [&](uint32_t e) {
+    Weights w = one;
+    w.codes += codes * e;
+    w.scales = static_cast<const uint8_t*>(one.scales) + scales * e;
+    if (one.biases) {
+      w.biases = static_cast<const uint8_t*>(one.biases) + scales * e;
+    }
+    return w;
+  };
+
+  // Runs of an expert; each is a product of its own, whose activations begin a new block.
+  std::vector<std::pair<int64_t, int64_t>> runs;
+  for (int64_t i = 0; i < g.rows;) {
+    int64_t j = i + 1;
+    while (j < g.rows && g.expert[order[size_t(j)]] == g.expert[order[size_t(i)]]) {
+      j++;
+    }
+    runs.push_back({i, j});
+    i = j;
+  }
+  int64_t padded = (one.columns + kStep - 1) / kStep * kStep;
+  int64_t most = g.rows + int64_t(runs.size());
+  auto bytes = scratch<uint8_t>(kData, size_t(most * padded) * 4);
+  int64_t per = padded / layout_for(one, g.type, 1, fast).block;
+  auto floats = scratch<float>(kScales, 2 * size_t(most * per));
+  std::vector<Activations> acts(runs.size());
+  for (size_t i = 0; i < runs.size(); i++) {
+    auto [a, b] = runs[i];
+    Layout l = layout_for(one, g.type, b - a, fast);
+    int64_t at = a + int64_t(i);  // a run may be arranged with one row more
+    acts[i] = {.layout = l, .rows = b - a, .columns = padded, .data = bytes + size_t(at * padded) * 4,
+               .scales = floats + at * per, .sums = floats + (most + at) * per};
+  }
+  parallel(int64_t(runs.size()), 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) {
+      const Activations& a = acts[size_t(i)];
+      int64_t at = runs[size_t(i)].first;
+      int block = rows_per_block(a.layout);
+      for (int64_t m = 0; m < a.rows; m += block) {
+        arrange_block(a, int(std::min<int64_t>(block, a.rows - m)), m, one.columns, g.type,
+                      [&](int r) { return g.x[order[size_t(at + m + r)]]; });
+      }
+    }
+  });
+
+  std::vector<Range> ranges;
+  for (size_t i = 0; i < runs.size(); i++) {
+    int64_t grain = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, one.row_bytes()));
+    int64_t most = std::max<int64_t>(1, one.rows * int64_t(runs.size()) / (4 * Team::instance().size()));
+    grain = (std::min(grain, most) + k.tile - 1) / k.tile * k.tile;
+    int64_t block = row_block(acts[i].layout);
+    for (int64_t m = 0; m < acts[i].rows; m += block) {
+      for (int64_t n = 0; n < one.rows; n += grain) {
+        ranges.push_back({int(i), n, std::min(n + grain, one.rows), m, std::min(m + block, acts[i].rows)});
+      }
+    }
+  }
+  size_t size = size_of(g.type);
+  parallel(int64_t(ranges.size()), 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) {
+      const Range& r = ranges[size_t(i)];
+      const Activations& a = acts[size_t(r.product)];
+      int64_t at = runs[size_t(r.product)].first;
+      Weights w = matrix(g.expert[order[size_t(at)]]);
+      multiply_range(w, a, r.n0, r.n1, r.m0, r.m1, [&](int64_t m, int64_t n, const float* from, int64_t count) {
+        k.narrow(g.type, from, static_cast<uint8_t*>(g.y[order[size_t(at + m)]]) + size_t(n) * size, count);
+      });
+    }
+  });
+}
+
+}  // namespace ingot::cpu

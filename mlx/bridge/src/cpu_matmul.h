@@ -1,0 +1,118 @@
+// Products of activations with the rows of a weight matrix, y = x W^T: what kernels of one instruction set offer, and how
+// they are put to work.
+#pragma once
+
+#include <cstdint>
+
+#include "cpu_types.h"
+
+namespace ingot::cpu {
+
+// How the elements of a weight matrix are stored. Packed codes are a little-endian stream of bits within a row
+// (mlx 0.32.4, backend/cpu/quantized.cpp); a group of consecutive codes of a row has one scale and, if affine, one bias.
+enum class Format {
+  plain,   // float32, float16 or bfloat16
+  affine,  // unsigned codes: scale * code + bias
+  fp4,     // e2m1 codes, scales e8m0 (mxfp4) or e4m3 (nvfp4)
+  fp8,     // e4m3 codes, scales e8m0 (mxfp8)
+};
+
+enum class ScaleType { f32, f16, bf16, e8m0, e4m3 };
+
+struct Weights {
+  const uint8_t* codes = nullptr;
+  const void* scales = nullptr;
+  const void* biases = nullptr;
+  int64_t rows = 0;     // outputs
+  int64_t columns = 0;  // inputs
+  Format format = Format::plain;
+  int bits = 0;   // of a code; of an element where plain
+  int group = 0;  // codes that share a scale
+  ScaleType scale_type = ScaleType::f32;
+  Type type = Type::f32;  // of plain elements
+
+  int64_t row_bytes() const { return columns * bits / 8; }
+  int64_t groups() const { return columns / group; }
+};
+
+// What activations become before they meet weights.
+enum class Mode { f32, i16, i8 };
+
+// Columns are padded to a multiple of a step; what is added is zero.
+constexpr int kStep = 64;
+// Weights of that many columns are unpacked at a time, for a tile of rows.
+constexpr int kDepth = 512;
+// Activation rows that meet an unpacked tile before the next.
+constexpr int kRowBlock = 128;
+
+// How a kernel wants its activations.
+struct Layout {
+  Mode mode = Mode::f32;
+  bool nibbles = false;  // order within 8 columns: 0 4 1 5 2 6 3 7 as int16, 0 2 4 6 1 3 5 7 as int8
+  bool vector = false;   // one row, for row products
+  bool few = false;      // blocks of few rows, for few_product; else of integer_rows or float_rows, for tile_product
+  int block = kStep;     // columns that share a scale of activations: 16, 32 or 64
+
+  bool operator==(const Layout&) const = default;
+};
+
+// Activations in a layout. Rows lie in blocks of a kernel's number of rows; a block holds, for each pair (int16), four
+// (int8) or single column (f32), that element of each of its rows.
+struct Activations {
+  Layout layout;
+  int64_t rows = 0, columns = 0;  // columns padded
+  void* data = nullptr;
+  float* scales = nullptr;  // [rows][columns / block], of integers
+  float* sums = nullptr;    // [rows][columns / block], of the activations themselves
+};
+
+struct MatmulKernels {
+  int tile;               // rows of weights in a tile
+  int float_rows;         // activation rows in a block, in mode f32
+  int integer_rows;       // and in the integer modes
+  int few_rows;           // and where there are few; 0 without few_product
+  bool saturates;         // int8 products of codes above 6 bits do not fit
+  bool integers;          // has the integer modes at all
+  bool vectors;           // has row products
+
+  // Brings one row of float32 activations into place: row r of its block of n rows. columns is not padded.
+  void (*arrange)(const Layout& layout, const float* x, int64_t columns, int r, int n, void* block, float* scales, float* sums);
+  // y[m][0..count) = products of rows [m0, m1) with weight rows from n0 on, at most a tile of them; y has rows of tile floats.
+  void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
+  // y[0..n1-n0) = products of the only row with weight rows [n0, n1).
+  void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
+  // Adds to y[r][0..8), of a block of rows (made even by one more) that begins at row m and weight rows n0 to n0+7, what
+  // columns [k0, k1) give; k0 is a multiple of kDepth.
+  void (*few_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m, int rows, int64_t k0, int64_t k1, float* y);
+  // Element conversion.
+  void (*widen)(Type type, const void* from, float* to, int64_t n);
+  void (*narrow)(Type type, const float* from, void* to, int64_t n);
+};
+
+const MatmulKernels& matmul_kernels();
+
+// One product of several: y [rows][stride] of the given type gets x W^T.
+struct Product {
+  Weights weights;
+  const float* added = nullptr;  // [weights.rows], to each row before it is rounded
+  void* y = nullptr;
+  Type type = Type::f32;
+};
+
+// All products share x [rows][columns].
+void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Product* products, int count, bool fast);
+
+// Rows picked by expert: row i of x, of which several may be the same row of the source, meets matrix expert[i].
+// weights describes one matrix; matrix e begins at e times its bytes. y [rows][weights.rows].
+struct Gathered {
+  Weights weights;
+  int64_t experts = 0;
+  const void* const* x = nullptr;  // rows
+  const uint32_t* expert = nullptr;
+  void* const* y = nullptr;
+  int64_t rows = 0;
+  Type type = Type::f32;
+};
+void multiply_gathered(const Gathered& g, bool fast);
+
+}  // namespace ingot::cpu

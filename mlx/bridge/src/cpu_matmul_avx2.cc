@@ -1,0 +1,27 @@
+// Products with AVX2, FMA and F16C.
+#define INGOT_ISA avx2
+#include "cpu_simd.h"
+
+#include "cpu_integers_x86.h"
+#include "cpu_vector_x86.h"
+
+namespace ingot::cpu {
+
+extern const MatmulKernels matmul_avx2;
+const MatmulKernels matmul_avx2 = {
+    .tile = avx2::kTile,
+    .float_rows = avx2::kFloatRows,
+    .integer_rows = avx2::kIntegerRows,
+    .few_rows = avx2::kFewRows,
+    .saturates = avx2::kSaturates,
+    .integers = true,
+    .vectors = true,
+    .arrange = avx2::arrange,
+    .tile_product = avx2::tile_product,
+    .row_product = avx2::row_product,
+    .few_product = avx2::few_product,
+    .widen = avx2::widen,
+    .narrow = avx2::narrow,
+};
+
+}  // namespace ingot::cpu

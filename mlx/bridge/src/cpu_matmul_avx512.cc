@@ -1,0 +1,27 @@
+// Products with AVX-512 and VNNI.
+#define INGOT_ISA avx512
+#include "cpu_simd.h"
+
+#include "cpu_integers_x86.h"
+#include "cpu_vector_x86.h"
+
+namespace ingot::cpu {
+
+extern const MatmulKernels matmul_avx512;
+const MatmulKernels matmul_avx512 = {
+    .tile = avx512::kTile,
+    .float_rows = avx512::kFloatRows,
+    .integer_rows = avx512::kIntegerRows,
+    .few_rows = avx512::kFewRows,
+    .saturates = avx512::kSaturates,
+    .integers = true,
+    .vectors = true,
+    .arrange = avx512::arrange,
+    .tile_product = avx512::tile_product,
+    .row_product = avx512::row_product,
+    .few_product = avx512::few_product,
+    .widen = avx512::widen,
+    .narrow = avx512::narrow,
+};
+
+}  // namespace ingot::cpu

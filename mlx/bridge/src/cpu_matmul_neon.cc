@@ -1,0 +1,26 @@
+// Products with NEON.
+#define INGOT_ISA neon
+#include "cpu_simd.h"
+
+#include "cpu_unpack_portable.h"
+
+namespace ingot::cpu {
+
+extern const MatmulKernels matmul_neon;
+const MatmulKernels matmul_neon = {
+    .tile = neon::kTile,
+    .float_rows = neon::kFloatRows,
+    .integer_rows = 0,
+    .few_rows = 0,
+    .saturates = false,
+    .integers = false,
+    .vectors = true,
+    .arrange = neon::arrange,
+    .tile_product = neon::tile_product,
+    .row_product = neon::row_product,
+    .few_product = nullptr,
+    .widen = neon::widen,
+    .narrow = neon::narrow,
+};
+
+}  // namespace ingot::cpu

@@ -1,0 +1,27 @@
+// Products in plain C++.
+#define INGOT_ISA portable
+#define INGOT_PORTABLE
+#include "cpu_simd.h"
+
+#include "cpu_unpack_portable.h"
+
+namespace ingot::cpu {
+
+extern const MatmulKernels matmul_portable;
+const MatmulKernels matmul_portable = {
+    .tile = portable::kTile,
+    .float_rows = portable::kFloatRows,
+    .integer_rows = 0,
+    .few_rows = 0,
+    .saturates = false,
+    .integers = false,
+    .vectors = true,
+    .arrange = portable::arrange,
+    .tile_product = portable::tile_product,
+    .row_product = portable::row_product,
+    .few_product = nullptr,
+    .widen = portable::widen,
+    .narrow = portable::narrow,
+};
+
+}  // namespace ingot::cpu

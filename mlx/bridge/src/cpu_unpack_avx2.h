@@ -1,0 +1,367 @@
+// Unpacking weights with AVX2: eight rows at a time, turned so that lanes are rows; see cpu_matmul_kernels.h.
+#pragma once
+
+#include <immintrin.h>
+
+#include "cpu_matmul_kernels.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+// Where kStep columns of eight rows lie. The end of a matrix is copied, since some loads read past what they need.
+struct RowStep {
+  const uint8_t* at;
+  int64_t stride;
+  alignas(32) uint8_t copy[8][kStep * 4 + 32];
+
+  const uint8_t* row(int r) const { return at + r * stride; }
+};
+
+IG_INLINE void find_step(const Weights& w, int64_t n, int64_t k, RowStep& s) {
+  int64_t stride = w.row_bytes();
+  const uint8_t* at = w.codes + n * stride + k / 8 * w.bits;
+  s.at = at;
+  s.stride = stride;
+  if (__builtin_expect(k + kStep < w.columns && n + 8 <= w.rows, 1)) {
+    return;
+  }
+  bool partial = k + kStep > w.columns;
+  if (!partial && n + 8 < w.rows) {
+    return;
+  }
+  int64_t bytes = (partial ? w.columns - k : kStep) * w.bits / 8;
+  __builtin_memset(s.copy, 0, sizeof(s.copy));
+  for (int r = 0; r < 8; r++) {
+    __builtin_memcpy(s.copy[r], n + r < w.rows ? at + r * stride : at + (w.rows - 1 - n) * stride, size_t(bytes));
+  }
+  s.at = s.copy[0];
+  s.stride = sizeof(s.copy[0]);
+}
+
+// Transposes 8 x 8 dwords.
+IG_INLINE void transpose(__m256i* r) {
+  __m256i t0 = _mm256_unpacklo_epi32(r[0], r[1]), t1 = _mm256_unpackhi_epi32(r[0], r[1]);
+  __m256i t2 = _mm256_unpacklo_epi32(r[2], r[3]), t3 = _mm256_unpackhi_epi32(r[2], r[3]);
+  __m256i t4 = _mm256_unpacklo_epi32(r[4], r[5]), t5 = _mm256_unpackhi_epi32(r[4], r[5]);
+  __m256i t6 = _mm256_unpacklo_epi32(r[6], r[7]), t7 = _mm256_unpackhi_epi32(r[6], r[7]);
+  __m256i u0 = _mm256_unpacklo_epi64(t0, t2), u1 = _mm256_unpackhi_epi64(t0, t2);
+  __m256i u2 = _mm256_unpacklo_epi64(t1, t3), u3 = _mm256_unpackhi_epi64(t1, t3);
+  __m256i u4 = _mm256_unpacklo_epi64(t4, t6), u5 = _mm256_unpackhi_epi64(t4, t6);
+  __m256i u6 = _mm256_unpacklo_epi64(t5, t7), u7 = _mm256_unpackhi_epi64(t5, t7);
+  r[0] = _mm256_permute2x128_si256(u0, u4, 0x20);
+  r[1] = _mm256_permute2x128_si256(u1, u5, 0x20);
+  r[2] = _mm256_permute2x128_si256(u2, u6, 0x20);
+  r[3] = _mm256_permute2x128_si256(u3, u7, 0x20);
+  r[4] = _mm256_permute2x128_si256(u0, u4, 0x31);
+  r[5] = _mm256_permute2x128_si256(u1, u5, 0x31);
+  r[6] = _mm256_permute2x128_si256(u2, u6, 0x31);
+  r[7] = _mm256_permute2x128_si256(u3, u7, 0x31);
+}
+
+IG_INLINE __m256i load_bytes(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+
+// How 16 codes of a stream of bits, other than 4 of them, become 16-bit numbers: each number gets the two bytes that its
+// code lies in, is shifted up by a product until nothing is above the code, and down until nothing is below.
+struct Spread {
+  __m256i bytes, up;
+  __m128i down;
+  int lane;  // bytes of 8 codes
+};
+
+IG_INLINE Spread make_spread(int bits) {
+  alignas(32) uint8_t bytes[32];
+  alignas(32) uint16_t up[16];
+  for (int i = 0; i < 16; i++) {
+    int at = (i % 8) * bits;
+    bytes[2 * i] = uint8_t(at / 8);
+    bytes[2 * i + 1] = uint8_t(at / 8 + 1);
+    up[i] = uint16_t(1u << (16 - bits - at % 8));
+  }
+  return {_mm256_load_si256(reinterpret_cast<__m256i*>(bytes)), _mm256_load_si256(reinterpret_cast<__m256i*>(up)),
+          _mm_cvtsi32_si128(16 - bits), bits};
+}
+
+IG_INLINE __m256i spread16(const uint8_t* p, const Spread& s) {
+  __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+                                      _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + s.lane)), 1);
+  return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(v, s.bytes), s.up), s.down);
+}
+
+// 32 codes as bytes, in order.
+IG_INLINE __m256i spread32(const uint8_t* p, const Spread& s) {
+  __m256i v = _mm256_packus_epi16(spread16(p, s), spread16(p + 2 * s.lane, s));
+  return _mm256_permute4x64_epi64(v, 0xd8);
+}
+
+IG_INLINE __m256i fp4_table() {
+  return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(kFP4)));
+}
+
+// e4m3 in the low bytes of dwords as float32.
+IG_INLINE __m256 e4m3_lanes(__m256i v) {
+  __m256i magnitude = _mm256_slli_epi32(_mm256_and_si256(v, _mm256_set1_epi32(0x7f)), 20);
+  __m256i sign = _mm256_slli_epi32(_mm256_and_si256(v, _mm256_set1_epi32(0x80)), 24);
+  __m256 value = _mm256_mul_ps(_mm256_castsi256_ps(magnitude), _mm256_set1_ps(0x1p120f));
+  return _mm256_or_ps(value, _mm256_castsi256_ps(sign));
+}
+
+IG_INLINE void put_floats(float* to, __m256i codes, const float* scales, const float* biases) {
+  _mm256_store_ps(to, _mm256_fmadd_ps(_mm256_cvtepi32_ps(codes), _mm256_load_ps(scales), _mm256_load_ps(biases)));
+}
+
+// Four-bit codes: eight dwords of eight codes each, of which only bits are masked.
+static void unpack_nibbles(const RowStep& s, bool fp4, Mode mode, int block, int h, int step, Tile& t) {
+  __m256i v[8];
+#pragma GCC unroll 8
+  for (int r = 0; r < 8; r++) {
+    v[r] = load_bytes(s.row(r));
+  }
+  transpose(v);
+  __m256i table = fp4_table();
+  if (mode == Mode::i16) {
+    __m256i mask = _mm256_set1_epi32(0x000f000f), upper = _mm256_set1_epi32(int(0x80008000));
+    auto to = t.as<int32_t>() + (step * 32) * kTile + h * 8;
+    for (int d = 0; d < 8; d++) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; j++) {
+        __m256i q = _mm256_and_si256(_mm256_srli_epi32(v[d], 4 * j), mask);
+        q = fp4 ? _mm256_shuffle_epi8(table, _mm256_or_si256(q, upper)) : q;
+        _mm256_store_si256(reinterpret_cast<__m256i*>(to + (d * 4 + j) * kTile), q);
+      }
+    }
+  } else if (mode == Mode::i8) {
+    __m256i mask = _mm256_set1_epi32(0x0f0f0f0f);
+    auto to = t.as<int32_t>() + (step * 16) * kTile + h * 8;
+    for (int d = 0; d < 8; d++) {
+#pragma GCC unroll 2
+      for (int j = 0; j < 2; j++) {
+        __m256i q = _mm256_and_si256(_mm256_srli_epi32(v[d], 4 * j), mask);
+        q = fp4 ? _mm256_shuffle_epi8(table, q) : q;
+        _mm256_store_si256(reinterpret_cast<__m256i*>(to + (d * 2 + j) * kTile), q);
+      }
+    }
+  } else {
+    __m256i mask = _mm256_set1_epi32(15), upper = _mm256_set1_epi32(int(0x80808000));
+    auto to = t.as<float>() + step * kStep * kTile + h * 8;
+    for (int d = 0; d < 8; d++) {
+      int b = (step * kStep + d * 8) / block;
+#pragma GCC unroll 8
+      for (int j = 0; j < 8; j++) {
+        __m256i q = _mm256_and_si256(_mm256_srli_epi32(v[d], 4 * j), mask);
+        q = fp4 ? _mm256_shuffle_epi8(table, _mm256_or_si256(q, upper)) : q;
+        put_floats(to + (d * 8 + j) * kTile, q, t.scales + b * kTile + h * 8, t.biases + b * kTile + h * 8);
+      }
+    }
+  }
+}
+
+// Codes of other widths, by way of bytes; v holds the bytes of four columns of eight rows each.
+IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int block, int h, int step, Tile& t) {
+  if (mode == Mode::i8) {
+    auto to = t.as<int32_t>() + (step * 16 + first) * kTile + h * 8;
+#pragma GCC unroll 8
+    for (int q = 0; q < 8; q++) {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + q * kTile), v[q]);
+    }
+  } else if (mode == Mode::i16) {
+    const __m256i even = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1));
+    const __m256i odd = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1));
+    auto to = t.as<int32_t>() + (step * 32 + 2 * first) * kTile + h * 8;
+#pragma GCC unroll 8
+    for (int q = 0; q < 8; q++) {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + 2 * q * kTile), _mm256_shuffle_epi8(v[q], even));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + (2 * q + 1) * kTile), _mm256_shuffle_epi8(v[q], odd));
+    }
+  } else {
+    auto to = t.as<float>() + (step * kStep + 4 * first) * kTile + h * 8;
+    __m256i mask = _mm256_set1_epi32(255);
+    for (int q = 0; q < 8; q++) {
+      int b = (step * kStep + 4 * (first + q)) / block;
+      const float* scales = t.scales + b * kTile + h * 8;
+      const float* biases = t.biases + b * kTile + h * 8;
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; j++) {
+        __m256i code = _mm256_and_si256(_mm256_srli_epi32(v[q], 8 * j), mask);
+        float* p = to + (4 * q + j) * kTile;
+        if (fp8) {
+          _mm256_store_ps(p, _mm256_mul_ps(e4m3_lanes(code), _mm256_load_ps(scales)));
+        } else {
+          put_floats(p, code, scales, biases);
+        }
+      }
+    }
+  }
+}
+
+static void unpack_bytes(const RowStep& s, const Weights& w, const Spread& spread, Mode mode, int block, int h, int step, Tile& t) {
+  for (int half = 0; half < 2; half++) {
+    __m256i v[8];
+    for (int r = 0; r < 8; r++) {
+      v[r] = w.bits == 8 ? load_bytes(s.row(r) + half * 32) : spread32(s.row(r) + half * 4 * w.bits, spread);
+    }
+    transpose(v);
+    put_bytes(v, half * 8, w.format == Format::fp8, mode, block, h, step, t);
+  }
+}
+
+template <class T>
+static void unpack_plain(const RowStep& s, int h, int step, Tile& t) {
+  auto to = t.as<float>() + step * kStep * kTile + h * 8;
+  for (int k = 0; k < kStep; k += 8) {
+    __m256i v[8];
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++) {
+      alignas(32) float row[kLanes];
+      if constexpr (kLanes == 8) {
+        v[r] = (__m256i)load(reinterpret_cast<const T*>(s.row(r)) + k);
+      } else {
+        for (int i = 0; i < 8; i++) {
+          row[i] = get(reinterpret_cast<const T*>(s.row(r)) + k + i);
+        }
+        v[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(row));
+      }
+    }
+    transpose(v);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + (k + i) * kTile), v[i]);
+    }
+  }
+}
+
+// Scales and biases of eight weight rows: [block of columns][8].
+struct Scales8 {
+  alignas(32) float scales[kDepth / 16 * 8];
+  alignas(32) float biases[kDepth / 16 * 8];
+};
+
+template <ScaleType T>
+IG_INLINE __m256 load_scales(const void* p, int64_t at) {
+  if constexpr (T == ScaleType::f32) {
+    return _mm256_loadu_ps(static_cast<const float*>(p) + at);
+  } else if constexpr (T == ScaleType::f16) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(static_cast<const f16*>(p) + at)));
+  } else if constexpr (T == ScaleType::bf16) {
+    __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(static_cast<const bf16*>(p) + at));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
+  } else {
+    __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(static_cast<const uint8_t*>(p) + at)));
+    if constexpr (T == ScaleType::e4m3) {
+      return e4m3_lanes(v);
+    }
+    __m256i subnormal = _mm256_and_si256(_mm256_cmpeq_epi32(v, _mm256_setzero_si256()), _mm256_set1_epi32(0x00400000));
+    return _mm256_castsi256_ps(_mm256_or_si256(_mm256_slli_epi32(v, 23), subnormal));
+  }
+}
+
+// Eight groups of eight rows, as scales and biases of [group][8].
+template <ScaleType T>
+IG_INLINE void eight_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales, __m256i* biases) {
+  int64_t groups = w.groups();
+#pragma GCC unroll 8
+  for (int r = 0; r < 8; r++) {
+    int64_t at = (n0 + r < w.rows ? n0 + r : w.rows - 1) * groups + g;
+    __m256 s = load_scales<T>(w.scales, at), b;
+    if constexpr (T == ScaleType::e8m0 || T == ScaleType::e4m3) {
+      b = _mm256_mul_ps(s, _mm256_set1_ps(-6.0f));
+      s = _mm256_mul_ps(s, _mm256_set1_ps(w.format == Format::fp4 ? 0.5f : 1.0f));
+    } else {
+      b = load_scales<T>(w.biases, at);
+    }
+    scales[r] = _mm256_castps_si256(s);
+    biases[r] = _mm256_castps_si256(b);
+  }
+  transpose(scales);
+  transpose(biases);
+}
+
+static void any_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales, __m256i* biases) {
+  switch (w.scale_type) {
+    case ScaleType::f32:
+      return eight_groups<ScaleType::f32>(w, n0, g, scales, biases);
+    case ScaleType::f16:
+      return eight_groups<ScaleType::f16>(w, n0, g, scales, biases);
+    case ScaleType::bf16:
+      return eight_groups<ScaleType::bf16>(w, n0, g, scales, biases);
+    case ScaleType::e8m0:
+      return eight_groups<ScaleType::e8m0>(w, n0, g, scales, biases);
+    case ScaleType::e4m3:
+      return eight_groups<ScaleType::e4m3>(w, n0, g, scales, biases);
+  }
+}
+
+static void eight_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Scales8& out) {
+  int shift = __builtin_ctz(unsigned(w.group)), per = w.group / block;  // groups of 2^shift codes
+  int64_t first = k0 >> shift, end = k0 + columns < w.columns ? k0 + columns : w.columns;
+  int groups = int(((end - 1) >> shift) - first + 1), g = 0;
+  auto put = [&out](int b, __m256i s, __m256i o) __attribute__((always_inline)) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(out.scales + b * 8), s);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(out.biases + b * 8), o);
+  };
+  for (; g + 8 <= groups; g += 8) {
+    __m256i s[8], o[8];
+    any_groups(w, n0, first + g, s, o);
+    for (int i = 0; i < 8 * per; i++) {
+      put(g * per + i, s[i / per], o[i / per]);
+    }
+  }
+  for (; g < groups; g++) {  // a vector would read past the row
+    for (int r = 0; r < 8; r++) {
+      float s[1 + kLanes], o[1 + kLanes];
+      row_scales(w, n0 + r < w.rows ? n0 + r : w.rows - 1, first + g, 1, s, o);
+      for (int i = 0; i < per; i++) {
+        out.scales[(g * per + i) * 8 + r] = s[0];
+        out.biases[(g * per + i) * 8 + r] = o[0];
+      }
+    }
+  }
+  for (int b = groups * per; b < columns / block; b++) {
+    put(b, _mm256_setzero_si256(), _mm256_setzero_si256());
+  }
+}
+
+static void turn_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
+  for (int h = 0; h < kTile / 8; h++) {
+    Scales8 s;
+    eight_scales(w, n0 + h * 8, k0, columns, block, s);
+    for (int b = 0; b < columns / block; b++) {
+      __builtin_memcpy(t.scales + b * kTile + h * 8, s.scales + b * 8, 32);
+      __builtin_memcpy(t.biases + b * kTile + h * 8, s.biases + b * 8, 32);
+    }
+  }
+}
+
+static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Mode mode, Tile& t) {
+  if (w.format != Format::plain) {
+    turn_scales(w, n0, k0, columns, block, t);
+  }
+  bool nibbles = w.bits == 4, bytes = has_codes(w) || w.format == Format::fp8;
+  Spread spread = make_spread(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
+  int64_t next = kTile * w.row_bytes();  // the tile that is likely to come after this one
+  RowStep s;
+  for (int h = 0; h < kTile / 8; h++) {
+    if (n0 + h * 8 >= w.rows) {
+      break;  // what the tile holds there is not used
+    }
+    for (int step = 0; step < columns / kStep; step++) {
+      find_step(w, n0 + h * 8, k0 + step * kStep, s);
+      for (int r = 0; r < 8; r++) {
+        prefetch(s.row(r) + next);
+      }
+      if (bytes && nibbles) {
+        unpack_nibbles(s, w.format == Format::fp4, mode, block, h, step, t);
+      } else if (bytes) {
+        unpack_bytes(s, w, spread, mode, block, h, step, t);
+      } else if (w.type == Type::f32) {
+        unpack_plain<float>(s, h, step, t);
+      } else if (w.type == Type::f16) {
+        unpack_plain<f16>(s, h, step, t);
+      } else {
+        unpack_plain<bf16>(s, h, step, t);
+      }
+    }
+  }
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
