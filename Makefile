@@ -8,7 +8,7 @@ DEMO    := testdata/models/demo
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz fuzz-short bench-convert bench-cpu bench-cpu-page generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -75,8 +75,15 @@ bench-cpu: engine
 bench-cpu-page:
 	$(PYTHON) bench/cpu/page.py
 
+# Times the tokenizer beside the Rust package, on one core: bench/results/tokenizer.json. The first run trains for minutes.
+bench-tokenizer: build
+	@mkdir -p bench/results
+	testdata/gen/setup.sh
+	$(GO) build -o bin/bench-tokenizer ./bench/tokenizer
+	.cache/gen-venv/bin/python bench/tokenizer.py bin/bench-tokenizer bench/results/tokenizer.json
+
 # What reads other people's files gets a few seconds of it in every test run.
-PARSERS = ./safetensors ./arch ./convert ./modelfile
+PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer
 FUZZLOG = bin/fuzz.log
 fuzz-short: build
 	@for p in $(PARSERS); do \

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -18,6 +19,7 @@ type bpe struct {
 	prefix       string // of each character but the first
 	suffix       string // of the last character
 	ignoreMerges bool   // a piece that is a token is that token
+	cuts         bool   // nothing merges across the start of a word that a space mark makes: words can be done one by one
 
 	// raw: pieces come as the bytes that the byte-level alphabet stands for, and symbols are looked up by byte.
 	raw     bool
@@ -65,7 +67,42 @@ func (e *bpeEncoder) release() {
 	e.m.pool.Put(e)
 }
 
-func (e *bpeEncoder) append(ids []int32, piece string) ([]int32, error) {
+// cutsWords finds out whether a text can be cut where a space mark follows something else: no merge joins what is before
+// such a place to what is after it, and an unknown character before it does not wait for one behind.
+func (m *bpe) cutsWords() bool {
+	_, marked := m.ids[spaceMark]
+	if !marked || m.prefix != "" || m.suffix != "" || m.ignoreMerges || m.raw {
+		return false
+	}
+	for i := range m.merges.slots {
+		s := &m.merges.slots[i]
+		if s.pair == freePair {
+			continue
+		}
+		left, _ := m.token(int32(s.pair >> 32))
+		right, _ := m.token(int32(uint32(s.pair)))
+		if strings.HasPrefix(right, spaceMark) && !strings.HasSuffix(left, spaceMark) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *bpeEncoder) append(ids []int32, piece string) (_ []int32, err error) {
+	for e.m.cuts {
+		end := wordEnd(piece)
+		if end == len(piece) {
+			break
+		}
+		if ids, err = e.word(ids, piece[:end]); err != nil {
+			return ids, err
+		}
+		piece = piece[end:]
+	}
+	return e.word(ids, piece)
+}
+
+func (e *bpeEncoder) word(ids []int32, piece string) ([]int32, error) {
 	if e.m.raw && len(piece) == 1 && e.m.byteIDs[piece[0]] >= 0 {
 		return append(ids, e.m.byteIDs[piece[0]]), nil
 	}

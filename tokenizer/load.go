@@ -20,10 +20,11 @@ func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
 			return nil, err
 		}
 	}
-	if steps, ok := t.pre.(preTokenizers); ok {
-		if m, ok := f.model.(*bpe); ok && m.useRaw() {
+	if m, ok := f.model.(*bpe); ok {
+		if steps, ok := t.pre.(preTokenizers); ok && m.useRaw() {
 			m.raw = steps.rawBytes()
 		}
+		m.cuts = m.cutsWords()
 	}
 	if f.post != nil {
 		if t.template, err = newTemplate(f.post); err != nil {

@@ -119,7 +119,7 @@ func readScores(r *jsonReader) (tokens []string, scores []float64, err error) {
 			if err != nil {
 				return err
 			}
-			score, err := strconv.ParseFloat(text, 64)
+			score, err := parseScore(text)
 			if err != nil {
 				return r.failAt(at, "the score %s of token %d is out of range", text, i)
 			}
