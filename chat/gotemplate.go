@@ -65,11 +65,11 @@ func parseGo(text string) (Template, error) {
 // recursive tells whether a template calls itself: text/template would go on to a depth of 100000.
 func recursive(t *template.Template, name string, open map[string]bool) bool {
 	sub := t.Lookup(name)
-	if open[name] || sub == nil || sub.Tree == nil {
-		return open[name]
+	if active, seen := open[name]; seen || sub == nil || sub.Tree == nil {
+		return active
 	}
 	open[name] = true
-	defer delete(open, name)
+	defer func() { open[name] = false }()
 	var found bool
 	var walk func(n parse.Node)
 	walk = func(n parse.Node) {

@@ -79,6 +79,7 @@ type (
 	itemExpr struct {
 		x, arg expr
 		line   int
+		folded bool // the reference computes it while it compiles, where a failed slice is undefined
 	}
 	sliceExpr struct{ start, stop, step expr } // any may be nil
 	callArgs  struct {

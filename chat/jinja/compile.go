@@ -98,6 +98,9 @@ func (c *compiler) stmt(s stmt, f frame) error {
 	switch s := s.(type) {
 	case *outputStmt:
 		s.escape = c.escape
+		for _, x := range s.items {
+			markFolded(x, true)
+		}
 		return c.exprs(s.items, f)
 	case *ifStmt:
 		f = f.softened()
@@ -210,6 +213,43 @@ func (c *compiler) stmt(s stmt, f frame) error {
 		return c.expr(s.template, f)
 	}
 	return nil
+}
+
+func isSliced(n any) bool {
+	i, ok := n.(*itemExpr)
+	if ok {
+		_, ok = i.arg.(*sliceExpr)
+	}
+	return ok
+}
+
+// markFolded marks a slice of constants whose surroundings are folded too.
+func markFolded(n any, folded bool) {
+	if folded && isSliced(n) && constant(n) {
+		n.(*itemExpr).folded = true
+	}
+}
+
+// constant tells whether the reference folds an expression: it has no names and no calls, nor filters that need the context.
+func constant(n any) bool {
+	switch n := n.(type) {
+	case *nameExpr, *nsRef, *callExpr, *dataExpr:
+		return false
+	case *filterExpr:
+		switch n.name {
+		case "map", "select", "reject", "selectattr", "rejectattr", "random":
+			return false
+		}
+		if n.x == nil || filters[n.name] == nil {
+			return false
+		}
+	}
+	for _, c := range children(n) {
+		if !constant(c) {
+			return false
+		}
+	}
+	return true
 }
 
 // targetNames are the plain names of a target.
@@ -402,6 +442,9 @@ func (c *compiler) expr(x expr, f frame) error {
 		}
 	}
 	for _, child := range children(x) {
+		if isSliced(child) {
+			markFolded(child, constant(x))
+		}
 		if err := c.expr(child.(expr), f); err != nil {
 			return err
 		}

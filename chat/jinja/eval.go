@@ -238,7 +238,9 @@ func (x *itemExpr) eval(r *run, e *env) (Value, error) {
 		return nil, err
 	}
 	if s, ok := arg.(*slice); ok {
-		v, err = r.slice(v, s)
+		if v, err = r.slice(v, s); x.folded && isKind(err, "TypeError") {
+			return undefinedOf(v, s), nil
+		}
 	} else {
 		v, err = r.getitem(v, arg)
 	}

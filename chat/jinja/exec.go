@@ -197,12 +197,18 @@ func (s *filterStmt) exec(r *run, e *env) (control, error) {
 	}
 	v, err := r.filterText(s.filter, text, e)
 	if err == nil {
-		var t string
-		if t, err = r.str(v); err == nil {
-			err = r.write(t)
-		}
+		err = r.writeText(v)
 	}
 	return ctlNext, atLine(err, s.line)
+}
+
+// writeText writes what a filter or call block gave, which must be text: the reference does not convert it.
+func (r *run) writeText(v Value) error {
+	t, ok := text(v)
+	if !ok {
+		return typeError("sequence item 0: expected str instance, %s found", typeName(v))
+	}
+	return r.write(t)
 }
 
 func (s *withStmt) exec(r *run, e *env) (control, error) {

@@ -33,16 +33,7 @@ func (s *callStmt) exec(r *run, e *env) (control, error) {
 	a.names, a.named = append(a.names, "caller"), append(a.named, caller)
 	v, err := r.call(fn, a)
 	if err == nil {
-		if r.escape {
-			v, err = r.escapeValue(v)
-		}
-		var t string
-		if err == nil {
-			t, err = r.str(v)
-		}
-		if err == nil {
-			err = r.write(t)
-		}
+		err = r.writeText(v)
 	}
 	return ctlNext, atLine(err, s.line)
 }
