@@ -112,6 +112,9 @@ func readScores(r *jsonReader) (tokens []string, scores []float64, err error) {
 			n++
 			if j == 0 {
 				s, err := r.str()
+				if len(s) >= longestPiece { // else a text of its first letter would take as long as both multiplied
+					return r.failAt(at, "token %d has %d bytes", i, len(s))
+				}
 				tokens = append(tokens, string(s))
 				return err
 			}
