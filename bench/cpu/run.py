@@ -100,12 +100,12 @@ class Models:
             env={"HF_HUB_OFFLINE": "1"}))
         whole = os.path.join(folder, "bf16.gguf")
         self.gguf = {}
-        for key, kind in FORMATS.items():
+        for who, kind in FORMATS.items():
             def quantize(path, kind=kind):
                 make(whole, lambda part: model.write_gguf(shape, part))
                 run(sys.executable, os.path.join(HERE, "llama.py"), "quantize", whole, path, kind)
 
-            self.gguf[key] = make(os.path.join(folder, f"{kind}.gguf"), quantize)
+            self.gguf[who] = make(os.path.join(folder, f"{kind}.gguf"), quantize)
         if os.path.exists(whole):
             os.remove(whole)
 

@@ -13,7 +13,7 @@ if ! { [ -f "$stamp" ] && cmp -s "$here/requirements.txt" "$stamp"; }; then
 	rm -rf "$venv"
 	"${PYTHON:-python3}" -m venv "$venv"
 	# GGML_NATIVE: every instruction of this processor. LLAVA_BUILD is about pictures.
-	CMAKE_ARGS="-DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DLLAVA_BUILD=OFF" CMAKE_BUILD_PARALLEL_LEVEL=${BENCH_JOBS:-$(nproc)} \
+	CMAKE_ARGS="-DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DLLAVA_BUILD=OFF" CMAKE_BUILD_PARALLEL_LEVEL=${BENCH_JOBS:-$(getconf _NPROCESSORS_ONLN)} \
 		"$venv/bin/python" -m pip install --disable-pip-version-check --quiet -r "$here/requirements.txt"
 	cp "$here/requirements.txt" "$stamp"
 fi
