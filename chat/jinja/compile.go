@@ -443,7 +443,12 @@ func (c *compiler) expr(x expr, f frame) error {
 	}
 	for _, child := range children(x) {
 		if isSliced(child) {
-			markFolded(child, constant(x))
+			switch x.(type) {
+			case *andExpr, *orExpr, *condExpr: // folded when the constant parts alone decide
+				markFolded(child, true)
+			default:
+				markFolded(child, constant(x))
+			}
 		}
 		if err := c.expr(child.(expr), f); err != nil {
 			return err
