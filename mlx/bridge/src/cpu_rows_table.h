@@ -35,9 +35,9 @@ IG_INLINE float e2m1(uint32_t code) { return small_float(code, 2, 1, 1); }
 IG_INLINE float e4m3(uint32_t code) {
   return (code & 0x7f) == 0x7f ? __builtin_nanf("") : small_float(code, 4, 3, 7);
 }
-// 2^(code - 127); 255 is NaN.
+// 2^(code - 127); 255, which the OCP specification of microscaling formats (1.0) has as NaN, is infinity in MLX.
 IG_INLINE float e8m0(uint32_t code) {
-  uint32_t bits = code == 255 ? 0x7fc00000u : code == 0 ? 0x00400000u : code << 23;
+  uint32_t bits = code == 0 ? 0x00400000u : code << 23;
   float v;
   __builtin_memcpy(&v, &bits, 4);
   return v;
@@ -65,7 +65,7 @@ static void unpack(const PackedRow& a) {
       bias = set(get(static_cast<const T*>(a.biases) + g));
     } else {
       uint8_t s = static_cast<const uint8_t*>(a.scales)[g];
-      scale = set(a.packing == Packing::nvfp4 ? e4m3(s) : e8m0(s));
+      scale = rounded<T>(set(a.packing == Packing::nvfp4 ? e4m3(s) : e8m0(s)));
       for (int i = 0; i < a.group; i++) {
         if (a.packing == Packing::mxfp8) {
           values[i] = e4m3(*codes++);

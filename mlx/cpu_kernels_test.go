@@ -1,0 +1,110 @@
+package mlx_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+// onEveryISA runs a test of CPU kernels on each instruction set that this processor has.
+func onEveryISA(t *testing.T, test func(t *testing.T, e *mlx.Thread)) {
+	t.Helper()
+	if mlxtest.Open(t).Info().GPU {
+		t.Skip("the engine is that of a GPU, which has no kernels of ours")
+	}
+	var before mlx.CPUReport
+	mlxtest.Do(t, func(e *mlx.Thread) { before = e.CPU() })
+	set := func(t *testing.T, o mlx.CPUOptions) (failed error) {
+		mlxtest.Do(t, func(e *mlx.Thread) { failed = e.SetCPU(o) })
+		return failed
+	}
+	defer func() {
+		if err := set(t, mlx.CPUOptions{Threads: before.Threads, Fast: before.Fast, ISA: before.ISA}); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, isa := range []string{"portable", "avx2", "avx512", "neon", "dotprod"} {
+		if err := set(t, mlx.CPUOptions{Threads: 2, ISA: isa}); err != nil {
+			t.Logf("without %s: %v", isa, err)
+			continue
+		}
+		t.Run(isa, func(t *testing.T) { mlxtest.Do(t, func(e *mlx.Thread) { test(t, e) }) })
+	}
+}
+
+// sameOnAllThreads checks that an operation gives the same bits with 1, 2 and 3 threads.
+func sameOnAllThreads(t *testing.T, e *mlx.Thread, name string, f func() []*mlx.Array) {
+	t.Helper()
+	isa := e.CPU().ISA
+	var want [][]byte
+	for threads := 1; threads <= 3; threads++ {
+		if err := e.SetCPU(mlx.CPUOptions{Threads: threads, ISA: isa}); err != nil {
+			t.Fatal(err)
+		}
+		e.Scope(func() {
+			for i, a := range f() {
+				b := slices.Clone(a.ToBytes())
+				if threads == 1 {
+					want = append(want, b)
+				} else if !slices.Equal(b, want[i]) {
+					t.Errorf("%s: result %d differs with %d threads", name, i, threads)
+				}
+			}
+		})
+	}
+}
+
+var floatTypes = []mlx.DType{mlx.Float32, mlx.Float16, mlx.BFloat16}
+
+// unitOf is the distance between 1 and the next number of a type.
+func unitOf(d mlx.DType) float64 {
+	return map[mlx.DType]float64{mlx.Float32: 0x1p-23, mlx.Float16: 0x1p-10, mlx.BFloat16: 0x1p-7}[d]
+}
+
+// someRows are arrays of a type and what they hold.
+type someRows struct {
+	*mlx.Array
+	v []float64
+}
+
+func rowsOf(e *mlx.Thread, d mlx.DType, v []float32, shape ...int) someRows {
+	a := mlx.AsType(mlx.FromSlice(e, v, shape...), d)
+	return someRows{a, numbers(a.ToBytes(), d)}
+}
+
+func normalRows(e *mlx.Thread, r *rand.Rand, d mlx.DType, scale float64, shape ...int) someRows {
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(r.NormFloat64() * scale)
+	}
+	return rowsOf(e, d, v, shape...)
+}
+
+// wantClose compares with float64: within half a unit of the result's type for its rounding, and units float32 units of
+// scale(i) for what came before.
+func wantClose(t *testing.T, name string, got *mlx.Array, want []float64, units float64, scale func(i int) float64) {
+	t.Helper()
+	g := numbers(got.ToBytes(), got.DType())
+	if len(g) != len(want) {
+		t.Errorf("%s: %v has %d elements, want %d", name, got, len(g), len(want))
+		return
+	}
+	least := map[mlx.DType]float64{mlx.Float32: 0x1p-126, mlx.Float16: 0x1p-14, mlx.BFloat16: 0x1p-126}[got.DType()]
+	for i, w := range want {
+		s := math.Abs(w)
+		limit := 0.501*unitOf(got.DType())*max(s, least) + units*0x1p-23*max(scale(i), 0x1p-126)
+		if g[i] == w || math.IsNaN(g[i]) && math.IsNaN(w) || math.Abs(g[i]-w) <= limit {
+			continue
+		}
+		t.Errorf("%s: element %d of %v is %v, want %v within %g", name, i, got, g[i], w, limit)
+		return
+	}
+}
