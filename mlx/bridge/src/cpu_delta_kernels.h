@@ -90,7 +90,7 @@ static void conv(const Conv& a) {
     for (int j = 0; j < a.count; j++) {
       v = fma(part.load(static_cast<const T*>(a.taps[j]) + i), part.load(w + j * a.weight_stride + i), v);
     }
-    part.store(out + i, a.silu ? v / (set(1.0f) + exp(set(0.0f) - v)) : v);
+    part.store(out + i, a.silu ? silu(v) : v);
   });
 }
 

@@ -31,7 +31,7 @@ IG_INLINE F gelu(F x) {
   F lead = rounded<bf16>(c);
   F square = set(0.5f) * lead * lead, rest = set(0.5f) * (c - lead) * (c + lead);
   F exponent = square + rest, lost = rest - (exponent - square);
-  F e = exp(set(0.0f) - exponent);
+  F e = quick_exp(set(0.0f) - exponent);
   F tail = set(0.5f) * scaled_erfc(a) / (set(1.0f) + a + a) * (e - e * lost);
   return x * select(x > set(0.0f), set(1.0f) - tail, tail);
 }
@@ -39,15 +39,15 @@ IG_INLINE F gelu(F x) {
 // 0.5 (1 + tanh(u)) is sigmoid(2u).
 IG_INLINE F gelu_tanh(F x) {
   F u = x * fma(x * x, set(0.044715f), set(1.0f));
-  return x * sigmoid(u * set(1.5957691216057308f));
+  return x / (set(1.0f) + quick_exp(u * set(-1.5957691216057308f)));
 }
 
 template <Act A>
 IG_INLINE F act(F x, F limit, F inverse) {
   if constexpr (A == Act::sigmoid) {
-    return sigmoid(x);
+    return set(1.0f) / (set(1.0f) + quick_exp(set(0.0f) - x));
   } else if constexpr (A == Act::silu) {
-    return x / (set(1.0f) + exp(set(0.0f) - x));
+    return silu(x);
   } else if constexpr (A == Act::gelu) {
     return gelu(x);
   } else if constexpr (A == Act::gelu_tanh) {
@@ -111,7 +111,7 @@ static void softmax(const void* from, void* to, int64_t n, float* work) {
   T* out = static_cast<T*>(to);
   F m = set(largest_of(x, n));
   float total = sum_over(n, [=](int64_t i, auto part) IG_LAMBDA {
-    F e = part.keep(exp(part.load(x + i) - m), 0.0f);
+    F e = part.keep(quick_exp(part.load(x + i) - m), 0.0f);
     part.store(work + i, e);
     return e;
   });
@@ -124,7 +124,7 @@ static void exp_sum(const void* from, int64_t n, float* largest, float* sum) {
   const T* x = static_cast<const T*>(from);
   *largest = largest_of(x, n);
   F m = set(*largest > -__builtin_inff() ? *largest : 0.0f);
-  *sum = sum_over(n, [=](int64_t i, auto part) IG_LAMBDA { return part.keep(exp(part.load(x + i) - m), 0.0f); });
+  *sum = sum_over(n, [=](int64_t i, auto part) IG_LAMBDA { return part.keep(quick_exp(part.load(x + i) - m), 0.0f); });
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -51,6 +51,24 @@ IG_INLINE void sweep(int64_t n, Fn fn) {
   }
 }
 
+// e^x with two steps fewer than exp: 0 below -87.7, infinity from 88.4 on, NaN for NaN (the second of two that are compared).
+IG_INLINE F quick_exp(F x) {
+  F c = max(set(-88.0f), min(set(89.0f), x));
+  F n = round(c * set(1.44269504088896341f));
+  F r = fma(n, set(-0.693359375f), c);
+  r = fma(n, set(2.12194440e-4f), r);
+  F p = set(1.9875691500e-4f);
+  p = fma(p, r, set(1.3981999507e-3f));
+  p = fma(p, r, set(8.3334519073e-3f));
+  p = fma(p, r, set(4.1665795894e-2f));
+  p = fma(p, r, set(1.6666665459e-1f));
+  p = fma(p, r, set(5.0000001201e-1f));
+  return (fma(p, r * r, r) + set(1.0f)) * power_of_two(n);  // the exponents of -127 and 128 are those of 0 and infinity
+}
+
+// x/(1 + e^-x)
+IG_INLINE F silu(F x) { return x / (set(1.0f) + quick_exp(set(0.0f) - x)); }
+
 // The sum of what fn gives; lanes that are not there have to be zero.
 template <class Fn>
 IG_INLINE float sum_over(int64_t n, Fn fn) {
