@@ -39,6 +39,9 @@ func (t *Tokenizer) configure(data []byte) error {
 		return invalid("%v", err)
 	}
 	t.added.splitSpecial = c.splitSpecial
+	if v := config.get("clean_up_tokenization_spaces"); v != nil && v.text == "true" && !t.mergesPairs() {
+		t.decoder = append(slices.Clip(t.decoder), cleanUpSteps()...)
+	}
 	for name, to := range map[string]*int32{"bos_token": &t.bos, "eos_token": &t.eos} {
 		if s, ok := c.special[name]; ok {
 			if id, ok := t.added.id(s.content); ok {

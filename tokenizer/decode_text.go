@@ -244,6 +244,15 @@ func cleanUp(s string) string {
 	return s
 }
 
+// cleanUpSteps do to the whole text what clean_up_tokenization of transformers 5.23 does: a rule less than cleanUp.
+func cleanUpSteps() decoder {
+	steps := decoder{fuse{}}
+	for _, from := range []string{" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're"} {
+		steps = append(steps, replaceDecoder{literal(from), strings.TrimSpace(from)})
+	}
+	return steps
+}
+
 // bpeDecoder writes a space for the suffix that ends a word, but for the last token.
 type bpeDecoder string
 

@@ -10,7 +10,7 @@
 //     padding in tokenizer.json are ignored, as transformers does unless asked.
 //   - Whether BOS and EOS are added is the post-processor's decision alone: beside a tokenizer.json, add_bos_token and
 //     add_eos_token have no effect in the reference. A bos_token that is null means that BOS reports none.
-//   - Decode applies the decoder and nothing else: for BPE models the reference ignores clean_up_tokenization_spaces.
+//   - Decode applies the decoder and, for models other than BPE, clean_up_tokenization_spaces: for BPE the reference ignores it.
 //   - LoadSentencePiece takes the bytes of a tokenizer.model instead: BPE and Unigram, with the ids and texts of the package
 //     sentencepiece 0.2.3.
 //   - A Stream gives whole characters and never takes text back; what a decoder cannot be sure of comes later. Runs of byte

@@ -231,3 +231,20 @@ func TestConfig(t *testing.T) {
 		})
 	}
 }
+
+// clean_up_tokenization_spaces takes out spaces that English punctuation does not have, but not after a BPE. The texts
+// are those of transformers 5.23.
+func TestCleanUp(t *testing.T) {
+	const cleaned, left = "don't I'm it's we've they're'x '....", "do n't I 'm it 's we 've they 're ' x ' .. .  ."
+	for name, want := range map[string]string{"t5": cleaned, "unigram": cleaned, "gemma": left} {
+		tok, err := Load(readFixture(t, name, "tokenizer.json"), []byte(`{"clean_up_tokenization_spaces":true}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := tok.Encode("do n't I 'm it 's we 've they 're ' x ' .. .  .", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDecode(t, tok, decodeCase{IDs: ids, Text: want})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 )
+
+var longTexts = flag.Int("long", 16, "texts of TestLongTexts have two to this power bytes")
 
 // families are the fixtures that testdata/gen/tok_families.py trains.
 var families = []string{"llama2", "llama2-metaspace", "gemma", "t5", "unigram", "bert", "tekken", "glm4", "nemotron"}
@@ -173,4 +176,31 @@ func countTokens(tok *Tokenizer) int {
 		}
 	}
 	return n
+}
+
+// Texts of one thing: whatever looks back or ahead at each place would take minutes.
+func TestLongTexts(t *testing.T) {
+	toks := map[string]*Tokenizer{}
+	for _, name := range families {
+		toks[name] = loadFixture(t, filepath.Join(familyDir, name))
+	}
+	for _, name := range sentencePieces {
+		toks[name] = loadSentencePiece(t, name)
+	}
+	size := 1 << *longTexts
+	if raceDetector {
+		size >>= 3
+	}
+	for _, unit := range []string{"a", " ", "\n", "▁", "日", "\u0301", "the", "<s>", "é ", "!", "1", "\U000f0000", "e\u0301", "\u0600", "\u1100", "क\u094d"} {
+		text := strings.Repeat(unit, size/len(unit))
+		for name, tok := range toks {
+			ids, err := tok.Encode(text, true)
+			if err != nil {
+				t.Fatalf("%s, %q: %v", name, unit, err)
+			}
+			if _, err := tok.Decode(ids, false); err != nil {
+				t.Fatalf("%s, %q: %v", name, unit, err)
+			}
+		}
+	}
 }

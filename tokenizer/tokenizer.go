@@ -88,3 +88,12 @@ func (t *Tokenizer) BOS() (int32, bool) { return t.bos, t.bos >= 0 }
 
 // EOS is the id of the eos_token of tokenizer_config.json, false where there is none.
 func (t *Tokenizer) EOS() (int32, bool) { return t.eos, t.eos >= 0 }
+
+// mergesPairs reports whether the model is a BPE.
+func (t *Tokenizer) mergesPairs() bool {
+	switch t.model.(type) {
+	case *bpe, *sentenceBPE:
+		return true
+	}
+	return false
+}
