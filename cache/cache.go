@@ -23,16 +23,29 @@ type Layer interface {
 	Free()
 }
 
-// Attention is a Layer that keeps keys and values.
+// Attention is a Layer that keeps keys and values, which [mlx.Attend] writes and reads in place.
+//
+// A step is Reserve, Attend over the storage that it gave, Wrote. What reads without writing takes View, and says so with
+// Read: on a CPU nothing else would keep the next write behind it.
 type Attention interface {
 	Layer
-	// Update appends keys and values [1, heads, rows, dim] and gives the history that the new rows may attend to,
-	// the new ones included, in order of position.
-	Update(k, v *mlx.Array) History
+	// Reserve makes room for keys and values of rows more positions, which are like k and v [T, heads, dim]; v is nil where
+	// the values are a part of the keys.
+	Reserve(k, v *mlx.Array, rows int) Storage
+	// Wrote takes the new version of the storage, with rows more positions.
+	Wrote(s mlx.Store, rows int)
+	// View is the storage as it is now; empty before the first step.
+	View() Storage
+	// Read notes an array that is computed once the storage of View has been read.
+	Read(done *mlx.Array)
 }
 
-// History is what rows attend to: keys and values [1, heads, length, dim].
-type History struct{ K, V *mlx.Array }
+// Storage is keys and values as they lie in memory.
+type Storage struct {
+	mlx.Store
+	Ring  bool         // position p lies in slot p mod capacity
+	After []*mlx.Array // what reads this version, and must have before it is written
+}
 
 // Kind says which state a layer of a model keeps.
 type Kind int

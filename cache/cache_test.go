@@ -8,29 +8,34 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// rows makes keys or values [1, 2, n, 4] whose every element is its position, from start on.
+// rows makes keys or values [n, 2, 4] whose every element is its position, from start on.
 func rows(e *mlx.Thread, start, n int) *mlx.Array {
-	x := mlx.Reshape(mlx.Arange(e, float64(start), float64(start+n), 1, mlx.Float32), 1, 1, n, 1)
-	return mlx.BroadcastTo(x, 1, 2, n, 4)
+	x := mlx.Reshape(mlx.Arange(e, float64(start), float64(start+n), 1, mlx.Float32), n, 1, 1)
+	return mlx.Contiguous(mlx.BroadcastTo(x, n, 2, 4))
 }
 
-// positions reads back what a history holds.
-func positions(t *testing.T, x *mlx.Array) []float32 {
+// step gives a cache n more rows that hold their positions, and lets queries of zero, which see all keys alike, attend.
+func step(e *mlx.Thread, c cache.Attention, n int) *mlx.Array {
+	x, q := rows(e, c.Offset(), n), mlx.Zeros(e, mlx.Float32, n, 2, 4)
+	s := c.Reserve(x, x, n)
+	segment := mlx.AttendSegment{Store: s.Store, Rows: n, Position: c.Offset()}
+	out, stores := mlx.Attend(q, x, x, []mlx.AttendSegment{segment}, mlx.AttendOptions{Scale: 1, Ring: s.Ring, After: s.After})
+	c.Wrote(stores[0], n)
+	return out
+}
+
+func wantPositions(t *testing.T, c cache.Attention, n int) {
 	t.Helper()
-	if x.Dim(0) != 1 || x.Dim(1) != 2 || x.Dim(3) != 4 {
-		t.Fatalf("history is %v", x)
+	if c.Offset() != n {
+		t.Fatalf("offset %d, want %d", c.Offset(), n)
 	}
-	return mlx.Reshape(mlx.Slice(x, mlx.All(), mlx.At(-1), mlx.All(), mlx.At(-1)), -1).Float32s()
-}
-
-func wantPositions(t *testing.T, h cache.History, n int) {
-	t.Helper()
-	for name, x := range map[string]*mlx.Array{"keys": h.K, "values": h.V} {
-		got := positions(t, x)
-		if len(got) != n {
-			t.Fatalf("%s: %d positions, want %d", name, len(got), n)
+	s := c.View()
+	for name, x := range map[string]*mlx.Array{"keys": s.K, "values": s.V} {
+		if x.Dim(0) != 1 || x.Dim(1) != 2 || x.Dim(2) < n || x.Dim(3) != 4 {
+			t.Fatalf("%s: storage is %v", name, x)
 		}
-		for i, p := range got {
+		live := mlx.Slice(x, mlx.All(), mlx.At(-1), mlx.Range(0, n), mlx.At(-1))
+		for i, p := range mlx.Reshape(live, -1).Float32s() {
 			if p != float32(i) {
 				t.Fatalf("%s: position %d holds %v", name, i, p)
 			}
@@ -39,29 +44,29 @@ func wantPositions(t *testing.T, h cache.History, n int) {
 }
 
 // Steps of all sizes, across the borders at which storage grows, evaluated together and apart.
-func TestKVUpdate(t *testing.T) {
+func TestKVSteps(t *testing.T) {
 	for _, eager := range []bool{true, false} {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			c := &cache.KV{}
 			defer c.Free()
 			n := 0
-			for _, step := range []int{1, 3, 250, 1, 1, 1, 300, 7, 255, 1} {
+			for _, rows := range []int{1, 3, 250, 1, 1, 1, 300, 7, 255, 1} {
 				e.Scope(func() {
-					x := rows(e, n, step)
-					h := c.Update(x, x)
-					n += step
-					if c.Offset() != n {
-						t.Fatalf("offset %d, want %d", c.Offset(), n)
-					}
+					out := step(e, c, rows)
+					n += rows
 					if eager {
-						wantPositions(t, h, n)
+						wantPositions(t, c, n)
 					} else {
-						mlx.AsyncEval(h.K, h.V)
+						mlx.AsyncEval(out)
 					}
 				})
 			}
-			x := rows(e, n, 1)
-			wantPositions(t, c.Update(x, x), n+1)
+			out := step(e, c, 1)
+			wantPositions(t, c, n+1)
+			// The average of all positions.
+			if got, want := out.Float32s()[0], float32(n)/2; got < want-1e-3 || got > want+1e-3 {
+				t.Errorf("the last row sees an average of %v, want %v", got, want)
+			}
 		})
 	}
 }
@@ -70,8 +75,7 @@ func TestKVRewind(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		c := &cache.KV{}
 		defer c.Free()
-		x := rows(e, 0, 10)
-		c.Update(x, x)
+		step(e, c, 10)
 		for _, target := range []int{-1, 11} {
 			if c.Rewind(target) || c.Offset() != 10 {
 				t.Errorf("rewinding 10 to %d: offset %d", target, c.Offset())
@@ -80,8 +84,8 @@ func TestKVRewind(t *testing.T) {
 		if !c.Rewind(4) || c.Offset() != 4 {
 			t.Fatalf("rewinding to 4: offset %d", c.Offset())
 		}
-		x = rows(e, 4, 300)
-		wantPositions(t, c.Update(x, x), 304)
+		step(e, c, 300)
+		wantPositions(t, c, 304)
 		if !c.Rewind(304) || !c.Rewind(0) {
 			t.Error("rewinding to the offset and to 0 must work")
 		}
@@ -93,21 +97,40 @@ func TestKVWritesInPlace(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		c := &cache.KV{}
 		defer c.Free()
-		e.Scope(func() {
-			x := rows(e, 0, 200)
-			h := c.Update(x, x)
-			mlx.Eval(h.K, h.V)
-		})
+		e.Scope(func() { mlx.Eval(step(e, c, 200)) })
+		mlx.Eval(c.State()...)
 		before := e.Memory().Active
-		for i := range 20 {
-			e.Scope(func() {
-				x := rows(e, 200+i, 1)
-				h := c.Update(x, x)
-				mlx.Eval(h.K, h.V)
-			})
+		for range 20 {
+			e.Scope(func() { mlx.Eval(step(e, c, 1)) })
 		}
 		if after := e.Memory().Active; after != before {
 			t.Errorf("20 steps within the storage changed active memory from %d to %d", before, after)
+		}
+	})
+}
+
+// A reader that is evaluated after a rewind and another write still sees what was there when it was made.
+func TestKVReadersComeFirst(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		live := e.Memory().Arrays
+		c := &cache.KV{}
+		step(e, c, 10)
+		s := c.View()
+		segment := mlx.AttendSegment{Store: s.Store, Rows: 1, Position: 9, Seen: 10}
+		out, read := mlx.AttendStored(mlx.Zeros(e, mlx.Float32, 1, 2, 4), []mlx.AttendSegment{segment}, mlx.AttendOptions{Scale: 1})
+		c.Read(read)
+		c.Rewind(0)
+		x := mlx.Full(e, 100, mlx.Float32, 10, 2, 4)
+		s = c.Reserve(x, x, 10)
+		_, stores := mlx.Attend(x, x, x, []mlx.AttendSegment{{Store: s.Store, Rows: 10}}, mlx.AttendOptions{Scale: 1, After: s.After})
+		c.Wrote(stores[0], 10)
+		mlx.Eval(c.State()...)
+		if got := out.Float32s()[0]; got != 4.5 {
+			t.Errorf("the reader saw an average of %v, want 4.5", got)
+		}
+		c.Free()
+		if got := e.Memory().Arrays; got < live {
+			t.Errorf("%d arrays live, %d before", got, live)
 		}
 	})
 }
@@ -120,9 +143,8 @@ func TestSequence(t *testing.T) {
 			t.Fatalf("a new sequence: %+v", s)
 		}
 		e.Scope(func() {
-			x := rows(e, 0, 5)
 			for _, l := range []int{0, 2} {
-				s.Layers[l].(cache.Attention).Update(x, x)
+				step(e, s.Layers[l].(cache.Attention), 5)
 			}
 			mlx.Eval(s.State()...)
 		})
@@ -145,8 +167,7 @@ func TestSequenceTornApart(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		s := cache.NewSequence([]cache.Kind{cache.Full, cache.Full})
 		defer s.Free()
-		x := rows(e, 0, 1)
-		s.Layers[0].(cache.Attention).Update(x, x)
+		step(e, s.Layers[0].(cache.Attention), 1)
 		defer func() {
 			if recover() == nil {
 				t.Error("layers at different offsets went unnoticed")

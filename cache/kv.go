@@ -7,12 +7,12 @@ const kvStep = 256
 
 // KV keeps the keys and values of all positions. The zero value is empty.
 //
-// Storage is written in place: an update makes a new version of the array and drops the old one, so that the engine
-// may reuse its memory. Readers of the old version must therefore have been dispatched; histories live no longer
-// than the forward that asked for them.
+// Storage is written in place: a step makes a new version of the arrays over the same memory and drops the old one.
+// Data flow puts a step behind the one before it, and the arrays given to Read put it behind those that only read.
 type KV struct {
-	k, v   *mlx.Array // [1, heads, capacity, dim]; nil when empty
-	offset int
+	k, v    *mlx.Array // [1, heads, capacity, dim]; nil when empty, v also where the values are a part of the keys
+	offset  int
+	readers []*mlx.Array // of this version
 }
 
 // Offset implements Layer.
@@ -23,38 +23,45 @@ func (c *KV) State() []*mlx.Array {
 	if c.k == nil {
 		return nil
 	}
+	if c.v == nil {
+		return []*mlx.Array{c.k}
+	}
 	return []*mlx.Array{c.k, c.v}
 }
 
-// Update implements Attention.
-func (c *KV) Update(k, v *mlx.Array) History {
-	rows := k.Dim(2)
-	c.reserve(k, v, c.offset+rows)
-	span := mlx.Range(c.offset, c.offset+rows)
-	c.k = replace(c.k, mlx.SliceUpdate(c.k, k, mlx.All(), mlx.All(), span, mlx.All()))
-	c.v = replace(c.v, mlx.SliceUpdate(c.v, v, mlx.All(), mlx.All(), span, mlx.All()))
-	c.offset += rows
-	return c.history()
-}
-
-func (c *KV) history() History {
-	live := mlx.Range(0, c.offset)
-	return History{K: mlx.SliceAxis(c.k, 2, live), V: mlx.SliceAxis(c.v, 2, live)}
-}
-
-// reserve makes room for n positions; what lies past the offset is not carried over.
-func (c *KV) reserve(k, v *mlx.Array, n int) {
-	if c.k != nil && c.k.Dim(2) >= n {
-		return
+// Reserve implements Attention. What lies past the offset is not carried over.
+func (c *KV) Reserve(k, v *mlx.Array, rows int) Storage {
+	if n := c.offset + rows; c.k == nil || c.k.Dim(2) < n {
+		capacity := (n + kvStep - 1) / kvStep * kvStep
+		newK := c.grown(c.k, k, capacity)
+		if v != nil {
+			c.v = replace(c.v, c.grown(c.v, v, capacity))
+		}
+		c.k = replace(c.k, newK)
 	}
-	capacity := (n + kvStep - 1) / kvStep * kvStep
-	c.k = replace(c.k, c.grown(c.k, k, capacity))
-	c.v = replace(c.v, c.grown(c.v, v, capacity))
+	return c.View()
 }
 
+// View implements Attention.
+func (c *KV) View() Storage { return Storage{Store: mlx.Store{K: c.k, V: c.v}, After: c.readers} }
+
+// Wrote implements Attention.
+func (c *KV) Wrote(s mlx.Store, rows int) {
+	c.k = replace(c.k, s.K)
+	if s.V != nil {
+		c.v = replace(c.v, s.V)
+	}
+	mlx.Free(c.readers...)
+	c.readers = nil
+	c.offset += rows
+}
+
+// Read implements Attention.
+func (c *KV) Read(done *mlx.Array) { c.readers = append(c.readers, mlx.Keep(done)) }
+
+// grown is storage for rows like [T, heads, dim], with what the old one holds.
 func (c *KV) grown(old, like *mlx.Array, capacity int) *mlx.Array {
-	shape := []int{1, like.Dim(1), capacity, like.Dim(3)}
-	room := mlx.Zeros(like.Thread(), like.DType(), shape...)
+	room := mlx.Zeros(like.Thread(), like.DType(), 1, like.Dim(1), capacity, like.Dim(2))
 	if c.offset == 0 {
 		return room
 	}
@@ -74,6 +81,7 @@ func (c *KV) Rewind(target int) bool {
 // Free implements Layer.
 func (c *KV) Free() {
 	mlx.Free(c.k, c.v)
+	mlx.Free(c.readers...)
 	*c = KV{}
 }
 

@@ -148,6 +148,7 @@ const (
 	opTableRows
 	opPackedTableRows
 	opAttention
+	opAttend
 	opGatedDeltaUpdate
 	opGatedDeltaRows
 	opCausalConv
@@ -306,6 +307,7 @@ var opNames = [...]string{
 	opTableRows:          "TableRows",
 	opPackedTableRows:    "PackedTableRows",
 	opAttention:          "Attention",
+	opAttend:             "attend",
 	opGatedDeltaUpdate:   "GatedDeltaUpdate",
 	opGatedDeltaRows:     "GatedDeltaRows",
 	opCausalConv:         "CausalConv",
@@ -1579,6 +1581,23 @@ func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale fl
 	c.real(scale)
 	c.bool(causal)
 	return c.one()
+}
+
+func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, ring bool, values int) []*Array {
+	c := threadOf(opAttend, q).begin(opAttend)
+	c.array(q)
+	c.optional(k)
+	c.optional(v)
+	c.arrays(stores)
+	c.ints(segments)
+	c.optional(sinks)
+	c.arrays(after)
+	c.real(scale)
+	c.real(softcap)
+	c.int(window)
+	c.bool(ring)
+	c.int(values)
+	return c.many()
 }
 
 // GatedDeltaUpdate runs the gated delta rule over time; gives the outputs and the new state.

@@ -149,6 +149,7 @@ var OpFuncs = map[string]any{
 	"TableRows":          TableRows,
 	"PackedTableRows":    PackedTableRows,
 	"Attention":          Attention,
+	"attend":             attend,
 	"GatedDeltaUpdate":   GatedDeltaUpdate,
 	"GatedDeltaRows":     GatedDeltaRows,
 	"CausalConv":         CausalConv,

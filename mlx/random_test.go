@@ -60,7 +60,7 @@ func TestDamagedCalls(t *testing.T) {
 // picky operations ask for arguments that chance does not give.
 var picky = []string{"AddMM", "Attention", "CausalConv", "Conv1D", "Conv2D", "Dequantize", "Gather", "GatherMM", "GatherQMM", "GatedDeltaRows",
 	"GatedDeltaUpdate", "LayerNorm", "PackedTableRows", "QuantizedMatMul", "Quantize", "RoPEFreqs", "RoPEOffsets", "RotateRows", "Scatter",
-	"ScatterAdd", "SliceDynamic", "SliceUpdateDynamic", "TakeAlongAxis"}
+	"ScatterAdd", "SliceDynamic", "SliceUpdateDynamic", "TakeAlongAxis", "attend"}
 
 // indexing operations do not check indices, which may not be computed yet: here all are 0.
 var indexing = []string{"Take", "TakeAlongAxis", "PutAlongAxis", "ScatterAddAxis", "Gather", "Scatter", "ScatterAdd", "GatherMM",

@@ -7,38 +7,72 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// AttendOptions shape attention.
+// AttendOptions shape attention. Scale is needed.
 type AttendOptions struct {
-	Scale float64 // of the products; usually 1/sqrt(head size)
+	Scale   float64    // of the products; usually 1/sqrt(head size)
+	SoftCap float64    // scores are SoftCap*tanh(score/SoftCap); 0 is none
+	Window  int        // positions that a row sees, its own included; 0 is all up to its own
+	Sinks   *mlx.Array // [heads] scores without a value, or nil
+	Values  int        // with v nil: the values are the first so many channels of the keys
+}
+
+func (o AttendOptions) over(ring bool, after []*mlx.Array) mlx.AttendOptions {
+	return mlx.AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values, After: after}
 }
 
 // Attend appends keys and values to the caches of a layer and lets each row attend to its sequence up to itself.
 // Queries are [T, heads, dim], keys and values [T, kv heads, dim] with kv heads dividing heads; so is the result
-// [T, heads, dim].
+// [T, heads, dim], with the channels of the values.
 func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array {
-	out := make([]*mlx.Array, len(b.Segments))
+	segments := make([]mlx.AttendSegment, len(b.Segments))
+	var after []*mlx.Array
+	ring := false
 	for i, s := range b.Segments {
-		c, ok := s.Seq.Layers[layer].(cache.Attention)
-		if !ok {
-			panic(&mlx.Error{Message: fmt.Sprintf("attention: layer %d keeps no keys and values (%T)", layer, s.Seq.Layers[layer])})
-		}
-		h := c.Update(s.heads(k), s.heads(v))
-		// A single row sees all there is: no mask.
-		y := mlx.Attention(s.heads(q), h.K, h.V, nil, nil, o.Scale, s.Len > 1)
-		out[i] = mlx.Squeeze(mlx.Transpose(y, 0, 2, 1, 3), 0)
+		c := s.attention(layer)
+		storage := c.Reserve(k, v, s.Len)
+		segments[i] = mlx.AttendSegment{Store: storage.Store, Rows: s.Len, Position: c.Offset()}
+		after = append(after, storage.After...)
+		ring = storage.Ring
 	}
-	if len(out) == 1 {
-		return out[0]
+	out, stores := mlx.Attend(q, k, v, segments, o.over(ring, after))
+	for i, s := range b.Segments {
+		s.attention(layer).Wrote(stores[i], s.Len)
 	}
-	return mlx.Concatenate(0, out...)
+	return out
 }
 
-// heads gives the segment's rows of [T, heads, dim] as [1, heads, rows, dim].
-func (s Segment) heads(x *mlx.Array) *mlx.Array {
-	if s.Len != x.Dim(0) {
-		x = mlx.SliceAxis(x, 0, mlx.Range(s.Row, s.Row+s.Len))
+// AttendStored lets each row attend to what a layer of its sequence has stored, up to the row's own position, and stores
+// nothing: for layers that share the keys and values of an earlier one, and drafts that read their target's.
+func AttendStored(b *Batch, layer int, q *mlx.Array, o AttendOptions) *mlx.Array {
+	segments := make([]mlx.AttendSegment, len(b.Segments))
+	ring := false
+	for i, s := range b.Segments {
+		c := s.attention(layer)
+		storage := c.View()
+		if storage.K == nil {
+			panic(&mlx.Error{Message: fmt.Sprintf("attention: layer %d has stored nothing yet", layer)})
+		}
+		segments[i] = mlx.AttendSegment{Store: storage.Store, Rows: s.Len, Position: s.Pos, Seen: c.Offset()}
+		ring = storage.Ring
 	}
-	return mlx.ExpandDims(mlx.Transpose(x, 1, 0, 2), 0)
+	out, read := mlx.AttendStored(q, segments, o.over(ring, nil))
+	for i, s := range b.Segments {
+		done := read
+		if i > 0 {
+			done = mlx.StopGradient(read) // each cache frees its own
+		}
+		s.attention(layer).Read(done)
+	}
+	return out
+}
+
+// attention is the cache of a layer that keeps keys and values.
+func (s Segment) attention(layer int) cache.Attention {
+	c, ok := s.Seq.Layers[layer].(cache.Attention)
+	if !ok {
+		panic(&mlx.Error{Message: fmt.Sprintf("attention: layer %d keeps no keys and values (%T)", layer, s.Seq.Layers[layer])})
+	}
+	return c
 }
 
 // SplitHeads gives [T, heads*dim] as [T, heads, dim].

@@ -18,8 +18,9 @@ func TestNewBatch(t *testing.T) {
 		a, b := cache.NewSequence([]cache.Kind{cache.Full}), cache.NewSequence([]cache.Kind{cache.Full})
 		defer a.Free()
 		defer b.Free()
-		x := mlx.Zeros(e, mlx.Float32, 1, 1, 7, 2)
-		b.Layers[0].(cache.Attention).Update(x, x)
+		x := mlx.Zeros(e, mlx.Float32, 7, 1, 2)
+		seven := &nn.Batch{Segments: []nn.Segment{{Seq: b, Len: 7}}}
+		nn.Attend(seven, 0, x, x, x, nn.AttendOptions{Scale: 1})
 		batch := nn.NewBatch(e, nn.Part{Seq: a, Tokens: []int32{5, 6, 7}}, nn.Part{Seq: b, Tokens: []int32{8, 9}, All: true})
 		if got := mlx.ToSlice[int32](batch.Tokens); !slices.Equal(got, []int32{5, 6, 7, 8, 9}) {
 			t.Errorf("tokens %v", got)
@@ -74,6 +75,45 @@ func TestAttendPacked(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Layers that share keys and values, and drafts, read what is stored; the next step comes after them.
+func TestAttendStored(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		x := mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, 7, 2, 16)
+		batch := &nn.Batch{}
+		for i, n := range []int{4, 3} {
+			s := cache.NewSequence([]cache.Kind{cache.Full})
+			defer s.Free()
+			batch.Segments = append(batch.Segments, nn.Segment{Seq: s, Row: 4 * i, Len: n})
+		}
+		o := nn.AttendOptions{Scale: 0.3, Window: 3}
+		if err := failure(func() { nn.AttendStored(batch, 0, x, o) }); err == nil || !strings.Contains(err.Error(), "stored nothing") {
+			t.Errorf("reading an empty cache: %v", err)
+		}
+		want := nn.Attend(batch, 0, x, x, x, o)
+		got := nn.AttendStored(batch, 0, x, o)
+		for _, s := range batch.Segments {
+			s.Seq.Rewind(0)
+		}
+		// One sequence after the other goes on: each waits for the reader by itself.
+		for _, s := range batch.Segments {
+			one := &nn.Batch{Segments: []nn.Segment{{Seq: s.Seq, Len: 7}}}
+			y := mlx.Zeros(e, mlx.Float32, 7, 2, 16)
+			nn.Attend(one, 0, y, y, y, o)
+			mlx.Eval(s.Seq.State()...)
+		}
+		if !slices.Equal(got.Float32s(), want.Float32s()) {
+			t.Error("reading what is stored differs from storing it")
+		}
+	})
+}
+
+// failure is the error that an operation inside fn fails with.
+func failure(fn func()) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	fn()
+	return nil
 }
 
 // attendOne is row's attention to rows first to row, head by head.

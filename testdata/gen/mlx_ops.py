@@ -811,6 +811,61 @@ for key in KEYS:
     case("Categorical", normal(4, 6), key, 0)
 case("Categorical", arr([[0.0, -INF, -INF], [-INF, -INF, 2.0]]), KEYS[1], -1)
 
+
+
+def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring, values):
+    """Rows of several sequences over their own keys and values, by the definition, one row at a time."""
+    each = 1 if values else 2
+    stores, out, row = list(stores), [], 0
+    wide = lambda x: x.astype(F32)
+    for i in range(0, len(segments), 3):
+        rows, position, seen = segments[i:i + 3]
+        at = i // 3 * each
+        capacity = stores[at].shape[2]
+        slot = (lambda p: p % capacity) if ring else (lambda p: p)
+        before = seen if k is None else position
+        held = {p: [wide(s[:, :, slot(p)]) for s in stores[at:at + each]] for p in range(max(0, before - capacity) if ring else 0, before)}
+        for r in range(rows) if k is not None else []:
+            p = position + r
+            held[p] = [wide(x[None, row + r].astype(stores[at].dtype)) for x in (k, v) if x is not None]
+            for j, x in enumerate((k, v)[:each]):
+                stores[at + j] = slice_update(stores[at + j], x[row + r].reshape(1, -1, 1, x.shape[2]).astype(stores[at].dtype),
+                                              [0, 0, slot(p), 0], [1, x.shape[1], slot(p) + 1, x.shape[2]], [1, 1, 1, 1])
+        for r in range(rows):
+            p = position + r
+            span = range(max(0, p - window + 1) if window else 0, min(p + 1, seen))
+            keys = mx.stack([held[j][0] for j in span], 2)
+            vals = keys[..., :values] if values else mx.stack([held[j][1] for j in span], 2)
+            repeat = q.shape[1] // keys.shape[1]
+            keys, vals = mx.repeat(keys, repeat, 1), mx.repeat(vals, repeat, 1)
+            scores = (wide(q[None, row + r])[:, :, None] * keys).sum(-1) * scale
+            if softcap:
+                scores = softcap * mx.tanh(scores / softcap)
+            if sinks is not None:
+                scores = mx.concatenate([wide(sinks)[None, :, None], scores], -1)
+            weights = mx.softmax(scores, -1)[..., -len(span):]
+            out.append((weights[..., None] * vals).sum(2).astype(q.dtype))
+        row += rows
+    return [mx.concatenate(out)] + (stores if k is not None else [mx.zeros((1,), U8)])
+
+
+op("attend", attend, SUM)
+for d in FLOATS:
+    def storage(capacity, size=16):
+        return normal(1, 2, capacity, size, dtype=d)
+
+    q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
+    full = [storage(8), storage(8, 24), storage(4), storage(4, 24)]
+    ring = [storage(4), storage(4, 24), storage(7), storage(7, 24)]
+    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0)
+    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, 0)
+    case("attend", q, k, v, ring, [4, 9, 13, 1, 20, 21], None, [], 0.25, 0.0, 4, True, 0)
+    case("attend", q, None, None, full, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0)
+    case("attend", q, None, None, ring, [1, 9, 10, 4, 18, 22], None, [], 0.25, 0.0, 3, True, 0)
+    latent = [normal(1, 1, 8, 16, dtype=d)]
+    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12)
+    case("attend", q, None, None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12)
+
 # Order of evaluation.
 op("Depends", lambda xs, on: mx.depends(xs, on))
 case("Depends", [FINITE, REDUCE], [X])

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cpu_scratch.h"
 #include "cpu_team.h"
 #include "mlx/mlx.h"
 
@@ -42,13 +43,6 @@ std::vector<mx::array> node(const char* name, std::vector<mx::array> inputs, std
 
 // Whether operations on this stream are ours.
 bool on_cpu(mx::StreamOrDevice s);
-
-constexpr int kScratchSlots = 16;
-
-// Memory of the calling thread, aligned to 64 bytes, that lives until its next call with the same slot.
-void* scratch(int slot, size_t bytes);
-template <class T>
-T* scratch(int slot, size_t count) { return static_cast<T*>(scratch(slot, count * sizeof(T))); }
 
 // Time spent inside the bodies of nodes, by name: "name calls nanoseconds" lines. Zeroes the counts.
 std::string profile();

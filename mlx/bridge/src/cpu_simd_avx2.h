@@ -61,4 +61,23 @@ IG_INLINE float highest(F v) {
 
 IG_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
+// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.
+template <class T>
+IG_INLINE void load_two(const T* p, F& a, F& b) {
+  a = load(p);
+  b = load(p + kLanes);
+}
+IG_INLINE void load_two(const bf16* p, F& even, F& odd) {
+  __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  even = _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+  odd = _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32(int(0xffff0000))));
+}
+
+// The sums of the lanes of kLanes vectors.
+IG_INLINE F sums(const F* v) {
+  F a = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
+  F b = _mm256_hadd_ps(_mm256_hadd_ps(v[4], v[5]), _mm256_hadd_ps(v[6], v[7]));
+  return _mm256_permute2f128_ps(a, b, 0x20) + _mm256_permute2f128_ps(a, b, 0x31);
+}
+
 }  // namespace ingot::cpu::INGOT_ISA

@@ -59,4 +59,33 @@ IG_INLINE float highest(F v) {
 
 IG_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
+// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.
+template <class T>
+IG_INLINE void load_two(const T* p, F& a, F& b) {
+  a = load(p);
+  b = load(p + kLanes);
+}
+IG_INLINE void load_two(const bf16* p, F& even, F& odd) {
+  __m512i bits = _mm512_loadu_si512(p);
+  even = _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
+  odd = _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32(int(0xffff0000))));
+}
+
+// The sums of the lanes of kLanes vectors.
+IG_INLINE F sums(const F* v) {
+  __m256 halves[4];
+  for (int i = 0; i < 4; i++) {
+    __m256 pairs[2];
+    for (int j = 0; j < 2; j++) {
+      F a = v[4 * i + 2 * j], b = v[4 * i + 2 * j + 1];
+      pairs[j] = _mm256_hadd_ps(_mm512_castps512_ps256(a) + _mm512_extractf32x8_ps(a, 1),
+                                _mm512_castps512_ps256(b) + _mm512_extractf32x8_ps(b, 1));
+    }
+    halves[i] = _mm256_hadd_ps(pairs[0], pairs[1]);
+  }
+  __m256 low = _mm256_permute2f128_ps(halves[0], halves[1], 0x20) + _mm256_permute2f128_ps(halves[0], halves[1], 0x31);
+  __m256 high = _mm256_permute2f128_ps(halves[2], halves[3], 0x20) + _mm256_permute2f128_ps(halves[2], halves[3], 0x31);
+  return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+
 }  // namespace ingot::cpu::INGOT_ISA

@@ -47,4 +47,19 @@ IG_INLINE float highest(F v) { return vmaxvq_f32(v); }
 
 IG_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
+// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.
+template <class T>
+IG_INLINE void load_two(const T* p, F& a, F& b) {
+  a = load(p);
+  b = load(p + kLanes);
+}
+IG_INLINE void load_two(const bf16* p, F& even, F& odd) {
+  uint32x4_t bits = vreinterpretq_u32_u16(vld1q_u16(reinterpret_cast<const uint16_t*>(p)));
+  even = vreinterpretq_f32_u32(vshlq_n_u32(bits, 16));
+  odd = vreinterpretq_f32_u32(vandq_u32(bits, vdupq_n_u32(0xffff0000u)));
+}
+
+// The sums of the lanes of kLanes vectors.
+IG_INLINE F sums(const F* v) { return vpaddq_f32(vpaddq_f32(v[0], v[1]), vpaddq_f32(v[2], v[3])); }
+
 }  // namespace ingot::cpu::INGOT_ISA

@@ -102,4 +102,21 @@ IG_INLINE float highest(F v) {
 
 IG_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
+// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.
+template <class T>
+IG_INLINE void load_two(const T* p, F& a, F& b) {
+  a = load(p);
+  b = load(p + kLanes);
+}
+IG_INLINE void load_two(const bf16* p, F& even, F& odd) {
+  I bits;
+  __builtin_memcpy(&bits, p, 16);
+  I high = {int32_t(0xffff0000), int32_t(0xffff0000), int32_t(0xffff0000), int32_t(0xffff0000)};
+  even = (F)(bits << 16);
+  odd = (F)(bits & high);
+}
+
+// The sums of the lanes of kLanes vectors.
+IG_INLINE F sums(const F* v) { return F{sum(v[0]), sum(v[1]), sum(v[2]), sum(v[3])}; }
+
 }  // namespace ingot::cpu::INGOT_ISA

@@ -8,7 +8,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xc1de365d;
+const uint32_t abi = 0x9934dfda;
 
 const Operation operations[] = {
     {"Abs",
@@ -1129,7 +1129,24 @@ const Operation operations[] = {
        auto scale = call.real();
        auto causal = call.flag();
        auto s = call.s;
-       call.result(mx::fast::scaled_dot_product_attention(not_empty(q), not_empty(k), not_empty(v), scale, causal ? "causal" : "", mask, sinks, false, s));
+       call.result(attention(q, k, v, mask, sinks, scale, causal, s));
+     }},
+    {"attend",
+     [](Call& call) {
+       auto q = call.array();
+       auto k = call.optional();
+       auto v = call.optional();
+       auto stores = call.arrays();
+       auto segments = call.integers();
+       auto sinks = call.optional();
+       auto after = call.arrays();
+       auto scale = call.real();
+       auto softcap = call.real();
+       auto window = call.integer();
+       auto ring = call.flag();
+       auto values = call.integer();
+       auto s = call.s;
+       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, ring, values}, s));
      }},
     {"GatedDeltaUpdate",
      [](Call& call) {

@@ -1,0 +1,69 @@
+package mlx
+
+// Store is where the keys and values of one sequence lie: [1, kv heads, capacity, size], of one type. V is nil where the
+// values are a part of the keys.
+type Store struct{ K, V *Array }
+
+// AttendSegment is a run of rows of one sequence.
+type AttendSegment struct {
+	Store    Store
+	Rows     int // that follow those of the segment before
+	Position int // of the first row; the others follow it
+	Seen     int // without keys and values to write: the sequence's positions
+}
+
+// AttendOptions shape what Attend and AttendStored do. Scale is needed.
+type AttendOptions struct {
+	Scale   float64  // of the scores
+	SoftCap float64  // scores are SoftCap*tanh(score/SoftCap); 0 is none
+	Window  int      // positions that a row sees, its own included; 0 is all up to its own
+	Ring    bool     // position p lies in slot p mod capacity, which is at least Window; else in slot p
+	Sinks   *Array   // [heads] scores without a value, or nil
+	Values  int      // with stores without V: the values are the first so many channels of the keys
+	After   []*Array // what to compute before stores are written: readers of older versions
+}
+
+func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
+	stores := make([]*Array, 0, 2*len(segments))
+	table := make([]int, 0, 3*len(segments))
+	for _, s := range segments {
+		stores = append(stores, s.Store.K)
+		if o.Values == 0 {
+			stores = append(stores, s.Store.V)
+		}
+		seen := s.Seen
+		if k != nil {
+			seen = s.Position + s.Rows
+		}
+		table = append(table, s.Rows, s.Position, seen)
+	}
+	return attend(q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Ring, o.Values)
+}
+
+// Attend stores the keys k [T, kv heads, D] and values v [T, kv heads, size] of rows, and lets the rows' queries
+// [T, heads, D] attend to what their sequences have stored, each up to its own position. The result is
+// [T, heads, size] and the new versions of the stores.
+//
+// On a CPU a new version lies in the memory of the old one, so that readers of the old one must come first: see
+// AttendOptions.After. No two segments may have one store.
+func Attend(q, k, v *Array, segments []AttendSegment, o AttendOptions) (*Array, []Store) {
+	if k == nil {
+		panic(&Error{Message: "Attend: no keys were given"})
+	}
+	outs := o.run(q, k, v, segments)
+	stores, rest := make([]Store, len(segments)), outs[1:]
+	for i := range stores {
+		stores[i].K, rest = rest[0], rest[1:]
+		if o.Values == 0 {
+			stores[i].V, rest = rest[0], rest[1:]
+		}
+	}
+	return outs[0], stores
+}
+
+// AttendStored is Attend to what is stored already: nothing is written. The second result is computed once the stores
+// have been read: what writes to them next takes it in After.
+func AttendStored(q *Array, segments []AttendSegment, o AttendOptions) (out, read *Array) {
+	outs := o.run(q, nil, nil, segments)
+	return outs[0], outs[1]
+}

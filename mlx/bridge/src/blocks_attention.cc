@@ -1,0 +1,463 @@
+#include "blocks_attention.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include "call.h"
+#include "checks.h"
+#include "cpu_attention.h"
+#include "cpu_node.h"
+
+namespace ingot {
+
+namespace {
+
+bool ours(mx::Dtype t) { return t == mx::float32 || t == mx::bfloat16 || t == mx::float16; }
+
+cpu::Type type_of(mx::Dtype t) {
+  return t == mx::float32 ? cpu::Type::f32 : t == mx::float16 ? cpu::Type::f16 : cpu::Type::bf16;
+}
+
+[[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+// The elements between neighbours of an axis of [b, h, l, s] to which a mask broadcasts.
+int64_t mask_stride(const mx::array& mask, int axis) {
+  int at = axis - (4 - int(mask.ndim()));
+  if (at < 0 || mask.shape(at) == 1) {
+    return 0;
+  }
+  int64_t stride = 1;
+  for (int i = at + 1; i < int(mask.ndim()); i++) {
+    stride *= mask.shape(i);
+  }
+  return stride;
+}
+
+bool mask_fits(const mx::array& mask, const mx::Shape& full, mx::Dtype out) {
+  if (mask.ndim() > 4 || mask.size() == 0 || (mask.dtype() != mx::bool_ && mx::promote_types(mask.dtype(), out) != out)) {
+    return false;
+  }
+  for (int i = 0; i < int(mask.ndim()); i++) {
+    int n = mask.shape(i), want = full[size_t(i) + 4 - mask.ndim()];
+    if (n != 1 && n != want) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether attention over arrays is as our kernels take it. What is not goes to MLX, whose errors it gets.
+bool kernels_take(const mx::array& q, const mx::array& k, const mx::array& v, const std::optional<mx::array>& mask,
+                  const std::optional<mx::array>& sinks, bool causal) {
+  return q.ndim() == 4 && k.ndim() == 4 && v.ndim() == 4 && ours(q.dtype()) && k.dtype() == q.dtype() &&
+         v.dtype() == q.dtype() && k.shape(0) == q.shape(0) && v.shape(0) == q.shape(0) && k.shape(1) == v.shape(1) &&
+         q.shape(1) % k.shape(1) == 0 && k.shape(2) == v.shape(2) && k.shape(3) == q.shape(3) &&
+         q.shape(3) <= cpu::kMaxHeadDim && v.shape(3) <= cpu::kMaxHeadDim && !(causal && mask) &&
+         !(causal && q.shape(2) > k.shape(2)) &&
+         (!mask || mask_fits(*mask, {q.shape(0), q.shape(1), q.shape(2), k.shape(2)}, q.dtype())) &&
+         (!sinks || (sinks->ndim() == 1 && sinks->shape(0) == q.shape(1) && mx::promote_types(sinks->dtype(), q.dtype()) == q.dtype()));
+}
+
+}  // namespace
+
+mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, const std::optional<mx::array>& mask,
+                    const std::optional<mx::array>& sinks, float scale, bool causal, mx::StreamOrDevice s) {
+  not_empty(q), not_empty(k), not_empty(v);
+  if (!cpu::on_cpu(s) || !kernels_take(q, k, v, mask, sinks, causal)) {
+    return mx::fast::scaled_dot_product_attention(q, k, v, scale, causal ? "causal" : "", mask, sinks, false, s);
+  }
+  std::vector<mx::array> inputs{q, k, v};
+  cpu::AttentionMask m;
+  int64_t mask_batch = 0;
+  if (mask) {
+    m.additive = mask->dtype() != mx::bool_;
+    m.head = mask_stride(*mask, 1);
+    m.row = mask_stride(*mask, 2);
+    m.key = mask_stride(*mask, 3);
+    mask_batch = mask_stride(*mask, 0) * (m.additive ? 4 : 1);
+    inputs.push_back(m.additive ? mx::astype(*mask, mx::float32, s) : *mask);
+  }
+  if (sinks) {
+    inputs.push_back(mx::astype(*sinks, mx::float32, s));
+  }
+  const int batch = q.shape(0), heads = q.shape(1), rows = q.shape(2), dim = q.shape(3);
+  const int kv_heads = k.shape(1), keys = k.shape(2), value_dim = v.shape(3);
+  cpu::AttentionShape shape{type_of(q.dtype()), type_of(k.dtype()), heads, kv_heads, dim, value_dim, scale};
+  shape.causal = causal;
+  auto body = [=, masked = mask.has_value(), sunk = sinks.has_value()](const cpu::Memory& memory) {
+    const int64_t size = shape.q_type == cpu::Type::f32 ? 4 : 2;
+    std::vector<cpu::AttentionRows> all;
+    for (int64_t b = 0; b < batch; b++) {
+      cpu::AttentionRows r{};
+      r.q = memory.input<char>(0) + b * heads * rows * dim * size;
+      r.out = memory.output<char>(0) + b * heads * rows * value_dim * size;
+      r.q_head = int64_t(rows) * dim;
+      r.q_row = dim;
+      r.out_head = int64_t(rows) * value_dim;
+      r.out_row = value_dim;
+      r.position = keys - rows;
+      r.count = rows;
+      r.run_count = 1;
+      r.runs[0] = {memory.input<char>(1) + b * kv_heads * keys * dim * size,
+                   memory.input<char>(2) + b * kv_heads * keys * value_dim * size,
+                   int64_t(keys) * dim, dim, int64_t(keys) * value_dim, value_dim, 0, keys};
+      r.mask = m;
+      if (masked) {
+        r.mask.data = memory.input<char>(3) + b * mask_batch;
+      }
+      all.push_back(r);
+    }
+    cpu::attention(shape, all, sunk ? memory.input<float>(masked ? 4 : 3) : nullptr);
+  };
+  return cpu::node("attention", std::move(inputs), {{batch, heads, rows, value_dim}}, {q.dtype()}, s, std::move(body))[0];
+}
+
+namespace {
+
+// One segment of attend: rows of the batch, and storage.
+struct Step {
+  int row, rows;
+  int64_t position, seen;
+  int64_t capacity;
+  size_t store;  // the first of its stores
+};
+
+// The first position that a step's first row sees.
+int64_t first_seen(const Step& t, const AttendOptions& o) {
+  return o.window > 0 ? std::max<int64_t>(0, t.position + 1 - o.window) : 0;
+}
+
+struct Attend {
+  int heads, kv_heads, dim, value_dim;
+  bool write;
+  bool apart;  // the values have storage of their own
+  std::vector<Step> steps;
+};
+
+// Checks the arguments of attend.
+Attend read(const mx::array& q, const std::optional<mx::array>& k, const std::optional<mx::array>& v,
+            const std::vector<mx::array>& stores, const std::vector<int>& segments, const std::optional<mx::array>& sinks,
+            const AttendOptions& o) {
+  if (q.ndim() != 3 || q.size() == 0) {
+    refuse("attend: queries are " + to_string(q) + ", not rows of heads");
+  }
+  if (segments.empty() || segments.size() % 3 != 0) {
+    refuse("attend: " + std::to_string(segments.size()) + " numbers are no list of {rows, position, seen}");
+  }
+  Attend a{};
+  const size_t n = segments.size() / 3;
+  a.apart = o.values == 0;
+  a.write = k.has_value();
+  const size_t each = a.apart ? 2 : 1;
+  if (stores.size() != n * each || v.has_value() != (a.write && a.apart)) {
+    refuse("attend: " + std::to_string(stores.size()) + " stores for " + std::to_string(n) +
+           " segments, or values that have no place");
+  }
+  if (o.values < 0 || o.window < 0 || !(o.softcap >= 0)) {
+    refuse("attend: a window, a soft cap or a number of channels is negative");
+  }
+  a.heads = q.shape(1);
+  a.dim = q.shape(2);
+  for (size_t i = 0; i < stores.size(); i++) {
+    const auto& x = stores[i];
+    const auto& like = stores[i % each];
+    if (x.ndim() != 4 || x.shape(0) != 1 || x.size() == 0 || x.shape(1) != like.shape(1) || x.shape(3) != like.shape(3) ||
+        x.dtype() != like.dtype() || !mx::issubdtype(x.dtype(), mx::floating)) {
+      refuse("attend: storage " + to_string(x) + " is not [1, heads, capacity, size], or unlike the first");
+    }
+  }
+  a.kv_heads = stores[0].shape(1);
+  a.value_dim = a.apart ? stores[1].shape(3) : o.values;
+  if (a.heads % a.kv_heads != 0 || stores[0].shape(3) != a.dim || (a.apart && stores[1].shape(1) != a.kv_heads) ||
+      a.value_dim > (a.apart ? a.value_dim : a.dim)) {
+    refuse("attend: queries " + to_string(q) + " do not fit storage " + to_string(stores[0]));
+  }
+  if (a.write && (k->shape() != mx::Shape{q.shape(0), a.kv_heads, a.dim} ||
+                  (a.apart && v->shape() != mx::Shape{q.shape(0), a.kv_heads, a.value_dim}))) {
+    refuse("attend: keys " + to_string(*k) + " or values do not fit the queries and the storage");
+  }
+  if (sinks && (sinks->ndim() != 1 || sinks->shape(0) != a.heads)) {
+    refuse("attend: sinks " + to_string(*sinks) + " are not one number for each head");
+  }
+  int64_t row = 0;
+  for (size_t i = 0; i < n; i++) {
+    const auto& store = stores[i * each];
+    Step t{int(row), segments[3 * i], segments[3 * i + 1], segments[3 * i + 2], store.shape(2), i * each};
+    if (a.apart && stores[i * each + 1].shape(2) != t.capacity) {
+      refuse("attend: keys and values have room for different numbers of positions");
+    }
+    bool fits = t.rows > 0 && t.position >= 0 && t.seen > 0 && (o.ring || t.seen <= t.capacity) &&
+                (!a.write || t.seen == t.position + t.rows) && (!o.ring || (o.window > 0 && o.window <= t.capacity)) &&
+                (o.window == 0 || t.position + t.rows - o.window < t.seen) &&
+                (!o.ring || a.write || t.seen - first_seen(t, o) <= t.capacity);
+    row += t.rows;
+    if (!fits || row > q.shape(0)) {
+      refuse("attend: segment " + std::to_string(i) + " has " + std::to_string(t.rows) + " rows from position " +
+             std::to_string(t.position) + " and sees " + std::to_string(t.seen) + " positions, which do not fit storage of " +
+             std::to_string(t.capacity) + " or the window");
+    }
+    a.steps.push_back(t);
+  }
+  if (row != q.shape(0)) {
+    refuse("attend: the segments have " + std::to_string(row) + " rows of " + std::to_string(q.shape(0)));
+  }
+  return a;
+}
+
+// Whether writing first would overwrite what rows of the step still see.
+bool overwrites(const Step& t, const AttendOptions& o) { return o.ring && t.rows > t.capacity - o.window + 1; }
+
+// The positions from first on that a ring or a whole storage holds before `end`, as runs of slots.
+struct Slots {
+  int64_t position, slot, count;
+};
+std::vector<Slots> slots(int64_t first, int64_t end, int64_t capacity, bool ring) {
+  std::vector<Slots> runs;
+  for (int64_t p = first; p < end;) {
+    int64_t slot = ring ? p % capacity : p, n = std::min(end - p, capacity - slot);
+    runs.push_back({p, slot, n});
+    p += n;
+  }
+  return runs;
+}
+
+// Copies the last rows of a step, as many as there is room for, to their slots of one store.
+void write_rows(const char* from, char* store, const Step& t, int heads, int64_t row_bytes, bool ring) {
+  int64_t skip = std::max<int64_t>(0, t.rows - t.capacity);
+  const int64_t grain = std::max<int64_t>(1, (int64_t(1) << 15) / std::max<int64_t>(1, heads * row_bytes));
+  cpu::parallel(t.rows - skip, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin + skip; i < end + skip; i++) {
+      int64_t slot = ring ? (t.position + i) % t.capacity : t.position + i;
+      for (int h = 0; h < heads; h++) {
+        std::memcpy(store + (h * t.capacity + slot) * row_bytes, from + ((t.row + i) * heads + h) * row_bytes, size_t(row_bytes));
+      }
+    }
+  });
+}
+
+std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const std::optional<mx::array>& k,
+                                   const std::optional<mx::array>& v, const std::vector<mx::array>& stores,
+                                   const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
+                                   const AttendOptions& o, mx::StreamOrDevice s) {
+  const mx::Dtype type = stores[0].dtype();
+  std::vector<mx::array> inputs = stores;
+  inputs.push_back(q);
+  if (k) {
+    inputs.push_back(mx::astype(*k, type, s));
+  }
+  if (v) {
+    inputs.push_back(mx::astype(*v, type, s));
+  }
+  if (sinks) {
+    inputs.push_back(mx::astype(*sinks, mx::float32, s));
+  }
+  inputs.insert(inputs.end(), after.begin(), after.end());
+
+  std::vector<mx::Shape> shapes{{q.shape(0), a.heads, a.value_dim}};
+  std::vector<mx::Dtype> types{q.dtype()};
+  std::vector<cpu::Reuse> reuse;
+  if (a.write) {
+    for (size_t i = 0; i < stores.size(); i++) {
+      shapes.push_back(stores[i].shape());
+      types.push_back(type);
+      reuse.push_back({int(i) + 1, int(i), true});
+    }
+  } else {
+    shapes.push_back({1});
+    types.push_back(mx::uint8);
+  }
+  cpu::AttentionShape shape{type_of(q.dtype()), type_of(type), a.heads, a.kv_heads, a.dim, a.value_dim, o.scale};
+  shape.softcap = o.softcap;
+  shape.window = o.window;
+  auto body = [a, o, shape, count = stores.size(), sunk = sinks.has_value()](const cpu::Memory& memory) {
+    const int64_t q_size = shape.q_type == cpu::Type::f32 ? 4 : 2, size = shape.kv_type == cpu::Type::f32 ? 4 : 2;
+    const int at_q = int(count), at_k = at_q + 1, at_v = at_k + 1;
+    const int at_sinks = at_q + 1 + (a.write ? 1 : 0) + (a.write && a.apart ? 1 : 0);
+    auto write = [&](const Step& t) {
+      write_rows(memory.input<char>(at_k), memory.output<char>(int(t.store) + 1), t, a.kv_heads, a.dim * size, o.ring);
+      if (a.apart) {
+        write_rows(memory.input<char>(at_v), memory.output<char>(int(t.store) + 2), t, a.kv_heads, a.value_dim * size, o.ring);
+      }
+    };
+    std::vector<cpu::AttentionRows> all;
+    for (const Step& t : a.steps) {
+      bool late = a.write && overwrites(t, o);
+      if (a.write && !late) {
+        write(t);
+      }
+      cpu::AttentionRows r{};
+      r.q = memory.input<char>(at_q) + int64_t(t.row) * a.heads * a.dim * q_size;
+      r.out = memory.output<char>(0) + int64_t(t.row) * a.heads * a.value_dim * q_size;
+      r.q_head = a.dim;
+      r.q_row = int64_t(a.heads) * a.dim;
+      r.out_head = a.value_dim;
+      r.out_row = int64_t(a.heads) * a.value_dim;
+      r.position = t.position;
+      r.count = t.rows;
+      const char* keys = memory.input<char>(int(t.store));
+      const char* values = a.apart ? memory.input<char>(int(t.store) + 1) : keys;
+      const int64_t v_width = a.apart ? a.value_dim : a.dim;
+      for (auto run : slots(first_seen(t, o), late ? t.position : t.seen, t.capacity, o.ring)) {
+        r.runs[r.run_count++] = {keys + run.slot * a.dim * size, values + run.slot * v_width * size, t.capacity * a.dim, a.dim,
+                                 t.capacity * v_width, v_width, run.position, run.count};
+      }
+      if (late) {
+        const char* new_keys = memory.input<char>(at_k) + int64_t(t.row) * a.kv_heads * a.dim * size;
+        const char* new_values =
+            a.apart ? memory.input<char>(at_v) + int64_t(t.row) * a.kv_heads * a.value_dim * size : new_keys;
+        r.runs[r.run_count++] = {new_keys, new_values, a.dim, int64_t(a.kv_heads) * a.dim, v_width, a.kv_heads * v_width,
+                                 t.position, t.rows};
+      }
+      all.push_back(r);
+    }
+    cpu::attention(shape, all, sunk ? memory.input<float>(at_sinks) : nullptr);
+    for (const Step& t : a.steps) {
+      if (a.write && overwrites(t, o)) {
+        write(t);
+      }
+    }
+    if (!a.write) {
+      *memory.output<uint8_t>(1) = 0;
+    }
+  };
+  return cpu::node("attend", std::move(inputs), std::move(shapes), std::move(types), s, std::move(body), std::move(reuse));
+}
+
+// What runs of slots hold, in order of position.
+mx::array gather(const mx::array& store, const std::vector<Slots>& runs, mx::StreamOrDevice s) {
+  std::vector<mx::array> parts;
+  for (auto r : runs) {
+    mx::Shape stop = store.shape();
+    stop[2] = int(r.slot + r.count);
+    parts.push_back(mx::slice(store, {0, 0, int(r.slot), 0}, stop, s));
+  }
+  return parts.size() == 1 ? parts[0] : mx::concatenate(parts, 2, s);
+}
+
+// Rows [T, heads, size] of a step as [1, heads, rows, size].
+mx::array rows_of(const mx::array& x, const Step& t, mx::StreamOrDevice s) {
+  auto part = mx::slice(x, {t.row, 0, 0}, {t.row + t.rows, x.shape(1), x.shape(2)}, s);
+  return mx::expand_dims(mx::transpose(part, {1, 0, 2}, s), 0, s);
+}
+
+mx::array written(mx::array store, const mx::array& x, const Step& t, bool ring, mx::StreamOrDevice s) {
+  int64_t skip = std::max<int64_t>(0, t.rows - t.capacity);
+  auto rows = mx::astype(rows_of(x, t, s), store.dtype(), s);
+  for (auto r : slots(t.position + skip, t.position + t.rows, t.capacity, ring)) {
+    int from = int(r.position - t.position);
+    auto part = mx::slice(rows, {0, 0, from, 0}, {1, rows.shape(1), from + int(r.count), rows.shape(3)}, s);
+    mx::Shape stop = store.shape();
+    stop[2] = int(r.slot + r.count);
+    store = mx::slice_update(store, part, {0, 0, int(r.slot), 0}, stop, s);
+  }
+  return store;
+}
+
+// Which positions from first on the rows of a step see, [rows, n]; nothing where all see all.
+std::optional<mx::array> sees(const Step& t, const AttendOptions& o, int64_t first, int n, mx::StreamOrDevice s) {
+  bool ends = t.rows > 1 || t.position + 1 < t.seen, begins = o.window > 0 && t.position + t.rows - o.window > first;
+  if (!ends && !begins) {
+    return std::nullopt;
+  }
+  auto row = mx::expand_dims(mx::arange(0, t.rows, 1, mx::int32, s), 1, s);
+  auto row_position = mx::add(row, mx::array(int(t.position - first)), s);
+  auto key = mx::arange(0, n, 1, mx::int32, s);
+  auto seen = mx::less_equal(key, row_position, s);
+  if (o.window > 0) {
+    seen = mx::logical_and(seen, mx::greater(key, mx::subtract(row_position, mx::array(o.window), s), s), s);
+  }
+  return seen;
+}
+
+// softmax with soft cap and sinks, out of MLX's operations.
+mx::array capped_attention(const mx::array& q, mx::array k, mx::array v, const std::optional<mx::array>& mask,
+                           const std::optional<mx::array>& sinks, const AttendOptions& o, mx::StreamOrDevice s) {
+  const int heads = q.shape(1), groups = k.shape(1), rows = q.shape(2);
+  auto wide = [&](const mx::array& x) { return mx::astype(x, mx::promote_types(x.dtype(), mx::float32), s); };
+  auto grouped = mx::reshape(wide(q), {1, groups, heads / groups, rows, q.shape(3)}, s);
+  auto keys = mx::swapaxes(mx::expand_dims(wide(k), 2, s), -1, -2, s);
+  auto scores = mx::multiply(mx::matmul(grouped, keys, s), mx::array(o.scale, grouped.dtype()), s);
+  auto cap = mx::array(o.softcap, scores.dtype());
+  scores = mx::multiply(mx::tanh(mx::divide(scores, cap, s), s), cap, s);
+  if (mask) {
+    scores = mx::where(*mask, scores, mx::array(-std::numeric_limits<float>::infinity(), scores.dtype()), s);
+  }
+  if (sinks) {
+    auto extra = mx::reshape(mx::astype(*sinks, scores.dtype(), s), {1, groups, heads / groups, 1, 1}, s);
+    extra = mx::broadcast_to(extra, {1, groups, heads / groups, rows, 1}, s);
+    scores = mx::concatenate({extra, scores}, -1, s);
+  }
+  auto weights = mx::softmax(scores, -1, true, s);
+  if (sinks) {
+    mx::Shape start(5, 0);
+    start[4] = 1;
+    weights = mx::slice(weights, start, weights.shape(), s);
+  }
+  auto out = mx::matmul(weights, mx::expand_dims(wide(v), 2, s), s);
+  return mx::astype(mx::reshape(out, {1, heads, rows, v.shape(3)}, s), q.dtype(), s);
+}
+
+// The same out of MLX's operations, segment by segment.
+std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, const std::optional<mx::array>& k,
+                                       const std::optional<mx::array>& v, std::vector<mx::array> stores,
+                                       const std::optional<mx::array>& sinks, const AttendOptions& o, mx::StreamOrDevice s) {
+  std::vector<mx::array> outs;
+  for (const Step& t : a.steps) {
+    bool late = a.write && overwrites(t, o);
+    auto old = stores;
+    if (a.write) {
+      stores[t.store] = written(stores[t.store], *k, t, o.ring, s);
+      if (a.apart) {
+        stores[t.store + 1] = written(stores[t.store + 1], *v, t, o.ring, s);
+      }
+    }
+    int64_t first = first_seen(t, o);
+    auto runs = slots(first, late ? t.position : t.seen, t.capacity, o.ring);
+    auto history = [&](size_t store, const std::optional<mx::array>& fresh) {
+      if (!late) {
+        return gather(stores[store], runs, s);
+      }
+      auto rows = mx::astype(rows_of(*fresh, t, s), old[store].dtype(), s);
+      return runs.empty() ? rows : mx::concatenate({gather(old[store], runs, s), rows}, 2, s);
+    };
+    auto as_query = [&](const mx::array& x) { return mx::astype(x, q.dtype(), s); };
+    auto keys = as_query(history(t.store, k));
+    auto values = a.apart ? as_query(history(t.store + 1, v))
+                          : mx::slice(keys, {0, 0, 0, 0}, {1, keys.shape(1), keys.shape(2), a.value_dim}, s);
+    auto queries = rows_of(q, t, s);
+    auto mask = sees(t, o, first, keys.shape(2), s);
+    std::optional<mx::array> sink;
+    if (sinks) {
+      sink = as_query(*sinks);
+    }
+    auto y = o.softcap > 0 ? capped_attention(queries, keys, values, mask, sink, o, s)
+                           : mx::fast::scaled_dot_product_attention(queries, keys, values, o.scale, "", mask, sink, false, s);
+    outs.push_back(mx::squeeze(mx::transpose(y, {0, 2, 1, 3}, s), 0, s));
+  }
+  std::vector<mx::array> results{outs.size() == 1 ? outs[0] : mx::concatenate(outs, 0, s)};
+  if (a.write) {
+    results.insert(results.end(), stores.begin(), stores.end());
+  } else {
+    results.push_back(mx::zeros({1}, mx::uint8, s));  // data flow orders readers here
+  }
+  return results;
+}
+
+}  // namespace
+
+std::vector<mx::array> attend(const mx::array& q, const std::optional<mx::array>& k, const std::optional<mx::array>& v,
+                              const std::vector<mx::array>& stores, const std::vector<int>& segments,
+                              const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
+                              const AttendOptions& options, mx::StreamOrDevice s) {
+  Attend a = read(q, k, v, stores, segments, sinks, options);
+  bool kernels = cpu::on_cpu(s) && ours(q.dtype()) && ours(stores[0].dtype()) && (!a.apart || stores[1].dtype() == stores[0].dtype()) &&
+                 a.dim <= cpu::kMaxHeadDim && a.value_dim <= cpu::kMaxHeadDim;
+  if (kernels) {
+    return attend_here(a, q, k, v, stores, sinks, after, options, s);
+  }
+  return attend_composed(a, q, k, v, stores, sinks, options, s);
+}
+
+}  // namespace ingot

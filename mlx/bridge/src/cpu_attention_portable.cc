@@ -1,0 +1,10 @@
+#define INGOT_PORTABLE
+#define INGOT_ISA portable
+#include "cpu_attention_few.h"
+#include "cpu_attention_tile.h"
+
+namespace ingot::cpu {
+
+const AttentionKernels attention_portable = {portable::kPanel, portable::kChunk, portable::tile, portable::few, portable::join};
+
+}  // namespace ingot::cpu

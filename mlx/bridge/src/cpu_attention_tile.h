@@ -1,0 +1,282 @@
+// Attention of many query vectors: two matrix products per block of keys, in float32.
+//
+// Scores are computed transposed, [key][vector], and so are the sums, [channel][vector]: then keys and values are read as
+// they lie, one broadcast element at a time, probabilities are already where the second product wants them, and neither
+// highest scores nor sums are ever taken across lanes.
+#pragma once
+
+#include "cpu_attention_kernels.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+constexpr int kPanel = 2 * kLanes;  // vectors that go together
+// Rows of a product at once: as many accumulators as leave registers for two vectors and a broadcast.
+#if defined(__AVX512F__)
+constexpr int kTileRows = 12;
+#elif defined(__AVX2__)
+constexpr int kTileRows = 6;
+#elif defined(__ARM_NEON)
+constexpr int kTileRows = 8;
+#else
+constexpr int kTileRows = 4;
+#endif
+
+// score[r] = k[r] . q for R keys; q is [depth][kPanel].
+template <int R>
+IG_INLINE void tile_scores(const float* k, int64_t stride, const float* q, int depth, float* score) {
+  F a[R], b[R];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) {
+    a[r] = b[r] = set(0);
+  }
+  for (int d = 0; d < depth; d++) {
+    F q0 = load(q + d * kPanel), q1 = load(q + d * kPanel + kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+      F x = set(k[r * stride + d]);
+      a[r] = fma(x, q0, a[r]);
+      b[r] = fma(x, q1, b[r]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) {
+    store(score + r * kPanel, a[r]);
+    store(score + r * kPanel + kLanes, b[r]);
+  }
+}
+
+// sum[r] = sum[r]*factor + v[.][r] . p for R channels; p is [n][kPanel].
+template <int R>
+IG_INLINE void tile_sums(const float* v, int64_t stride, const float* p, int n, F factor0, F factor1, float* sum) {
+  F a[R], b[R];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) {
+    a[r] = load(sum + r * kPanel) * factor0;
+    b[r] = load(sum + r * kPanel + kLanes) * factor1;
+  }
+  for (int j = 0; j < n; j++) {
+    F p0 = load(p + j * kPanel), p1 = load(p + j * kPanel + kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+      F x = set(v[j * stride + r]);
+      a[r] = fma(x, p0, a[r]);
+      b[r] = fma(x, p1, b[r]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) {
+    store(sum + r * kPanel, a[r]);
+    store(sum + r * kPanel + kLanes, b[r]);
+  }
+}
+
+static void all_scores(const float* k, int64_t stride, const float* q, int depth, int n, float* score) {
+  int j = 0;
+  for (; j + kTileRows <= n; j += kTileRows) {
+    tile_scores<kTileRows>(k + j * stride, stride, q, depth, score + j * kPanel);
+  }
+  for (; j + 2 <= n; j += 2) {
+    tile_scores<2>(k + j * stride, stride, q, depth, score + j * kPanel);
+  }
+  if (j < n) {
+    tile_scores<1>(k + j * stride, stride, q, depth, score + j * kPanel);
+  }
+}
+
+static void all_sums(const float* v, int64_t stride, const float* p, int n, int dim, F factor0, F factor1, float* sum) {
+  int d = 0;
+  for (; d + kTileRows <= dim; d += kTileRows) {
+    tile_sums<kTileRows>(v + d, stride, p, n, factor0, factor1, sum + d * kPanel);
+  }
+  for (; d + 2 <= dim; d += 2) {
+    tile_sums<2>(v + d, stride, p, n, factor0, factor1, sum + d * kPanel);
+  }
+  if (d < dim) {
+    tile_sums<1>(v + d, stride, p, n, factor0, factor1, sum + d * kPanel);
+  }
+}
+
+// What a tile works in.
+struct Tile {
+  float *q, *sums, *weights, *highest;  // [panels][dim][kPanel], [panels][value_dim][kPanel], [panels][kPanel] twice
+  float *scores, *mask;                 // [block][kPanel] twice
+  float *k, *v;                         // [block][dim], [block][value_dim]
+  float* row;
+  int vectors, panels;
+};
+
+static Tile lay_out(const AttentionTask& t) {
+  const auto& s = *t.shape;
+  Tile w;
+  w.vectors = t.rows * t.heads;
+  w.panels = (w.vectors + kPanel - 1) / kPanel;
+  float* at = static_cast<float*>(t.scratch);
+  auto take = [&at](int64_t n) {
+    float* p = at;
+    at += (n + 15) / 16 * 16;
+    return p;
+  };
+  w.q = take(int64_t(w.panels) * s.dim * kPanel);
+  w.sums = take(int64_t(w.panels) * s.value_dim * kPanel);
+  w.weights = take(int64_t(w.panels) * kPanel);
+  w.highest = take(int64_t(w.panels) * kPanel);
+  w.scores = take(int64_t(t.block) * kPanel);
+  w.mask = take(int64_t(t.block) * kPanel);
+  w.k = take(int64_t(t.block) * s.dim);
+  w.v = take(int64_t(t.block) * s.value_dim);
+  w.row = take(at_least(s.dim, s.value_dim));
+  return w;
+}
+
+static void load_queries(const AttentionTask& t, const Tile& w) {
+  const int dim = t.shape->dim;
+  for (int m = 0; m < w.panels * kPanel; m++) {
+    float* to = w.q + int64_t(m / kPanel) * dim * kPanel + m % kPanel;
+    if (m < w.vectors) {
+      widen_query(t, m / t.heads, m % t.heads, w.row);
+    }
+    for (int d = 0; d < dim; d++) {
+      to[d * kPanel] = m < w.vectors ? w.row[d] : 0;
+    }
+    w.weights[m] = 0;
+    w.highest[m] = kNone;
+  }
+  for (int64_t i = 0; i < int64_t(w.panels) * t.shape->value_dim * kPanel; i += kLanes) {
+    store(w.sums + i, set(0));
+  }
+}
+
+// Keys or values of a block in float32, and their stride.
+struct Block {
+  const float* at;
+  int64_t stride;
+};
+
+template <class T>
+IG_INLINE Block widen_block(const T* from, int64_t stride, int n, int dim, float* to) {
+  for (int j = 0; j < n; j++) {
+    widen_row(to + int64_t(j) * dim, from + j * stride, dim, set(1));
+  }
+  return {to, dim};
+}
+IG_INLINE Block widen_block(const float* from, int64_t stride, int, int, float*) { return {from, stride}; }
+
+// The scores of a panel for keys begin to end of a block at position p, masked.
+IG_INLINE void panel_masks(const AttentionTask& t, const Tile& w, int first, int64_t p, int begin, int end) {
+  const auto& s = *t.shape;
+  if (s.softcap > 0) {
+    for (int i = begin * kPanel; i < end * kPanel; i += kLanes) {
+      store(w.scores + i, capped(load(w.scores + i), s.softcap));
+    }
+  }
+  if (t.mask.data) {
+    for (int lane = 0; lane < kPanel; lane++) {
+      int m = first + lane < w.vectors ? first + lane : w.vectors - 1;
+      read_mask(t, m / t.heads, m % t.heads, p + begin, end - begin, w.mask + begin * kPanel + lane, kPanel);
+    }
+    for (int i = begin * kPanel; i < end * kPanel; i += kLanes) {
+      store(w.scores + i, masked(t.mask, load(w.scores + i), load(w.mask + i)));
+    }
+  }
+}
+
+// Hides from each vector of a panel what it does not see of keys begin to end.
+IG_INLINE void panel_limits(const AttentionTask& t, const Tile& w, int first, int64_t p, int n, int begin, int end) {
+  float from[kPanel], to[kPanel];
+  bool all = true;
+  for (int lane = 0; lane < kPanel; lane++) {
+    int m = first + lane < w.vectors ? first + lane : w.vectors - 1;
+    int64_t a = first_seen(t, m / t.heads, p, n), b = end_seen(t, m / t.heads, p, n);
+    from[lane] = float(a);
+    to[lane] = float(b);
+    all = all && a <= begin && b >= end;
+  }
+  if (all) {
+    return;
+  }
+  for (int half = 0; half < kPanel; half += kLanes) {
+    F low = load(from + half), high = load(to + half);
+    for (int j = begin; j < end; j++) {
+      F at = set(float(j)), score = load(w.scores + j * kPanel + half);
+      score = select(at < low, set(kNone), select(at < high, score, set(kNone)));
+      store(w.scores + j * kPanel + half, score);
+    }
+  }
+}
+
+// One block of keys for one panel of vectors.
+static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_t p, int n, Block k, Block v) {
+  const auto& s = *t.shape;
+  int first = panel * kPanel, last = first + kPanel < w.vectors ? first + kPanel - 1 : w.vectors - 1;
+  int begin = int(first_seen(t, first / t.heads, p, n)), end = int(end_seen(t, last / t.heads, p, n));
+  if (begin >= end) {
+    return;
+  }
+  float* scores = w.scores + begin * kPanel;
+  all_scores(k.at + begin * k.stride, k.stride, w.q + int64_t(panel) * s.dim * kPanel, s.dim, end - begin, scores);
+  panel_masks(t, w, first, p, begin, end);
+  panel_limits(t, w, first, p, n, begin, end);
+
+  F factor[2];
+  for (int half = 0; half < 2; half++) {
+    float* score = scores + half * kLanes;
+    F before = load(w.highest + first + half * kLanes), top = before;
+    for (int j = 0; j < end - begin; j++) {
+      top = max(top, load(score + j * kPanel));
+    }
+    F base = select(top < set(kLowest), set(0), top);  // -inf: nothing seen so far
+    F total = set(0);
+    for (int j = 0; j < end - begin; j++) {
+      F weight = exp(load(score + j * kPanel) - base);
+      store(score + j * kPanel, weight);
+      total = total + weight;
+    }
+    factor[half] = exp(before - base);
+    store(w.weights + first + half * kLanes, fma(load(w.weights + first + half * kLanes), factor[half], total));
+    store(w.highest + first + half * kLanes, top);
+  }
+  all_sums(v.at + begin * v.stride, v.stride, scores, end - begin, s.value_dim, factor[0], factor[1],
+           w.sums + int64_t(panel) * s.value_dim * kPanel);
+}
+
+template <class T>
+static void tile_of(const AttentionTask& t) {
+  const auto& s = *t.shape;
+  Tile w = lay_out(t);
+  load_queries(t, w);
+  for (int r = 0; r < t.run_count; r++) {
+    const KeyRun& run = t.runs[r];
+    Cut c = cut(t, run);
+    for (int64_t p = c.begin; p < c.end; p += t.block) {
+      int n = int(at_most(t.block, c.end - p));
+      const T* keys = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
+      const T* values = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
+      Block k = widen_block(keys, run.k_row, n, s.dim, w.k);
+      Block v = run.v == run.k && run.v_row == run.k_row ? k : widen_block(values, run.v_row, n, s.value_dim, w.v);
+      for (int panel = 0; panel < w.panels; panel++) {
+        panel_block(t, w, panel, p, n, k, v);
+      }
+    }
+  }
+  for (int m = 0; m < w.vectors; m++) {
+    const float* from = w.sums + int64_t(m / kPanel) * s.value_dim * kPanel + m % kPanel;
+    for (int d = 0; d < s.value_dim; d++) {
+      t.sums[int64_t(m) * s.value_dim + d] = from[d * kPanel];
+    }
+    t.weights[m] = w.weights[m];
+    t.highest[m] = w.highest[m];
+  }
+}
+
+static void tile(const AttentionTask& t) {
+  switch (t.shape->kv_type) {
+    case Type::f32:
+      return tile_of<float>(t);
+    case Type::f16:
+      return tile_of<f16>(t);
+    case Type::bf16:
+      return tile_of<bf16>(t);
+  }
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
