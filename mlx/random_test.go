@@ -20,7 +20,7 @@ import (
 // Whatever arguments an operation gets, its outcome is an array that can be computed, or an *Error: never a crash, never
 // a panic of another kind. With -v each call is printed before it is made.
 func TestRandomCalls(t *testing.T) {
-	const calls = 8000
+	const calls = 12000
 	names := slices.Sorted(maps.Keys(mlx.OpFuncs))
 	names = slices.DeleteFunc(names, unchecked)
 	r := random{rand.New(rand.NewPCG(3, 14))}
