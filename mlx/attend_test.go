@@ -245,7 +245,6 @@ type attendCase struct {
 	softcap          float64
 	sinks, latent    bool
 	steps            [][]int // rows of each sequence, per step
-	tolerance        float64
 }
 
 // run takes steps of packed sequences and compares each with its own, alone.
