@@ -25,7 +25,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 REPO = pathlib.Path(__file__).resolve().parents[1]
 CACHE = REPO / ".cache" / "bench-tokenizer"
 VOCAB = 16000
-ROUNDS = 7
+ROUNDS = int(os.environ.get("ROUNDS", "7"))
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 GPT2_BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
 FALLBACK = ["<0x%02X>" % b for b in range(256)]
