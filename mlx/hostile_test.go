@@ -68,6 +68,28 @@ func TestHostileArguments(t *testing.T) {
 		{"RandomBits(float32[2 3])", func(e *mlx.Thread, x *mlx.Array) { mlx.RandomBits(x, 4) }},
 		{"Int(float32[2 3]): not one element", func(e *mlx.Thread, x *mlx.Array) { x.Int() }},
 		{"ToSlice(float32[2 3]): not int32", func(e *mlx.Thread, x *mlx.Array) { mlx.ToSlice[int32](x) }},
+		// blocks
+		{"the 4 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 4) }},
+		{"the 0 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 0) }},
+		{"no halves of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.SwiGLU(x, nil) }},
+		{"rows int32[1] of a table float32[]", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.TableRows(mlx.Scalar(e, float32(1)), mlx.Zeros(e, mlx.Int32, 1), 1)
+		}},
+		{"float32[2 3] is not [2, heads, 2 or more]", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.RotateRows([]*mlx.Array{x}, mlx.Zeros(e, mlx.Int32, 2), mlx.Zeros(e, mlx.Float32, 1), false, false, 1)
+		}},
+		{"2 sections of 3 pairs for 2 rows of positions and 1 pairs", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.RotateRows([]*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 1, 3)}, mlx.Zeros(e, mlx.Int32, 2, 2), mlx.Zeros(e, mlx.Float32, 1), false, true, 1, 1, 2)
+		}},
+		{"segments of 3 rows for 2", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.CausalConv(x, x, nil, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 1, 3)}, true, false, 3)
+		}},
+		{"states float32[2 3] do not fit together", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.CausalConv(x, x, nil, []*mlx.Array{x}, true, false, 2)
+		}},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.GatedDeltaRows(x, x, x, x, x, []*mlx.Array{x}, false, false, 2)
+		}},
 		// limits
 		{"SetBudget: a limit is negative", func(e *mlx.Thread, x *mlx.Array) { e.SetBudget(-1) }},
 	} {
