@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) tokenizeCmd() *cobra.Command {
-	var decode, special bool
+	var decode, special, chat bool
 	c := &cobra.Command{
 		Use:   "tokenize NAME|DIR",
 		Short: "Turn text on standard input into token ids",
@@ -25,9 +25,13 @@ or of a folder that holds a tokenizer.json or a tokenizer.model.
 The text is taken byte for byte: a line feed at its end counts. What is not UTF-8 reads as U+FFFD. Special tokens that
 stand in the text are recognised; what the tokenizer puts around a text, such as BOS, is left out without --special.`,
 		Example: `  printf 'Once upon a time' | ingot tokenize mymodel
-  echo '[1, 2, 3]' | ingot tokenize mymodel --decode`,
+  echo '[1, 2, 3]' | ingot tokenize mymodel --decode
+  echo '[{"role": "user", "content": "Hi"}]' | ingot tokenize mymodel --chat`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if chat && (decode || special) {
+				return usagef("--chat excludes --decode and --special: a chat template writes its own special tokens")
+			}
 			if decode && special {
 				return usagef("--decode and --special exclude each other: all ids are decoded")
 			}
@@ -38,11 +42,15 @@ stand in the text are recognised; what the tokenizer puts around a text, such as
 			if decode {
 				return a.detokenize(tok)
 			}
+			if chat {
+				return a.tokenizeChat(c, tok, args[0])
+			}
 			return a.tokenize(tok, special)
 		},
 	}
 	f := c.Flags()
 	f.BoolVar(&decode, "decode", false, "turn a JSON array of token ids into text")
+	f.BoolVar(&chat, "chat", false, "take a JSON array of messages, or an object of template variables, and render it first")
 	f.BoolVar(&special, "special", false, "with what the tokenizer puts around a text")
 	return c
 }
@@ -52,7 +60,11 @@ func (a *app) tokenize(tok *tokenizer.Tokenizer, special bool) error {
 	if err != nil {
 		return fmt.Errorf("reading standard input: %w", err)
 	}
-	ids, err := tok.Encode(string(text), special)
+	return a.printIDs(tok, string(text), special)
+}
+
+func (a *app) printIDs(tok *tokenizer.Tokenizer, text string, special bool) error {
+	ids, err := tok.Encode(text, special)
 	if err != nil {
 		return err
 	}
