@@ -78,7 +78,7 @@ static void few_rows(const Weights& w, const Activations& x, int64_t n0, int64_t
   const int block = Block ? Block : x.layout.block, blocks = kStep / block;
   const int dwords = Turned<Nibbles>::kDwords / blocks;
   const int64_t stride = x.columns / block;
-  const int32_t* data = static_cast<const int32_t*>(x.data) + (m * x.columns + k0 * R) / (Fit ? 4 : 2);
+  const int32_t* data = nullptr;
   const Spread spread = make_spread(!Nibbles && w.bits < 8 ? w.bits : 2);
   const int64_t next = 8 * w.row_bytes();
   const float* by = x.scales + m * stride + k0 / block;
@@ -91,6 +91,7 @@ static void few_rows(const Weights& w, const Activations& x, int64_t n0, int64_t
     if ((k - k0) % kDepth == 0) {
       eight_scales(w, n0, k, int(x.columns - k < kDepth ? x.columns - k : kDepth), block, scales);
       c = 0;
+      data = static_cast<const int32_t*>(x.data) + place(x, m, k, R) / (Fit ? 4 : 2);
     }
     find_step(w, n0, k, s);
     if (!Nibbles || k % (2 * kStep) == 0) {  // a line is two steps of four-bit codes

@@ -38,10 +38,11 @@ IG_INLINE int sums_that_fit(const Weights& w) {
 }
 
 // c[r][0..kTile) += products of R activation rows with a tile. x holds [columns/2 or /4][R] dwords.
-// Fit is 0 for int16, else the number of int8 sums that fit in 16 bits.
+// Fit is 0 for int16, else the number of int8 sums that fit in 16 bits. The rows that come next lie ahead dwords from x:
+// the second cache is too slow to be asked for them only when they are needed.
 template <int R, int Fit>
-static void integer_block(const Tile& t, const int32_t* x, int columns, int block, const float* scales, const float* sums,
-                          int64_t stride, float* c) {
+static void integer_block(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, const float* scales,
+                          const float* sums, int64_t stride, float* c) {
   const int32_t* w = reinterpret_cast<const int32_t*>(t.data);
   int dwords = block / (Fit ? 4 : 2);
   for (int b = 0; b < columns / block; b++) {
@@ -50,6 +51,9 @@ static void integer_block(const Tile& t, const int32_t* x, int columns, int bloc
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
       sum[r][0] = sum[r][1] = zeros();
+    }
+    for (int i = 0; i < dwords * R; i += 16) {
+      prefetch(x + ahead + i);
     }
     if constexpr (Fit == 0 || !kSaturates) {
 #pragma GCC unroll 4
@@ -111,17 +115,17 @@ static void integer_block(const Tile& t, const int32_t* x, int columns, int bloc
 constexpr int kIntegerRows = 4;
 
 template <int Fit>
-static void integer_rows(const Tile& t, const int32_t* x, int columns, int block, int rows, const float* scales,
+static void integer_rows(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, int rows, const float* scales,
                          const float* sums, int64_t stride, float* c) {
   switch (rows) {
     case 1:
-      return integer_block<1, Fit>(t, x, columns, block, scales, sums, stride, c);
+      return integer_block<1, Fit>(t, x, ahead, columns, block, scales, sums, stride, c);
     case 2:
-      return integer_block<2, Fit>(t, x, columns, block, scales, sums, stride, c);
+      return integer_block<2, Fit>(t, x, ahead, columns, block, scales, sums, stride, c);
     case 3:
-      return integer_block<3, Fit>(t, x, columns, block, scales, sums, stride, c);
+      return integer_block<3, Fit>(t, x, ahead, columns, block, scales, sums, stride, c);
     default:
-      return integer_block<4, Fit>(t, x, columns, block, scales, sums, stride, c);
+      return integer_block<4, Fit>(t, x, ahead, columns, block, scales, sums, stride, c);
   }
 }
 
@@ -131,33 +135,35 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
   int most = l.mode == Mode::f32 ? kFloatRows : kIntegerRows;
   int64_t stride = x.columns / l.block;
   __builtin_memset(y, 0, size_t(m1 - m0) * kTile * sizeof(float));
-  for (int64_t k0 = 0; k0 < x.columns; k0 += depth(l.mode)) {
-    int columns = int(x.columns - k0 < depth(l.mode) ? x.columns - k0 : depth(l.mode));
+  const int deep = depth(l.mode, m1 - m0);
+  for (int64_t k0 = 0; k0 < x.columns; k0 += deep) {
+    int columns = int(x.columns - k0 < deep ? x.columns - k0 : deep);
     unpack(w, n0, k0, columns, l.block, l.mode, t);
     for (int64_t m = m0; m < m1; m += most) {
       int rows = int(x.rows - m < most ? x.rows - m : most);  // of the block as it was arranged
       float* c = y + (m - m0) * kTile;
       if (l.mode == Mode::f32) {
-        multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + m * x.columns + k0 * rows, columns, rows, c);
+        multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + place(x, m, k0, rows), columns, rows, c);
         continue;
       }
       int per = l.mode == Mode::i16 ? 2 : 4;
-      auto data = static_cast<const int32_t*>(x.data) + (m * x.columns + k0 * rows) / per;
+      auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / per;
       const float* scales = x.scales + m * stride + k0 / l.block;
       const float* sums = x.sums + m * stride + k0 / l.block;
+      int64_t ahead = m + most < m1 ? int64_t(most) * columns / per : 0;
       int fit = l.mode == Mode::i16 ? 0 : sums_that_fit(w);
       switch (fit) {
         case 0:
-          integer_rows<0>(t, data, columns, l.block, rows, scales, sums, stride, c);
+          integer_rows<0>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
           break;
         case 2:
-          integer_rows<2>(t, data, columns, l.block, rows, scales, sums, stride, c);
+          integer_rows<2>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
           break;
         case 4:
-          integer_rows<4>(t, data, columns, l.block, rows, scales, sums, stride, c);
+          integer_rows<4>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
           break;
         default:
-          integer_rows<8>(t, data, columns, l.block, rows, scales, sums, stride, c);
+          integer_rows<8>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
       }
     }
   }
@@ -188,17 +194,20 @@ IG_INLINE __m128i quantize16(__m256 v, __m256 by, __m256i order) {
   return _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
 }
 
-static void arrange(const Layout& l, const float* x, int64_t columns, int r, int n, void* block, float* scales, float* sums) {
+static void arrange(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n) {
+  const Layout& l = a.layout;
   if (l.mode == Mode::f32) {
-    return arrange_floats(x, columns, r, n, static_cast<float*>(block));
+    return arrange_floats(a, x, columns, m, r, n);
   }
   bool wide = l.mode == Mode::i16;
-  int64_t padded = (columns + kStep - 1) / kStep * kStep;
+  const int per = wide ? 2 : 4;
+  float* scales = a.scales + (m + r) * (a.columns / l.block);
+  float* sums = a.sums + (m + r) * (a.columns / l.block);
   __m256i order = !l.nibbles ? _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)
                   : wide     ? _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)
                              : _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
-  auto out = static_cast<int32_t*>(block);
-  for (int64_t k = 0; k < padded; k += kStep) {
+  for (int64_t k = 0; k < a.columns; k += kStep) {
+    int32_t* out = static_cast<int32_t*>(a.data) + place(a, m, k, n) / per;
     alignas(32) float copy[kStep];
     const float* from = x + k;
     if (k + kStep > columns) {
@@ -226,7 +235,7 @@ static void arrange(const Layout& l, const float* x, int64_t columns, int r, int
         }
       }
     }
-    int count = kStep / (wide ? 2 : 4), each = count / 8;  // dwords of eight columns
+    int count = kStep / per, each = count / 8;  // dwords of eight columns
     if (l.vector && l.nibbles) {  // a vector of weights has the same nibble of eight dwords
       for (int d = 0; d < 8; d++) {
         for (int j = 0; j < each; j++) {
@@ -238,7 +247,6 @@ static void arrange(const Layout& l, const float* x, int64_t columns, int r, int
         out[i * n + r] = dwords[i];
       }
     }
-    out += count * n;
   }
 }
 

@@ -94,6 +94,9 @@ int arranged_rows(const Layout& l, int64_t n) { return int(l.few ? (n + 1) / 2 *
 // Activation rows of a piece: whole blocks of them.
 int64_t row_block(const Layout& l) { return kRowBlock / rows_per_block(l) * rows_per_block(l); }
 
+// Rows that there must be memory for.
+int64_t room(const Layout& l, int64_t rows) { return l.few ? rows + 1 : rows; }
+
 size_t data_bytes(const Layout& l, int64_t rows, int64_t padded) {
   return aligned(size_t((rows + 1) * padded) * (l.mode == Mode::f32 ? 4 : l.mode == Mode::i16 ? 2 : 1));
 }
@@ -102,10 +105,7 @@ size_t data_bytes(const Layout& l, int64_t rows, int64_t padded) {
 template <class Row>
 void arrange_block(const Activations& a, int n, int64_t m, int64_t columns, Type type, Row row) {
   const auto& k = matmul_kernels();
-  size_t element = a.layout.mode == Mode::f32 ? 4 : a.layout.mode == Mode::i16 ? 2 : 1;
-  int64_t per = a.columns / a.layout.block;
   auto wide = scratch<float>(kWide, size_t(columns));
-  auto block = static_cast<uint8_t*>(a.data) + size_t(m * a.columns) * element;
   int most = arranged_rows(a.layout, n);
   for (int r = 0; r < most; r++) {
     const float* x = wide;
@@ -116,7 +116,7 @@ void arrange_block(const Activations& a, int n, int64_t m, int64_t columns, Type
     } else {
       k.widen(type, row(r), wide, columns);
     }
-    k.arrange(a.layout, x, columns, r, most, block, a.scales + (m + r) * per, a.sums + (m + r) * per);
+    k.arrange(a, x, columns, m, r, most);
   }
 }
 
@@ -173,7 +173,7 @@ Arranged arrange(Row row, Type type, int64_t rows, int64_t columns, const std::v
   auto floats = scratch<float>(kScales, numbers);
   Arranged out;
   for (const auto& l : layouts) {
-    Activations a{.layout = l, .rows = rows, .columns = padded, .data = bytes, .scales = floats, .sums = nullptr};
+    Activations a{.layout = l, .rows = rows, .columns = padded, .room = room(l, rows), .data = bytes, .scales = floats, .sums = nullptr};
     a.sums = floats + (rows + 1) * (padded / l.block);
     floats = a.sums + (rows + 1) * (padded / l.block);
     bytes += data_bytes(l, rows, padded);
@@ -222,7 +222,8 @@ void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Pro
     const Weights& w = products[i].weights;
     // Whole tiles; with few rows a stream of weights, with many the pieces that several rows make.
     int64_t grain = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, w.row_bytes()));
-    grain = rows > 16 ? k.tile : (grain + k.tile - 1) / k.tile * k.tile;
+    // Results of a piece fill whole cache lines, which two threads must not share.
+    grain = rows > kFew ? 4 * k.tile : (grain + k.tile - 1) / k.tile * k.tile;
     int64_t most = std::max<int64_t>(1, w.rows / (2 * Team::instance().size()));
     grain = std::min(grain, (most + k.tile - 1) / k.tile * k.tile);
     int64_t block = row_block(of[i]);
@@ -293,7 +294,7 @@ void multiply_gathered(const Gathered& g, bool fast) {
     auto [a, b] = runs[i];
     Layout l = layout_for(one, g.type, b - a, fast);
     int64_t at = a + int64_t(i);  // a run may be arranged with one row more
-    acts[i] = {.layout = l, .rows = b - a, .columns = padded, .data = bytes + size_t(at * padded) * 4,
+    acts[i] = {.layout = l, .rows = b - a, .columns = padded, .room = room(l, b - a), .data = bytes + size_t(at * padded) * 4,
                .scales = floats + at * per, .sums = floats + (most + at) * per};
   }
   parallel(int64_t(runs.size()), 1, [&](int64_t first, int64_t last) {

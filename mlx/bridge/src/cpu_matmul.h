@@ -56,15 +56,23 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-// Activations in a layout. Rows lie in blocks of a kernel's number of rows; a block holds, for each pair (int16), four
-// (int8) or single column (f32), that element of each of its rows.
+// Activations in a layout. They come in stretches of kDepth columns, so that what meets an unpacked tile lies together; in
+// a stretch rows lie in blocks of a kernel's number of rows; a block holds, for each pair (int16), four (int8) or single
+// column (f32), that element of each of its rows.
 struct Activations {
   Layout layout;
   int64_t rows = 0, columns = 0;  // columns padded
+  int64_t room = 0;               // rows that there is memory for
   void* data = nullptr;
-  float* scales = nullptr;  // [rows][columns / block], of integers
-  float* sums = nullptr;    // [rows][columns / block], of the activations themselves
+  float* scales = nullptr;  // [room][columns / block], of integers
+  float* sums = nullptr;    // [room][columns / block], of the activations themselves
 };
+
+// The element where column k, a multiple of kStep, of the block of n rows that begins at row m lies.
+static inline int64_t place(const Activations& a, int64_t m, int64_t k, int n) {
+  int64_t from = k / kDepth * kDepth, wide = a.columns - from < kDepth ? a.columns - from : kDepth;
+  return from * a.room + m * wide + (k - from) * n;
+}
 
 struct MatmulKernels {
   int tile;               // rows of weights in a tile
@@ -75,8 +83,8 @@ struct MatmulKernels {
   bool integers;          // has the integer modes at all
   bool vectors;           // has row products
 
-  // Brings one row of float32 activations into place: row r of its block of n rows. columns is not padded.
-  void (*arrange)(const Layout& layout, const float* x, int64_t columns, int r, int n, void* block, float* scales, float* sums);
+  // Brings one row of float32 activations into place: row r of the block of n rows that begins at m. columns is not padded.
+  void (*arrange)(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n);
   // y[m][0..count) = products of rows [m0, m1) with weight rows from n0 on, at most a tile of them; y has rows of tile floats.
   void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
   // y[0..n1-n0) = products of the only row with weight rows [n0, n1).

@@ -16,12 +16,15 @@ struct Tile {
   alignas(64) uint8_t data[kDepth * kTile * 4 / 2];  // floats take half of the depth
   alignas(64) float scales[kDepth / 16 * kTile];     // [block][kTile]
   alignas(64) float biases[kDepth / 16 * kTile];
+  int first = 0;  // the block of scales that the data begins with
 
   template <class T>
   T* as() { return reinterpret_cast<T*>(data); }
 };
 
-constexpr int depth(Mode mode) { return mode == Mode::f32 ? kDepth / 2 : kDepth; }
+// Columns that are unpacked at once. Few rows use a tile only once or twice: as little of it at a time as the first cache
+// does not notice.
+constexpr int depth(Mode mode, int64_t rows) { return mode != Mode::f32 ? kDepth : rows > 16 ? kDepth / 2 : kStep; }
 
 // c[r][0..kTile) += sum over columns; r < R. w float32 [columns][kTile], x [columns][R].
 template <int R>
@@ -73,13 +76,12 @@ static void multiply_float_rows(const float* w, const float* x, int columns, int
 
 constexpr int kFloatRows = 6;
 
-static void arrange_floats(const float* x, int64_t columns, int r, int n, float* out) {
-  int64_t padded = (columns + kStep - 1) / kStep * kStep;
-  for (int64_t k = 0; k < columns; k++) {
-    out[k * n + r] = x[k];
-  }
-  for (int64_t k = columns; k < padded; k++) {
-    out[k * n + r] = 0;
+static void arrange_floats(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n) {
+  for (int64_t k0 = 0; k0 < a.columns; k0 += kStep) {
+    float* out = static_cast<float*>(a.data) + place(a, m, k0, n);
+    for (int k = 0; k < kStep; k++) {
+      out[k * n + r] = k0 + k < columns ? x[k0 + k] : 0;
+    }
   }
 }
 

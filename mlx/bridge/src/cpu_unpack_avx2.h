@@ -104,12 +104,8 @@ IG_INLINE __m256 e4m3_lanes(__m256i v) {
   return _mm256_or_ps(value, _mm256_castsi256_ps(sign));
 }
 
-IG_INLINE void put_floats(float* to, __m256i codes, const float* scales, const float* biases) {
-  _mm256_store_ps(to, _mm256_fmadd_ps(_mm256_cvtepi32_ps(codes), _mm256_load_ps(scales), _mm256_load_ps(biases)));
-}
-
 // Four-bit codes: eight dwords of eight codes each, of which only bits are masked.
-static void unpack_nibbles(const RowStep& s, bool fp4, Mode mode, int block, int h, int step, Tile& t) {
+static void unpack_nibbles(const RowStep& s, bool fp4, Mode mode, int shift, int h, int step, Tile& t) {
   __m256i v[8];
 #pragma GCC unroll 8
   for (int r = 0; r < 8; r++) {
@@ -143,19 +139,20 @@ static void unpack_nibbles(const RowStep& s, bool fp4, Mode mode, int block, int
     __m256i mask = _mm256_set1_epi32(15), upper = _mm256_set1_epi32(int(0x80808000));
     auto to = t.as<float>() + step * kStep * kTile + h * 8;
     for (int d = 0; d < 8; d++) {
-      int b = (step * kStep + d * 8) / block;
+      int b = t.first + ((step * kStep + d * 8) >> shift);
+      __m256 scale = _mm256_load_ps(t.scales + b * kTile + h * 8), bias = _mm256_load_ps(t.biases + b * kTile + h * 8);
 #pragma GCC unroll 8
       for (int j = 0; j < 8; j++) {
         __m256i q = _mm256_and_si256(_mm256_srli_epi32(v[d], 4 * j), mask);
         q = fp4 ? _mm256_shuffle_epi8(table, _mm256_or_si256(q, upper)) : q;
-        put_floats(to + (d * 8 + j) * kTile, q, t.scales + b * kTile + h * 8, t.biases + b * kTile + h * 8);
+        _mm256_store_ps(to + (d * 8 + j) * kTile, _mm256_fmadd_ps(_mm256_cvtepi32_ps(q), scale, bias));
       }
     }
   }
 }
 
 // Codes of other widths, by way of bytes; v holds the bytes of four columns of eight rows each.
-IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int block, int h, int step, Tile& t) {
+IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int shift, int h, int step, Tile& t) {
   if (mode == Mode::i8) {
     auto to = t.as<int32_t>() + (step * 16 + first) * kTile + h * 8;
 #pragma GCC unroll 8
@@ -177,31 +174,27 @@ IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int b
     auto to = t.as<float>() + (step * kStep + 4 * first) * kTile + h * 8;
     __m256i mask = _mm256_set1_epi32(255);
     for (int q = 0; q < 8; q++) {
-      int b = (step * kStep + 4 * (first + q)) / block;
-      const float* scales = t.scales + b * kTile + h * 8;
-      const float* biases = t.biases + b * kTile + h * 8;
+      int b = t.first + ((step * kStep + 4 * (first + q)) >> shift);
+      __m256 scale = _mm256_load_ps(t.scales + b * kTile + h * 8), bias = _mm256_load_ps(t.biases + b * kTile + h * 8);
 #pragma GCC unroll 4
       for (int j = 0; j < 4; j++) {
         __m256i code = _mm256_and_si256(_mm256_srli_epi32(v[q], 8 * j), mask);
         float* p = to + (4 * q + j) * kTile;
-        if (fp8) {
-          _mm256_store_ps(p, _mm256_mul_ps(e4m3_lanes(code), _mm256_load_ps(scales)));
-        } else {
-          put_floats(p, code, scales, biases);
-        }
+        _mm256_store_ps(p, fp8 ? _mm256_mul_ps(e4m3_lanes(code), scale)
+                               : _mm256_fmadd_ps(_mm256_cvtepi32_ps(code), scale, bias));
       }
     }
   }
 }
 
-static void unpack_bytes(const RowStep& s, const Weights& w, const Spread& spread, Mode mode, int block, int h, int step, Tile& t) {
+static void unpack_bytes(const RowStep& s, const Weights& w, const Spread& spread, Mode mode, int shift, int h, int step, Tile& t) {
   for (int half = 0; half < 2; half++) {
     __m256i v[8];
     for (int r = 0; r < 8; r++) {
       v[r] = w.bits == 8 ? load_bytes(s.row(r) + half * 32) : spread32(s.row(r) + half * 4 * w.bits, spread);
     }
     transpose(v);
-    put_bytes(v, half * 8, w.format == Format::fp8, mode, block, h, step, t);
+    put_bytes(v, half * 8, w.format == Format::fp8, mode, shift, h, step, t);
   }
 }
 
@@ -333,9 +326,11 @@ static void turn_scales(const Weights& w, int64_t n0, int64_t k0, int columns, i
 }
 
 static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Mode mode, Tile& t) {
-  if (w.format != Format::plain) {
-    turn_scales(w, n0, k0, columns, block, t);
+  if (w.format != Format::plain && k0 % kDepth == 0) {
+    turn_scales(w, n0, k0, int(w.columns - k0 < kDepth ? (w.columns - k0 + kStep - 1) / kStep * kStep : kDepth), block, t);
   }
+  t.first = int(k0 % kDepth) / block;
+  const int shift = __builtin_ctz(unsigned(block));  // of 2^shift columns
   bool nibbles = w.bits == 4, bytes = has_codes(w) || w.format == Format::fp8;
   Spread spread = make_spread(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
   int64_t next = kTile * w.row_bytes();  // the tile that is likely to come after this one
@@ -350,9 +345,9 @@ static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int bl
         prefetch(s.row(r) + next);
       }
       if (bytes && nibbles) {
-        unpack_nibbles(s, w.format == Format::fp4, mode, block, h, step, t);
+        unpack_nibbles(s, w.format == Format::fp4, mode, shift, h, step, t);
       } else if (bytes) {
-        unpack_bytes(s, w, spread, mode, block, h, step, t);
+        unpack_bytes(s, w, spread, mode, shift, h, step, t);
       } else if (w.type == Type::f32) {
         unpack_plain<float>(s, h, step, t);
       } else if (w.type == Type::f16) {

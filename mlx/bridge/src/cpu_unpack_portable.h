@@ -70,19 +70,20 @@ static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int bl
 static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
   Tile t;
   __builtin_memset(y, 0, std::size_t(m1 - m0) * kTile * sizeof(float));
-  for (int64_t k0 = 0; k0 < x.columns; k0 += depth(Mode::f32)) {
-    int columns = int(x.columns - k0 < depth(Mode::f32) ? x.columns - k0 : depth(Mode::f32));
+  const int deep = depth(Mode::f32, m1 - m0);
+  for (int64_t k0 = 0; k0 < x.columns; k0 += deep) {
+    int columns = int(x.columns - k0 < deep ? x.columns - k0 : deep);
     unpack(w, n0, k0, columns, x.layout.block, Mode::f32, t);
     for (int64_t m = m0; m < m1; m += kFloatRows) {
       int rows = int(x.rows - m < kFloatRows ? x.rows - m : kFloatRows);
-      multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + m * x.columns + k0 * rows, columns, rows,
+      multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + place(x, m, k0, rows), columns, rows,
                           y + (m - m0) * kTile);
     }
   }
 }
 
-static void arrange(const Layout&, const float* x, int64_t columns, int r, int n, void* block, float*, float*) {
-  arrange_floats(x, columns, r, n, static_cast<float*>(block));
+static void arrange(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n) {
+  arrange_floats(a, x, columns, m, r, n);
 }
 
 static void row_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
