@@ -40,7 +40,7 @@ constexpr int kData = 0, kScales = 1, kWide = 2, kResult = 3;
 constexpr int64_t kFew = 16;
 
 // Bytes of activations that stay in the first cache beside the weights that pass.
-constexpr int64_t kNear = 1 << 14;
+constexpr int64_t kNear = 1 << 13;
 
 // Bytes of weights that a thread takes at once: enough for a stream, few enough to share.
 constexpr int64_t kPiece = 1 << 17;
@@ -61,7 +61,8 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.nibbles = w.bits == 4;
   }
   l.few = rows > 1 && rows <= kFew && l.mode != Mode::f32 && k.few_rows > 0;
-  l.vector = rows == 1 && k.vectors && (w.format == Format::plain || l.mode != Mode::f32);
+  bool one = w.format == Format::plain || l.mode != Mode::f32 || (k.integers && w.format == Format::fp8);
+  l.vector = rows == 1 && one;
   return l;
 }
 

@@ -81,7 +81,6 @@ struct MatmulKernels {
   int few_rows;           // and where there are few; 0 without few_product
   bool saturates;         // int8 products of codes above 6 bits do not fit
   bool integers;          // has the integer modes at all
-  bool vectors;           // has row products
 
   // Brings one row of float32 activations into place: row r of the block of n rows that begins at m. columns is not padded.
   void (*arrange)(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n);

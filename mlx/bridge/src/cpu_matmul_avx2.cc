@@ -15,7 +15,6 @@ const MatmulKernels matmul_avx2 = {
     .few_rows = avx2::kFewRows,
     .saturates = avx2::kSaturates,
     .integers = true,
-    .vectors = true,
     .arrange = avx2::arrange,
     .tile_product = avx2::tile_product,
     .row_product = avx2::row_product,

@@ -15,7 +15,6 @@ const MatmulKernels matmul_avx512 = {
     .few_rows = avx512::kFewRows,
     .saturates = avx512::kSaturates,
     .integers = true,
-    .vectors = true,
     .arrange = avx512::arrange,
     .tile_product = avx512::tile_product,
     .row_product = avx512::row_product,

@@ -14,7 +14,6 @@ const MatmulKernels matmul_neon = {
     .few_rows = 0,
     .saturates = false,
     .integers = false,
-    .vectors = true,
     .arrange = neon::arrange,
     .tile_product = neon::tile_product,
     .row_product = neon::row_product,

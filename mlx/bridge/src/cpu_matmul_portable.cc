@@ -15,7 +15,6 @@ const MatmulKernels matmul_portable = {
     .few_rows = 0,
     .saturates = false,
     .integers = false,
-    .vectors = true,
     .arrange = portable::arrange,
     .tile_product = portable::tile_product,
     .row_product = portable::row_product,

@@ -24,11 +24,47 @@ IG_INLINE float add_lanes(__m256 v) {
   return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
 }
 
+// Scales and biases of groups [g, g+n) of a row; the arrays have room for eight more.
+template <ScaleType T>
+static void stretch_scales(const Weights& w, int64_t row, int64_t g, int64_t n, float* scales, float* biases) {
+  int64_t at = row * w.groups() + g, i = 0;
+  for (; i + 8 <= n; i += 8) {
+    __m256 s = load_scales<T>(w.scales, at + i), b;
+    if constexpr (T == ScaleType::e8m0 || T == ScaleType::e4m3) {
+      b = _mm256_mul_ps(s, _mm256_set1_ps(-6.0f));
+      s = _mm256_mul_ps(s, _mm256_set1_ps(w.format == Format::fp4 ? 0.5f : 1.0f));
+    } else {
+      b = load_scales<T>(w.biases, at + i);
+    }
+    _mm256_store_ps(scales + i, s);
+    _mm256_store_ps(biases + i, b);
+  }
+  if (i < n) {  // a vector would read past the row
+    row_scales(w, row, g + i, n - i, scales + i, biases + i);
+  }
+}
+
+static void any_stretch_scales(const Weights& w, int64_t row, int64_t g, int64_t n, float* scales, float* biases) {
+  switch (w.scale_type) {
+    case ScaleType::f32:
+      return stretch_scales<ScaleType::f32>(w, row, g, n, scales, biases);
+    case ScaleType::f16:
+      return stretch_scales<ScaleType::f16>(w, row, g, n, scales, biases);
+    case ScaleType::bf16:
+      return stretch_scales<ScaleType::bf16>(w, row, g, n, scales, biases);
+    case ScaleType::e8m0:
+      return stretch_scales<ScaleType::e8m0>(w, row, g, n, scales, biases);
+    case ScaleType::e4m3:
+      return stretch_scales<ScaleType::e4m3>(w, row, g, n, scales, biases);
+  }
+}
+
 static void combine_scales(const Weights& w, const Activations& x, int64_t row, int64_t k0, int64_t k1, RowScales& out) {
   int block = x.layout.block;
-  int64_t first = k0 / block, blocks = (k1 - k0 + block - 1) / block;
+  const int64_t first = k0 >> __builtin_ctz(unsigned(block)), blocks = (k1 - k0 + block - 1) >> __builtin_ctz(unsigned(block));
   alignas(32) float scales[kStretch / 16 + 16], biases[kStretch / 16 + 16];
-  row_scales(w, row, k0 / w.group, (k1 - k0 + w.group - 1) / w.group, scales, biases);
+  const int shift = __builtin_ctz(unsigned(w.group));
+  any_stretch_scales(w, row, k0 >> shift, (k1 - k0 + w.group - 1) >> shift, scales, biases);
   if (w.group > block) {
     int per = w.group / block;
     for (int64_t b = blocks - 1; b >= 0; b--) {
@@ -61,8 +97,6 @@ static void combine_scales(const Weights& w, const Activations& x, int64_t row, 
 template <bool Wide, bool FP4>
 IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x) {
   if constexpr (Wide) {
-    __m256i mask = FP4 ? _mm256_set1_epi32(0x000f000f) : _mm256_set1_epi16(15);
-    (void)mask;
     __m256i q[4];
 #pragma GCC unroll 4
     for (int j = 0; j < 4; j++) {
@@ -130,10 +164,11 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
 }
 
 // Codes of other widths, 16 at a time in order.
-template <bool Bytes>
-IG_INLINE __m256i step_of_bytes(const uint8_t* p, const Spread& s, const __m256i* x, int from, int to) {
+template <bool Bytes, int Count>
+IG_INLINE __m256i step_of_bytes(const uint8_t* p, const Spread& s, const __m256i* x, int from) {
   __m256i sum = _mm256_setzero_si256();
-  for (int i = from; i < to; i++) {
+#pragma GCC unroll 4
+  for (int i = from; i < from + Count; i++) {
     __m256i q = Bytes ? _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i * 16)))
                       : spread16(p + i * 2 * s.lane, s);
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(q, _mm256_loadu_si256(x + i)));
@@ -141,10 +176,11 @@ IG_INLINE __m256i step_of_bytes(const uint8_t* p, const Spread& s, const __m256i
   return sum;
 }
 
-template <bool Bytes>
+template <bool Bytes, int Block>
 static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   const Spread spread = make_spread(Bytes ? 2 : w.bits);
-  const int bytes = kStep * w.bits / 8, per = kStep / x.layout.block, vectors = x.layout.block / 16;
+  constexpr int per = kStep / Block, vectors = Block / 16;
+  const int bytes = kStep * w.bits / 8;
   auto data = static_cast<const __m256i*>(x.data);
   for (int64_t n = n0; n < n1; n++) {
     const uint8_t* row = w.codes + n * w.row_bytes();
@@ -166,9 +202,10 @@ static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_
           p = copy;
         }
         const __m256i* v = data + k / 16;
+#pragma GCC unroll 2
         for (int b = 0; b < per; b++) {
-          __m256i t = step_of_bytes<Bytes>(p, spread, v, b * vectors, (b + 1) * vectors);
-          sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_broadcast_ss(s.scales + (k - k0) / x.layout.block + b), sum);
+          __m256i t = step_of_bytes<Bytes, vectors>(p, spread, v, b * vectors);
+          sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_broadcast_ss(s.scales + (k - k0) / Block + b), sum);
         }
       }
     }
@@ -176,24 +213,51 @@ static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_
   }
 }
 
+// Eight-bit floats, in float32: memory decides.
+static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y) {
+  for (int64_t n = n0; n < n1; n++) {
+    const uint8_t* row = w.codes + n * w.columns;
+    __m256 sum = _mm256_setzero_ps();
+    for (int64_t k0 = 0; k0 < w.columns; k0 += kStretch) {
+      int64_t k1 = k0 + kStretch < w.columns ? k0 + kStretch : w.columns;
+      alignas(32) float scales[kStretch / 32 + 8], biases[kStretch / 32 + 8];
+      stretch_scales<ScaleType::e8m0>(w, n, k0 / 32, (k1 - k0) / 32, scales, biases);
+      for (int64_t k = k0; k < k1; k += 32) {
+        prefetch(row + k + kAhead);
+        __m256 part = _mm256_setzero_ps();
+#pragma GCC unroll 4
+        for (int i = 0; i < 32; i += 8) {
+          __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + k + i)));
+          part = _mm256_fmadd_ps(e4m3_lanes(v), _mm256_loadu_ps(x + k + i), part);
+        }
+        sum = _mm256_fmadd_ps(part, _mm256_broadcast_ss(scales + (k - k0) / 32), sum);
+      }
+    }
+    y[n - n0] = add_lanes(sum);
+  }
+}
+
+template <bool Bytes>
+static void byte_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  return x.layout.block == 32 ? byte_rows<Bytes, 32>(w, x, n0, n1, y) : byte_rows<Bytes, 64>(w, x, n0, n1, y);
+}
+
 template <bool Wide, bool FP4>
 static void nibble_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  switch (x.layout.block) {
-    case 16:
-      return nibble_rows<Wide, FP4, 16>(w, x, n0, n1, y);
-    case 32:
-      return nibble_rows<Wide, FP4, 32>(w, x, n0, n1, y);
-    default:
-      return nibble_rows<Wide, FP4, 64>(w, x, n0, n1, y);
-  }
+  constexpr int kSmall = FP4 ? 16 : 32;
+  return x.layout.block == kSmall ? nibble_rows<Wide, FP4, kSmall>(w, x, n0, n1, y)
+                                  : nibble_rows<Wide, FP4, 2 * kSmall>(w, x, n0, n1, y);
 }
 
 static void row_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   if (w.format == Format::plain) {
     return plain_row_product(w, static_cast<const float*>(x.data), n0, n1, y);
   }
+  if (w.format == Format::fp8) {
+    return fp8_rows(w, static_cast<const float*>(x.data), n0, n1, y);
+  }
   if (!x.layout.nibbles) {
-    return w.bits == 8 ? byte_rows<true>(w, x, n0, n1, y) : byte_rows<false>(w, x, n0, n1, y);
+    return w.bits == 8 ? byte_product<true>(w, x, n0, n1, y) : byte_product<false>(w, x, n0, n1, y);
   }
   bool wide = x.layout.mode == Mode::i16;
   if (w.format == Format::fp4) {
