@@ -31,7 +31,7 @@ constexpr int kShared = 4, kOwn = 5;  // slots of scratch memory
 constexpr int kTileFloats = 48 << 10, kTileVectors = 128;
 constexpr int kFewVectors = 16;  // up to which each key is read as it lies
 // Rows of few tiles are cut into so many pieces by their keys, of at least so many keys.
-constexpr int64_t kPieces = 64, kPartKeys = 192;
+constexpr int64_t kPieces = kMaxParts, kPartKeys = 256;
 
 int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 

@@ -8,8 +8,9 @@
 
 namespace ingot::cpu {
 
-constexpr int kMaxRuns = 3;         // a ring is at most two runs, and new rows may lie apart
+constexpr int kMaxRuns = 3;        // a ring is at most two runs, and new rows may lie apart
 constexpr int kMaxHeadDim = 2048;  // of keys or values
+constexpr int kMaxParts = 64;      // that the keys of some rows are cut into
 
 // Keys and values of count consecutive positions, one head after the other. Strides are in elements.
 struct KeyRun {

@@ -11,22 +11,52 @@ constexpr int kSums = kLanes == 4 ? 8 : kLanes;      // dot products at a time
 constexpr int kFewKeys = 128;                        // keys of a block
 constexpr int kFewVectors = 64;                      // the most that a task may have
 
-// Channels as load_two gives them: where channel d of a chunk lies.
+// Puts channels in the order in which load_two gives those of keys and values, and back.
 template <class T>
-IG_INLINE int place(int d) { return d; }
+IG_INLINE void reorder(const float* from, float* to, int dim) {
+  for (int d = 0; d < dim; d += kLanes) {
+    store(to + d, load(from + d));
+  }
+}
+template <class T>
+IG_INLINE void restore(const float* from, float* to, int dim) {
+  reorder<T>(from, to, dim);
+}
 template <>
-inline __attribute__((always_inline)) int place<bf16>(int d) { return d % 2 * kLanes + d / 2; }
+inline __attribute__((always_inline)) void reorder<bf16>(const float* from, float* to, int dim) {
+  for (int d = 0; d < dim; d += kChunk) {
+    for (int i = 0; i < kLanes; i++) {
+      to[d + i] = from[d + 2 * i];
+      to[d + kLanes + i] = from[d + 2 * i + 1];
+    }
+  }
+}
+template <>
+inline __attribute__((always_inline)) void restore<bf16>(const float* from, float* to, int dim) {
+  for (int d = 0; d < dim; d += kChunk) {
+    for (int i = 0; i < kLanes; i++) {
+      to[d + 2 * i] = from[d + i];
+      to[d + 2 * i + 1] = from[d + kLanes + i];
+    }
+  }
+}
 
-// score[j*Q+i] = k[j] . q[i] of n keys; up to kSums-1 scores after the last are written too.
+// score[j*Q+i] = k[j] . q[i] of n keys; up to kSums-1 scores after the last are written too. The rows of next, which are
+// read after it, are on their way by then.
 template <class T, int Q>
-static void few_scores(const T* k, int64_t stride, int n, const float* q, int dim, float* score) {
+static void few_scores(const T* k, int64_t stride, int n, const float* q, int dim, float* score, const T* next,
+                       int64_t next_stride, int next_dim) {
   constexpr int kKeys = kSums / Q;
   for (int j = 0; j < n; j += kKeys) {
     const T* rows[kKeys];
     F sum[kSums];
 #pragma GCC unroll 16
     for (int i = 0; i < kKeys; i++) {
-      rows[i] = k + (j + i < n ? j + i : n - 1) * stride;
+      int row = j + i < n ? j + i : n - 1;
+      rows[i] = k + row * stride;
+      for (int d = 0; d < next_dim; d += int(64 / sizeof(T))) {
+        prefetch(next + row * next_stride + d);
+      }
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kSums; i++) {
@@ -176,7 +206,7 @@ static void few_block(const AttentionTask& t, int first, int vectors, int64_t p,
   const T* k = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
   const T* v = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
   float score[kFewKeys * Q + kSums];
-  few_scores<T, Q>(k, run.k_row, n, q, s.dim, score);
+  few_scores<T, Q>(k, run.k_row, n, q, s.dim, score, v, run.v_row, s.value_dim);
   few_masks<Q>(t, first, vectors, p, n, score);
 
   int scores = (n * Q + kSums - 1) / kSums * kSums;
@@ -232,11 +262,14 @@ static void few_of(const AttentionTask& t) {
   float* row = out + int64_t(room) * s.value_dim;
   float weights[kFewVectors], highest[kFewVectors];
   for (int m = 0; m < room; m++) {
+    float* to = q + int64_t(m) * s.dim;
     if (m < vectors) {
       widen_query(t, m / t.heads, m % t.heads, row);
-    }
-    for (int d = 0; d < s.dim; d++) {
-      q[int64_t(m) * s.dim + d / kChunk * kChunk + place<T>(d % kChunk)] = m < vectors ? row[d] : 0;
+      reorder<T>(row, to, s.dim);
+    } else {
+      for (int d = 0; d < s.dim; d += kLanes) {
+        store(to + d, set(0));
+      }
     }
     weights[m] = 0;
     highest[m] = kNone;
@@ -268,10 +301,7 @@ static void few_of(const AttentionTask& t) {
     }
   }
   for (int m = 0; m < vectors; m++) {
-    const float* from = out + int64_t(m) * s.value_dim;
-    for (int d = 0; d < s.value_dim; d++) {
-      t.sums[int64_t(m) * s.value_dim + d] = from[d / kChunk * kChunk + place<T>(d % kChunk)];
-    }
+    restore<T>(out + int64_t(m) * s.value_dim, t.sums + int64_t(m) * s.value_dim, s.value_dim);
     t.weights[m] = weights[m];
     t.highest[m] = highest[m];
   }

@@ -95,20 +95,20 @@ IG_INLINE void join_rows(const AttentionJoin& j) {
       }
       float base = top == kNone ? 0 : top;
       float total = j.sinks ? scalar_exp(sink - base) : 0;
+      float factors[kMaxParts];
       for (int p = 0; p < j.parts; p++) {
-        total += j.weights[p * j.part_vectors + first] * scalar_exp(j.highest[p * j.part_vectors + first] - base);
+        factors[p] = scalar_exp(j.highest[p * j.part_vectors + first] - base);
+        total += j.weights[p * j.part_vectors + first] * factors[p];
       }
       F inverse = set(1.0f) / set(total);
       T* out = static_cast<T*>(j.out) + row * j.out_row + head * j.out_head;
-      float factors[kLanes];
       for (int d = 0; d < dim; d += kLanes) {
         int n = dim - d < kLanes ? dim - d : kLanes;
         F sum = set(0);
         for (int p = 0; p < j.parts; p++) {
           int64_t vector = p * j.part_vectors + first;
           const float* from = j.sums + vector * dim + d;
-          store(factors, exp(set(j.highest[vector] - base)));
-          sum = fma(n == kLanes ? load(from) : load_some(from, n), load(factors), sum);
+          sum = fma(n == kLanes ? load(from) : load_some(from, n), set(factors[p]), sum);
         }
         sum = sum * inverse;
         if (n == kLanes) {
