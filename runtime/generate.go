@@ -45,8 +45,9 @@ type generation struct {
 	seq     *cache.Sequence
 	sampler sampler
 	text    *textStream
-	pending []int32 // tokens that the caches have not seen
-	budget  int     // new tokens that may still come
+	pending []int32    // tokens that the caches have not seen
+	chosen  *mlx.Array // the token that comes next, or nil: the device may still be at it
+	budget  int        // new tokens that may still come
 	started time.Time
 	stats   Stats
 }
@@ -88,19 +89,34 @@ func (l *Local) begin(r Request) (*generation, error) {
 	return g, nil
 }
 
-// step runs forwards until one token is chosen.
+// step gives the next token.
+//
+// While the device computes a token, the next step is built upon it unread and sent after it, so that the device does
+// not wait for the host. Where the token ends the stream, that step was for nothing; penalties need its value first.
 func (g *generation) step(ctx context.Context) (Event, error) {
-	var token int32
 	for len(g.pending) > 0 {
 		rows := g.pending[:min(len(g.pending), prefillChunk)]
 		last := len(rows) == len(g.pending)
 		if err := g.do(ctx, func() error {
-			token = g.forward(rows, last)
+			g.forward(nn.NewBatch(g.thread, nn.Part{Seq: g.seq, Tokens: rows}), last)
 			return nil
 		}); err != nil {
 			return Event{}, err
 		}
 		g.pending = g.pending[len(rows):]
+	}
+	var token int32
+	if err := g.do(ctx, func() error {
+		chosen := g.chosen
+		defer mlx.Free(chosen)
+		g.chosen = nil
+		if g.budget > 1 && !g.sampler.penalizes() {
+			g.forward(nn.NextBatch(g.seq, chosen), true)
+		}
+		token = int32(chosen.Int())
+		return nil
+	}); err != nil {
+		return Event{}, err
 	}
 	if g.stats.Tokens == 0 {
 		g.stats.PromptTime = time.Since(g.started)
@@ -108,14 +124,15 @@ func (g *generation) step(ctx context.Context) (Event, error) {
 	return g.emit(token), nil
 }
 
-// forward advances the caches by rows and, after the last of a prompt, chooses a token.
-func (g *generation) forward(rows []int32, choose bool) int32 {
-	hidden := g.model.Forward(nn.NewBatch(g.thread, nn.Part{Seq: g.seq, Tokens: rows}))
+// forward advances the caches by a batch and, unless rows of the prompt are still to come, begins to choose a token.
+func (g *generation) forward(b *nn.Batch, choose bool) {
+	hidden := g.model.Forward(b)
 	if !choose {
 		mlx.Eval(g.seq.State()...)
-		return 0
+		return
 	}
-	return int32(g.sampler.next(g.model.Head(hidden)).Int())
+	g.chosen = mlx.Keep(g.sampler.next(g.model.Head(hidden)))
+	mlx.AsyncEval(g.chosen)
 }
 
 // emit decides what a chosen token means for the stream.
@@ -124,7 +141,9 @@ func (g *generation) emit(token int32) Event {
 		return g.done(Event{Text: g.text.flush()}, DoneStop)
 	}
 	g.sampler.history = append(g.sampler.history, token)
-	g.pending = []int32{token}
+	if g.chosen == nil {
+		g.pending = []int32{token}
+	}
 	g.stats.Tokens++
 	g.budget--
 	e := Event{IDs: []int32{token}}
@@ -156,6 +175,7 @@ func (g *generation) timed() Stats {
 func (g *generation) free() {
 	// An error here means that the engine is gone, and the memory with it.
 	_ = g.thread.Do(context.Background(), func() error {
+		mlx.Free(g.chosen)
 		g.seq.Free()
 		return nil
 	})

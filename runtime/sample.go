@@ -93,14 +93,20 @@ func masked(scores, keep *mlx.Array) *mlx.Array {
 	return mlx.Where(keep, scores, mlx.Scalar(scores.Thread(), float32(math.Inf(-1))))
 }
 
+// penalizes tells whether the next choice depends on the history.
+func (s *sampler) penalizes() bool {
+	repeats := s.RepeatPenalty > 0 && s.RepeatPenalty != 1
+	return s.RepeatLastN != 0 && (repeats || s.PresencePenalty != 0 || s.FrequencyPenalty != 0)
+}
+
 // penalize lowers the scores of recent tokens.
 func (s *sampler) penalize(scores *mlx.Array) *mlx.Array {
+	if !s.penalizes() {
+		return scores
+	}
 	repeat := s.RepeatPenalty
 	if repeat <= 0 {
 		repeat = 1
-	}
-	if s.RepeatLastN == 0 || (repeat == 1 && s.PresencePenalty == 0 && s.FrequencyPenalty == 0) {
-		return scores
 	}
 	recent := s.history
 	if n := len(recent); s.RepeatLastN > 0 && n > s.RepeatLastN {

@@ -22,7 +22,7 @@ type Segment struct {
 
 // Batch is the input of one forward.
 type Batch struct {
-	Tokens    *mlx.Array // int32 [T]
+	Tokens    *mlx.Array // integers [T]
 	Positions *mlx.Array // int32 [T]
 	Segments  []Segment  // in order of rows, covering them all
 	Want      []int      // rows whose output is wanted, ascending; nil = all
@@ -56,6 +56,16 @@ func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 	b.Tokens = mlx.FromSlice(t, tokens)
 	b.Positions = mlx.FromSlice(t, positions)
 	return b
+}
+
+// NextBatch is one row of a sequence whose token, [1], the device may still be choosing.
+func NextBatch(seq *cache.Sequence, token *mlx.Array) *Batch {
+	at := seq.Offset()
+	return &Batch{
+		Tokens:    token,
+		Positions: mlx.FromSlice(token.Thread(), []int32{int32(at)}),
+		Segments:  []Segment{{Seq: seq, Len: 1, Pos: at}},
+	}
 }
 
 // Rows is the number of rows.
