@@ -58,8 +58,11 @@ std::optional<Matrix> quantized_matrix(int columns, const mx::array& w, const mx
     f.scale_type = mode == "nvfp4" ? cpu::ScaleType::e4m3 : cpu::ScaleType::e8m0;
     m.type = mx::bfloat16;  // decides nothing: the activations' type does
   }
+  bool known = mode == "affine" ? (f.group == 32 || f.group == 64 || f.group == 128) &&
+                                       ((f.bits >= 2 && f.bits <= 6) || f.bits == 8)
+                                : group.value_or(f.group) == f.group && bits.value_or(f.bits) == f.bits;
   int n = int(w.ndim());
-  if (n < 2 || int(scales.ndim()) != n || w.dtype() != mx::uint32 || columns <= 0 || columns % f.group != 0 ||
+  if (!known || n < 2 || int(scales.ndim()) != n || w.dtype() != mx::uint32 || columns <= 0 || columns % f.group != 0 ||
       int64_t(w.shape(-1)) * 32 != int64_t(columns) * f.bits || w.shape(-2) != scales.shape(-2) || w.shape(-2) == 0 ||
       scales.shape(-1) != columns / f.group) {
     return {};

@@ -4,8 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace ingot::cpu {
@@ -44,6 +47,8 @@ struct Team::State {
   Body body = nullptr;
   void* context = nullptr;
   int limit = 0;  // helpers with a lower number may enter
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  // the first that a piece threw; whoever set failed writes it
 
   alignas(64) std::atomic<int> sleepers{0};
   std::atomic<bool> stop{false};
@@ -62,7 +67,14 @@ struct Team::State {
       if (begin >= n) {
         return;
       }
-      body(context, begin, std::min(n, begin + grain));
+      try {
+        body(context, begin, std::min(n, begin + grain));
+      } catch (...) {  // memory for scratch, say; a thread of ours must not end by it, nor the run before all have left
+        if (!failed.exchange(true)) {
+          error = std::current_exception();
+        }
+        next.store(n, std::memory_order_relaxed);
+      }
     }
   }
 
@@ -113,11 +125,14 @@ struct Team::State {
 
   void start(int count) {
     stop = false;
-    threads = std::max(1, count);
-    allowed = threads - 1;
-    for (int i = 0; i < allowed; i++) {
-      helpers.emplace_back([this, i] { help(i); });
+    try {
+      for (int i = 0; i + 1 < count; i++) {
+        helpers.emplace_back([this, i] { help(i); });
+      }
+    } catch (const std::system_error&) {  // the system has no more threads for us: fewer do
     }
+    allowed = int(helpers.size());
+    threads = allowed + 1;
   }
 
   void end() {
@@ -188,6 +203,7 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
   s.body = body;
   s.context = context;
   s.limit = s.allowed;
+  s.failed.store(false, std::memory_order_relaxed);
   s.next.store(0, std::memory_order_relaxed);
   if (s.allowed > 0) {
     uint64_t g = s.gate.load(std::memory_order_relaxed);
@@ -200,6 +216,9 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
   s.take();
   inside_run = false;
   s.close();
+  if (s.failed.load(std::memory_order_relaxed)) {
+    std::rethrow_exception(std::exchange(s.error, nullptr));
+  }
 }
 
 }  // namespace ingot::cpu

@@ -26,9 +26,10 @@ class Team {
 
   // Calls body for all of [0, n), in pieces of at most grain, and returns when all are done. Only one thread at a time has
   // the helpers; another, and a body that calls run itself, does its work alone. The pieces do not depend on the number of
-  // threads.
+  // threads. What a piece throws, run throws, and begins no more pieces.
   void run(int64_t n, int64_t grain, Body body, void* context);
 
+  // To fewer where the system gives no more. Must not be called by a body.
   void resize(int threads);
   int size() const;
 

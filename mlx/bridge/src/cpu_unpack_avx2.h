@@ -7,7 +7,8 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Where kStep columns of eight rows lie. The end of a matrix is copied, since some loads read past what they need.
+// Where kStep columns of eight rows lie. The end of a matrix is copied, since some loads read up to 16 bytes past what they
+// need: more than the half step that may come last has of two- and three-bit codes.
 struct RowStep {
   const uint8_t* at;
   int64_t stride;
@@ -21,7 +22,7 @@ IG_INLINE void find_step(const Weights& w, int64_t n, int64_t k, RowStep& s) {
   const uint8_t* at = w.codes + n * stride + k / 8 * w.bits;
   s.at = at;
   s.stride = stride;
-  if (__builtin_expect(k + kStep < w.columns && n + 8 <= w.rows, 1)) {
+  if (__builtin_expect(k + 2 * kStep <= w.columns && n + 8 <= w.rows, 1)) {
     return;
   }
   bool partial = k + kStep > w.columns;

@@ -195,7 +195,7 @@ static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_
         const uint8_t* p = row + k * w.bits / 8;
         prefetch(p + kAhead);
         alignas(32) uint8_t copy[kStep + 32];
-        if (k + kStep > w.columns || (k + kStep == w.columns && n + 1 == w.rows)) {
+        if (k + kStep > w.columns || (k + 2 * kStep > w.columns && n + 1 == w.rows)) {  // loads reach past the step
           int64_t left = (w.columns - k) * w.bits / 8;
           __builtin_memset(copy, 0, sizeof(copy));
           __builtin_memcpy(copy, p, size_t(left < bytes ? left : bytes));
