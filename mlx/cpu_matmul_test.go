@@ -272,7 +272,7 @@ func TestProducts(t *testing.T) {
 		if f.mode < 0 {
 			unit = 13
 		}
-		for _, rows := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 33, 130} {
+		for _, rows := range []int{1, 2, 3, 5, 6, 7, 8, 9, 11, 14, 16, 17, 33, 130} {
 			columns, out := unit*(1+r.IntN(5)), 1+r.IntN(40)
 			if rows == 1 || rows == 9 {
 				columns = (4096/unit + 1) * unit // more than a stretch
