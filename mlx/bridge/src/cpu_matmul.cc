@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cpu.h"
-#include "cpu_node.h"
+#include "cpu_scratch.h"
 #include "cpu_team.h"
 
 namespace ingot::cpu {

@@ -1,0 +1,96 @@
+// What the programs that check kernels share: memory whose end is watched, random numbers, and a verdict.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "../src/cpu_types.h"
+
+namespace check {
+
+// Heap memory of exactly that many elements, so that the address sanitizer sees what reads past them. Like MLX's it is
+// aligned to 8 bytes, not to 16.
+template <class T>
+class Exact {
+ public:
+  explicit Exact(size_t n) : n_(n), block_(static_cast<char*>(std::malloc(8 + n * sizeof(T)))) {
+    std::memset(block_, 0, 8 + n * sizeof(T));
+  }
+  ~Exact() { std::free(block_); }
+  Exact(const Exact&) = delete;
+  Exact& operator=(const Exact&) = delete;
+
+  T* data() const { return reinterpret_cast<T*>(block_ + 8); }
+  T& operator[](size_t i) const { return data()[i]; }
+  size_t size() const { return n_; }
+
+ private:
+  size_t n_;
+  char* block_;
+};
+
+inline std::mt19937_64& random() {
+  static std::mt19937_64 r(20);
+  return r;
+}
+inline double normal() { return std::normal_distribution<double>()(random()); }
+inline int64_t below(int64_t n) { return int64_t(random()() % uint64_t(n)); }
+
+inline float from_bits(uint32_t bits) {
+  float v;
+  std::memcpy(&v, &bits, 4);
+  return v;
+}
+inline uint32_t to_bits(float v) {
+  uint32_t bits;
+  std::memcpy(&bits, &v, 4);
+  return bits;
+}
+
+inline double number(const float* p) { return *p; }
+inline double number(const ingot::cpu::bf16* p) { return from_bits(uint32_t(p->bits) << 16); }
+inline double number(const ingot::cpu::f16* p) {
+  int exponent = p->bits >> 10 & 31, fraction = p->bits & 1023;
+  double v = exponent == 31 ? (fraction ? NAN : INFINITY)
+                            : std::ldexp(exponent ? 1024 + fraction : fraction, (exponent ? exponent : 1) - 25);
+  return p->bits >> 15 ? -v : v;
+}
+
+// Towards zero for the 16-bit types: inputs only have to be representable.
+inline void put(float* p, double v) { *p = float(v); }
+inline void put(ingot::cpu::bf16* p, double v) { p->bits = uint16_t(to_bits(float(v)) >> 16); }
+inline void put(ingot::cpu::f16* p, double v) {
+  uint16_t sign = std::signbit(v) ? 0x8000 : 0;
+  v = std::fabs(v);
+  int exponent;
+  std::frexp(v, &exponent);
+  exponent = exponent < -13 ? -13 : exponent;
+  int fraction = int(std::ldexp(v, 11 - exponent));  // 1024 to 2047, less where subnormal
+  p->bits = v == 0       ? sign
+            : v >= 65520 ? uint16_t(sign | 0x7c00)
+                         : uint16_t(sign | (fraction < 1024 ? fraction : (exponent + 14) << 10 | (fraction & 1023)));
+}
+
+inline int& failures() {
+  static int n = 0;
+  return n;
+}
+
+inline void fail(const std::string& what) {
+  if (++failures() <= 20) {
+    std::printf("FAIL %s\n", what.c_str());
+  }
+}
+
+// The exit status of main.
+inline int verdict(const char* name, int64_t cases) {
+  std::printf("%s: %lld cases, %d failures\n", name, static_cast<long long>(cases), failures());
+  return failures() == 0 && cases > 0 ? 0 : 1;
+}
+
+}  // namespace check

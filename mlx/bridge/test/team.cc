@@ -1,0 +1,185 @@
+// Stresses the thread team: every element exactly once, whatever the pieces, callers, sizes and failures, and no processor
+// time while there is nothing to do. Meant for the thread sanitizer too.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "../src/cpu_team.h"
+#include "check.h"
+
+using ingot::cpu::parallel;
+using ingot::cpu::Team;
+
+namespace {
+
+int64_t cases = 0;
+
+template <class F>
+void run(Team& team, int64_t n, int64_t grain, F&& f) {
+  cases++;
+  team.run(n, grain, [](void* c, int64_t begin, int64_t end) { (*static_cast<F*>(c))(begin, end); }, &f);
+}
+
+void expect(bool held, const char* what) {
+  if (!held) {
+    check::fail(what);
+  }
+}
+
+// Plain memory, so that a piece that ran twice at once, or was not waited for, is a race.
+void every_element_once(Team& team, int64_t n, int64_t grain) {
+  std::vector<int> hits(static_cast<size_t>(n), 0);
+  run(team, n, grain, [&](int64_t begin, int64_t end) {
+    expect(begin % std::max<int64_t>(1, grain) == 0, "a piece does not begin at a multiple of the grain");
+    expect(begin < end && end <= n, "a piece is empty or too long");
+    for (int64_t i = begin; i < end; i++) {
+      hits[size_t(i)]++;
+    }
+  });
+  for (int h : hits) {
+    expect(h == 1, "an element did not have its turn once");
+  }
+}
+
+void pieces(Team& team, int rounds) {
+  for (int i = 0; i < rounds; i++) {
+    every_element_once(team, check::below(200), check::below(20));
+    if (i % 50 == 0) {
+      usleep(300);  // the helpers go to sleep
+    }
+  }
+}
+
+// A body that waits for someone else shows that there are helpers, a nested run that it is done alone.
+void together(Team& team) {
+  std::atomic<int> inside{0};
+  std::atomic<bool> met{false};
+  run(team, 2, 1, [&](int64_t, int64_t) {
+    inside++;
+    for (int i = 0; i < 20000 && !met; i++) {
+      met = met || inside == 2;
+      usleep(100);
+    }
+  });
+  expect(met, "two pieces that wait for each other did not run at the same time");
+}
+
+void nested(Team& team) {
+  std::atomic<int64_t> sum{0};
+  run(team, 40, 1, [&](int64_t begin, int64_t) {
+    auto self = std::this_thread::get_id();
+    run(team, 30, 7, [&](int64_t from, int64_t to) {
+      expect(std::this_thread::get_id() == self, "a nested piece left its thread");
+      sum += (to - from) * (begin + 1);
+    });
+  });
+  expect(sum == 30 * 40 * 41 / 2, "nested runs lost pieces");
+}
+
+void failing(Team& team) {
+  for (int at : {0, 1, 63, 99}) {
+    bool caught = false;
+    try {
+      run(team, 100, 1, [&](int64_t begin, int64_t) {
+        if (begin == at) {
+          throw std::runtime_error("piece");
+        }
+      });
+    } catch (const std::runtime_error&) {
+      caught = true;
+    }
+    expect(caught, "a piece's exception did not arrive");
+    every_element_once(team, 50, 1);
+  }
+}
+
+// Several threads call one team, while one changes its size.
+void callers(Team& team, int rounds) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; t++) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < rounds; i++) {
+        std::vector<int> hits(97, 0);
+        auto f = [&](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; k++) {
+            hits[size_t(k)]++;
+          }
+        };
+        team.run(97, 1 + (i + t) % 9, [](void* c, int64_t b, int64_t e) { (*static_cast<decltype(f)*>(c))(b, e); }, &f);
+        for (int h : hits) {
+          expect(h == 1, "with two callers an element did not have its turn once");
+        }
+      }
+    });
+  }
+  for (int i = 0; i < rounds / 20; i++) {
+    team.resize(1 + i % 4);
+    expect(team.size() == 1 + i % 4, "the team has another size");
+    usleep(200);
+  }
+  for (auto& t : threads) {
+    t.join();
+  }
+  cases += 2 * rounds;
+}
+
+// Helpers that sleep when a run begins and ends are not waited for: the pieces are gone before they wake.
+void short_runs(Team& team) {
+  for (int i = 0; i < 200; i++) {
+    every_element_once(team, 2, 1);
+    if (i % 8 == 0) {
+      usleep(500);
+    }
+  }
+}
+
+double processor_seconds() {
+  rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  return double(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * double(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+void idle(Team& team) {
+  every_element_once(team, 1000, 1);
+  usleep(100000);
+  double before = processor_seconds();
+  usleep(1000000);
+  expect(processor_seconds() - before < 0.2, "an idle team takes processor time");
+}
+
+}  // namespace
+
+int main() {
+  for (int threads : {1, 2, 3, 8}) {
+    Team team(threads);
+    pieces(team, 1000);
+    nested(team);
+    failing(team);
+    short_runs(team);
+    if (threads > 1) {
+      together(team);
+    }
+  }
+  {
+    Team team(4);
+    callers(team, 2000);
+    idle(team);
+  }
+  for (int i = 0; i < 50; i++) {  // begin and end, with and without work
+    Team team(1 + i % 4);
+    if (i % 3) {
+      every_element_once(team, 20, 1);
+    }
+  }
+  std::atomic<int64_t> sum{0};
+  Team::instance().resize(3);
+  parallel(1000, 10, [&](int64_t begin, int64_t end) { sum += end - begin; });
+  expect(sum == 1000, "parallel lost pieces");
+  Team::instance().resize(1);
+  return check::verdict("team", cases);
+}
