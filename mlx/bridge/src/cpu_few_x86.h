@@ -84,15 +84,10 @@ static void few_rows(const Weights& w, const Activations& x, int64_t n0, int64_t
   const float* by = x.scales + m * stride + k0 / block;
   const float* sums = x.sums + m * stride + k0 / block;
   RowStep s;
-  Turned<Nibbles> t;
+  Turned<Nibbles> turned[2];  // this step and the next, which is turned while the products of this one are at work
   Scales8 scales;
   int c = 0;  // block within the scales
-  for (int64_t k = k0; k < k1; k += kStep) {
-    if ((k - k0) % kDepth == 0) {
-      eight_scales(w, n0, k, int(x.columns - k < kDepth ? x.columns - k : kDepth), block, scales);
-      c = 0;
-      data = static_cast<const int32_t*>(x.data) + place(x, m, k, R) / (Fit ? 4 : 2);
-    }
+  auto prepare = [&](int64_t k, Turned<Nibbles>& t) __attribute__((always_inline)) {
     find_step(w, n0, k, s);
     if (!Nibbles || k % (2 * kStep) == 0) {  // a line is two steps of four-bit codes
 #pragma GCC unroll 8
@@ -101,7 +96,18 @@ static void few_rows(const Weights& w, const Activations& x, int64_t n0, int64_t
       }
     }
     turn(s, w, spread, t);
-    const __m256i* v = t.v;
+  };
+  prepare(k0, turned[0]);
+  for (int64_t k = k0; k < k1; k += kStep) {
+    if ((k - k0) % kDepth == 0) {
+      eight_scales(w, n0, k, int(x.columns - k < kDepth ? x.columns - k : kDepth), block, scales);
+      c = 0;
+      data = static_cast<const int32_t*>(x.data) + place(x, m, k, R) / (Fit ? 4 : 2);
+    }
+    const __m256i* v = turned[(k - k0) / kStep % 2].v;
+    if (k + kStep < k1) {
+      prepare(k + kStep, turned[(k - k0) / kStep % 2 ^ 1]);
+    }
 #pragma GCC unroll 1
     for (int b = 0; b < blocks; b++) {
       IG_BARRIER();

@@ -163,6 +163,48 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
   }
 }
 
+// What nibble_rows does, where a group is a block and the columns are whole stretches of eight of them: scales go from
+// their array straight into products.
+template <bool Wide, ScaleType T>
+static void group_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  constexpr int kVectors = Wide ? 4 : 2;
+  auto data = static_cast<const __m256i*>(x.data);
+  const int64_t groups = w.groups(), bytes = w.row_bytes();
+  for (int64_t n = n0; n < n1; n++) {
+    const uint8_t* codes = w.codes + n * bytes;
+    const __m256i* v = data;
+    __m256 sum[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()}, added = _mm256_setzero_ps();
+    for (int64_t g = 0; g < groups; g += 8) {
+      alignas(32) float scales[8];
+      _mm256_store_ps(scales, _mm256_mul_ps(load_scales<T>(w.scales, n * groups + g), _mm256_loadu_ps(x.scales + g)));
+      added = _mm256_fmadd_ps(load_scales<T>(w.biases, n * groups + g), _mm256_loadu_ps(x.sums + g), added);
+#pragma GCC unroll 4
+      for (int i = 0; i < 8; i += 2) {
+        prefetch(codes + kAhead);
+        __m256i a = nibble_step<Wide, false>(load_bytes(codes), v);
+        __m256i b = nibble_step<Wide, false>(load_bytes(codes + 32), v + kVectors);
+        sum[0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a), _mm256_broadcast_ss(scales + i), sum[0]);
+        sum[1] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(b), _mm256_broadcast_ss(scales + i + 1), sum[1]);
+        codes += 64;
+        v += 2 * kVectors;
+      }
+    }
+    y[n - n0] = add_lanes(_mm256_add_ps(_mm256_add_ps(sum[0], sum[1]), added));
+  }
+}
+
+template <bool Wide>
+static void group_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  switch (w.scale_type) {
+    case ScaleType::bf16:
+      return group_rows<Wide, ScaleType::bf16>(w, x, n0, n1, y);
+    case ScaleType::f16:
+      return group_rows<Wide, ScaleType::f16>(w, x, n0, n1, y);
+    default:
+      return group_rows<Wide, ScaleType::f32>(w, x, n0, n1, y);
+  }
+}
+
 // Codes of other widths, 16 at a time in order.
 template <bool Bytes, int Count>
 IG_INLINE __m256i step_of_bytes(const uint8_t* p, const Spread& s, const __m256i* x, int from) {
@@ -262,6 +304,9 @@ static void row_product(const Weights& w, const Activations& x, int64_t n0, int6
   bool wide = x.layout.mode == Mode::i16;
   if (w.format == Format::fp4) {
     return wide ? nibble_product<true, true>(w, x, n0, n1, y) : nibble_product<false, true>(w, x, n0, n1, y);
+  }
+  if (w.group == kStep && w.columns % kDepth == 0) {
+    return wide ? group_product<true>(w, x, n0, n1, y) : group_product<false>(w, x, n0, n1, y);
   }
   return wide ? nibble_product<true, false>(w, x, n0, n1, y) : nibble_product<false, false>(w, x, n0, n1, y);
 }
