@@ -114,7 +114,11 @@ func checkEngine(ctx context.Context, e *engine.Engine) error {
 }
 
 // openEngine finds the engine, installing it on first use, and starts it.
-func (a *app) openEngine(ctx context.Context) (*mlx.Thread, error) {
+func (a *app) openEngine(ctx context.Context, flags cpuFlags) (*mlx.Thread, error) {
+	cpu, err := flags.options()
+	if err != nil {
+		return nil, err
+	}
 	if err := mlx.Available(); err != nil {
 		return nil, err // before anything is downloaded
 	}
@@ -123,10 +127,6 @@ func (a *app) openEngine(ctx context.Context) (*mlx.Thread, error) {
 		a.note("installing the MLX engine, once")
 		e, err = engine.Install(ctx, a.engineOptions(""))
 	}
-	if err != nil {
-		return nil, err
-	}
-	cpu, err := mlx.CPUFromEnv()
 	if err != nil {
 		return nil, err
 	}

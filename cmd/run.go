@@ -38,6 +38,7 @@ What flags leave open, the image's parameters decide.`,
 	f.StringArrayVar(&o.stop, "stop", nil, "end before this text (repeatable)")
 	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "go on after the end of the text")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	o.cpu.add(c)
 	f.BoolVar(&o.json, "json", false, "print one JSON object at the end, no text before")
 	f.BoolVar(&o.verbose, "verbose", false, "print statistics to standard error")
 	return c
@@ -52,6 +53,7 @@ type runOptions struct {
 	stop               []string
 	ignoreEOS, float32 bool
 	json, verbose      bool
+	cpu                cpuFlags
 }
 
 func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
@@ -70,7 +72,7 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	thread, err := a.openEngine(ctx)
+	thread, err := a.openEngine(ctx, o.cpu)
 	if err != nil {
 		return err
 	}

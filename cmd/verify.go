@@ -27,6 +27,7 @@ continuation.`,
 	f.Float64Var(&o.maxKL, "max-kl", 1e-3, "largest mean divergence that passes, in nats")
 	f.Float64Var(&o.minTop1, "min-top1", 0.99, "smallest share of equal top scores that passes")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	o.cpu.add(c)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -35,6 +36,7 @@ type verifyOptions struct {
 	reference      string
 	maxKL, minTop1 float64
 	float32, json  bool
+	cpu            cpuFlags
 }
 
 func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
@@ -56,7 +58,7 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 			return err
 		}
 	}
-	thread, err := a.openEngine(ctx)
+	thread, err := a.openEngine(ctx, o.cpu)
 	if err != nil {
 		return err
 	}
