@@ -325,7 +325,7 @@ func TestLinearLayersShareTheirRows(t *testing.T) {
 					}
 				}
 				first := layers[0].result(d)
-				for i, y := range mlx.LinearLayers(x.Array, parts, modes, groups, bits, biased...) {
+				for i, y := range mlx.LinearLayers(x.Array, parts, false, modes, groups, bits, biased, make([]int, len(modes))...) {
 					w := layers[i]
 					if w.result(d) != first && added[i] != nil {
 						continue // rounded before the bias is added, by MLX's own operation

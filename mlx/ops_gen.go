@@ -1399,15 +1399,17 @@ func GatherQMM(x *Array, w *Array, scales *Array, biases *Array, lhs *Array, rhs
 	return c.one()
 }
 
-// LinearLayers is x@w.T + bias for each of several w [out, in] that share x. Each w has its place in the four lists: its format (a QuantMode, or -1 for plain), its group and bits (0 is the format's own), and 1 where a bias [out] is added before the result is rounded. parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias.
-func LinearLayers(x *Array, parts []*Array, formats []int, groups []int, bits []int, biased ...int) []*Array {
+// LinearLayers is x@w.T + bias for each of several w [out, in] that share x. Each w has its place in the lists: its format (a QuantMode, or -1 for plain), its group and bits (0 is the format's own), 1 where a bias [out] is added before the result is rounded, and the heads that the result [..., out] is split into, [..., heads, out/heads], 0 for none. parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias. Where joined is set, the last two axes of x are one.
+func LinearLayers(x *Array, parts []*Array, joined bool, formats []int, groups []int, bits []int, biased []int, heads ...int) []*Array {
 	c := threadOf(opLinearLayers, x).begin(opLinearLayers)
 	c.array(x)
 	c.arrays(parts)
+	c.bool(joined)
 	c.ints(formats)
 	c.ints(groups)
 	c.ints(bits)
 	c.ints(biased)
+	c.ints(heads)
 	return c.many()
 }
 

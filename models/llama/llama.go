@@ -29,12 +29,11 @@ type model struct {
 }
 
 type layer struct {
-	index          int
-	attentionNorm  *nn.RMSNorm
-	q, k, v, o     *nn.Linear
-	heads, kvHeads int
-	scale          float64
-	rope           *nn.Rope
+	index         int
+	attentionNorm *nn.RMSNorm
+	q, k, v, o    *nn.Linear
+	scale         float64
+	rope          *nn.Rope
 
 	mlpNorm        *nn.RMSNorm
 	gate, up, down *nn.Linear
@@ -51,12 +50,10 @@ func build(t *mlx.Thread, c *arch.Llama, w *nn.Weights) *model {
 		m.layers = append(m.layers, layer{
 			index:         i,
 			attentionNorm: nn.NewRMSNorm(w, p+"input_layernorm", c.Hidden, c.NormEps),
-			q:             nn.NewLinear(w, p+"self_attn.q_proj", c.Heads*c.HeadDim, c.Hidden, c.AttentionBias),
-			k:             nn.NewLinear(w, p+"self_attn.k_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias),
-			v:             nn.NewLinear(w, p+"self_attn.v_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias),
-			o:             nn.NewLinear(w, p+"self_attn.o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias),
-			heads:         c.Heads,
-			kvHeads:       c.KVHeads,
+			q:             nn.NewLinear(w, p+"self_attn.q_proj", c.Heads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.Heads),
+			k:             nn.NewLinear(w, p+"self_attn.k_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
+			v:             nn.NewLinear(w, p+"self_attn.v_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
+			o:             nn.NewLinear(w, p+"self_attn.o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias).Join(),
 			scale:         1 / math.Sqrt(float64(c.HeadDim)),
 			rope:          rope,
 			mlpNorm:       nn.NewRMSNorm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps),
@@ -100,10 +97,8 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 
 func (l *layer) attention(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	qkv := nn.Linears(x, l.q, l.k, l.v)
-	q, k := l.rope.Apply(b, nn.SplitHeads(qkv[0], l.heads), nn.SplitHeads(qkv[1], l.kvHeads))
-	v := nn.SplitHeads(qkv[2], l.kvHeads)
-	y := nn.Attend(b, l.index, q, k, v, nn.AttendOptions{Scale: l.scale})
-	return l.o.Apply(nn.JoinHeads(y))
+	q, k := l.rope.Apply(b, qkv[0], qkv[1])
+	return l.o.Apply(nn.Attend(b, l.index, q, k, qkv[2], nn.AttendOptions{Scale: l.scale}))
 }
 
 func (l *layer) mlp(x *mlx.Array) *mlx.Array {

@@ -74,11 +74,3 @@ func (s Segment) attention(layer int) cache.Attention {
 	}
 	return c
 }
-
-// SplitHeads gives [T, heads*dim] as [T, heads, dim].
-func SplitHeads(x *mlx.Array, heads int) *mlx.Array {
-	return mlx.Reshape(x, x.Dim(0), heads, x.Dim(1)/heads)
-}
-
-// JoinHeads gives [T, heads, dim] as [T, heads*dim].
-func JoinHeads(x *mlx.Array) *mlx.Array { return mlx.Reshape(x, x.Dim(0), -1) }

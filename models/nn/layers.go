@@ -6,6 +6,8 @@ import "github.com/ingotml/ingot/mlx"
 type Linear struct {
 	weight *Tensor    // [out, in]
 	bias   *mlx.Array // [out], or nil
+	heads  int        // that the output is split into; 0 is none
+	joins  bool       // the heads of its input
 }
 
 // NewLinear is the one factory of linear layers: NAME.weight [out, in], which may be packed, and, if asked for, NAME.bias
@@ -18,17 +20,30 @@ func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
 	return l
 }
 
+// Split makes the layer give [T, heads, out/heads].
+func (l *Linear) Split(heads int) *Linear {
+	l.heads = heads
+	return l
+}
+
+// Join makes the layer take [T, heads, in/heads].
+func (l *Linear) Join() *Linear {
+	l.joins = true
+	return l
+}
+
 // Apply maps [T, in] to [T, out].
 func (l *Linear) Apply(x *mlx.Array) *mlx.Array { return Linears(x, l)[0] }
 
-// Linears applies layers that share an input in one operation: on a CPU, x is prepared once for all of them.
+// Linears applies layers that share an input in one operation: on a CPU, x is prepared once for all of them. All or none of
+// them join heads.
 func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
 	var parts []*mlx.Array
 	n := len(layers)
-	numbers := make([]int, 4*n)
-	formats, groups, bits, biased := numbers[:n], numbers[n:2*n], numbers[2*n:3*n], numbers[3*n:]
+	numbers := make([]int, 5*n)
+	formats, groups, bits, biased, heads := numbers[:n], numbers[n:2*n], numbers[2*n:3*n], numbers[3*n:4*n], numbers[4*n:]
 	for i, l := range layers {
-		formats[i] = -1
+		formats[i], heads[i] = -1, l.heads
 		parts = append(parts, l.weight.Array)
 		if p := l.weight.Packed; p != nil {
 			formats[i], groups[i], bits[i] = int(p.Mode), p.Group, p.Bits
@@ -42,7 +57,7 @@ func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
 			parts = append(parts, l.bias)
 		}
 	}
-	return mlx.LinearLayers(x, parts, formats, groups, bits, biased...)
+	return mlx.LinearLayers(x, parts, layers[0].joins, formats, groups, bits, biased, heads...)
 }
 
 // Embedding is a table of vectors, looked up by token and, where a model ties them, multiplied as the output head.

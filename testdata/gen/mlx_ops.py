@@ -875,26 +875,28 @@ case("Depends", [FINITE], [X, REDUCE])
 MODES = ["affine", "mxfp4", "mxfp8", "nvfp4"]
 
 
-def linear_layers(x, parts, formats, groups, bits, biased):
+def linear_layers(x, parts, joined, formats, groups, bits, biased, heads):
     parts, out = iter(parts), []
-    for f, g, b, added in zip(formats, groups, bits, biased):
+    x = x.reshape(*x.shape[:-2], -1) if joined else x
+    for f, g, b, added, h in zip(formats, groups, bits, biased, heads):
         w = next(parts)
         if f < 0:
             y = x @ w.T
         else:
             scales = next(parts)
             y = mx.quantized_matmul(x, w, scales, next(parts) if f == 0 else None, True, g or None, b or None, MODES[f])
-        out.append(y + next(parts) if added else y)
+        y = y + next(parts) if added else y
+        out.append(y.reshape(*y.shape[:-1], h, -1) if h else y)
     return out
 
 
 op("LinearLayers", linear_layers, SUM)
 for rows in (1, 3):
-    x, w = normal(rows, 64), normal(5, 64)
-    case("LinearLayers", x, [w], [-1], [0], [0], [0])
-    case("LinearLayers", x, [*mx.quantize(w), w, normal(5), *mx.quantize(w, mode="mxfp4")], [0, -1, 1], [0, 0, 0], [0, 0, 0], [0, 1, 0])
-    case("LinearLayers", x, [*mx.quantize(w, 32, 8), normal(5), *mx.quantize(w, mode="nvfp4")], [0, 3], [32, 0], [8, 0], [1, 0])
-case("LinearLayers", normal(2, 64), [], [], [], [], [])
+    x, w = normal(rows, 64), normal(6, 64)
+    case("LinearLayers", x, [w], False, [-1], [0], [0], [0], [0])
+    case("LinearLayers", x, [*mx.quantize(w), w, normal(6), *mx.quantize(w, mode="mxfp4")], False, [0, -1, 1], [0, 0, 0], [0, 0, 0], [0, 1, 0], [3, 0, 2])
+    case("LinearLayers", x.reshape(rows, 4, 16), [*mx.quantize(w, 32, 8), normal(6), *mx.quantize(w, mode="nvfp4")], True, [0, 3], [32, 0], [8, 0], [1, 0], [0, 6])
+case("LinearLayers", normal(2, 64), [], False, [], [], [], [], [])
 
 
 def write():

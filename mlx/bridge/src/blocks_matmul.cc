@@ -1,5 +1,6 @@
 #include "blocks_matmul.h"
 
+#include <limits>
 #include <stdexcept>
 
 #include "call.h"
@@ -105,17 +106,13 @@ cpu::Weights at(const cpu::Weights& form, const cpu::Memory& memory, int& next) 
 
 size_t size_of(cpu::Type t) { return t == cpu::Type::f32 ? 4 : 2; }
 
-// x [..., in] times the rows of matrices; arrays are theirs in order, then of each that is biased its bias in float32.
+// x [..., in] times the rows of matrices, to results of the given shapes; arrays are theirs in order, then of each that is
+// biased its bias in float32.
 std::vector<mx::array> multiply(mx::array x, const std::vector<Matrix>& matrices, std::vector<mx::array> arrays,
-                                const std::vector<int>& biased, mx::Dtype type, mx::StreamOrDevice s) {
+                                const std::vector<int>& biased, const std::vector<mx::Shape>& shapes, mx::Dtype type,
+                                mx::StreamOrDevice s) {
   x = mx::astype(x, type, s);
-  std::vector<mx::Shape> shapes;
-  for (const auto& m : matrices) {
-    auto shape = x.shape();
-    shape.back() = int(m.form.rows);
-    shapes.push_back(std::move(shape));
-  }
-  int64_t columns = x.shape(-1), rows = int64_t(x.size()) / columns;
+  int64_t columns = matrices[0].form.columns, rows = int64_t(x.size()) / columns;
   arrays.insert(arrays.begin(), x);
   bool fast = cpu::math() == cpu::Math::fast;
   auto kind = type_of(type);
@@ -133,6 +130,11 @@ std::vector<mx::array> multiply(mx::array x, const std::vector<Matrix>& matrices
                    });
 }
 
+mx::Shape with_last(mx::Shape shape, int64_t n) {
+  shape.back() = int(n);
+  return shape;
+}
+
 bool takes(const mx::array& x) { return floating(x.dtype()) && x.ndim() >= 1 && x.size() > 0; }
 
 }  // namespace
@@ -147,7 +149,7 @@ mx::array quantized_product(const mx::array& x, const mx::array& w, const mx::ar
       if (biases) {
         arrays.push_back(*biases);
       }
-      return multiply(x, {*m}, std::move(arrays), {0}, type, s)[0];
+      return multiply(x, {*m}, std::move(arrays), {0}, {with_last(x.shape(), m->form.rows)}, type, s)[0];
     }
   }
   return mx::quantized_matmul(not_empty(x), packed(w, scales, group, bits, mode), scales, biases, transpose, group, bits,
@@ -162,7 +164,7 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
   auto type = mx::promote_types(a.dtype(), b.dtype());
   auto turned = mx::swapaxes(b, -1, -2, s);  // the rows of weights are the columns of b
   if (b.ndim() == 2) {
-    return multiply(a, {plain_matrix(turned)}, {turned}, {0}, type, s)[0];
+    return multiply(a, {plain_matrix(turned)}, {turned}, {0}, {with_last(a.shape(), turned.shape(0))}, type, s)[0];
   }
   auto batch = mx::broadcast_shapes(mx::Shape(a.shape().begin(), a.shape().end() - 2),
                                     mx::Shape(b.shape().begin(), b.shape().end() - 2));
@@ -194,16 +196,27 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
   })[0];
 }
 
-std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::array>& parts, const std::vector<int>& formats,
-                                     const std::vector<int>& groups, const std::vector<int>& bits,
-                                     const std::vector<int>& biased, mx::StreamOrDevice s) {
+std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::array>& parts, bool joined,
+                                     const std::vector<int>& formats, const std::vector<int>& groups,
+                                     const std::vector<int>& bits, const std::vector<int>& biased,
+                                     const std::vector<int>& heads, mx::StreamOrDevice s) {
   size_t n = formats.size(), next = 0;
-  if (groups.size() != n || bits.size() != n || biased.size() != n) {
+  if (groups.size() != n || bits.size() != n || biased.size() != n || heads.size() != n) {
     throw std::invalid_argument("linear layers: lists of different lengths");
   }
-  if (x.ndim() < 1) {
-    throw std::invalid_argument("linear layers: the activations have no axis");
+  if (x.ndim() < (joined ? 2 : 1)) {
+    throw std::invalid_argument("linear layers: the activations " + to_string(x) + " have too few axes");
   }
+  mx::Shape rows(x.shape().begin(), x.shape().end() - (joined ? 2 : 1));
+  const int64_t columns = joined ? int64_t(x.shape(-1)) * x.shape(-2) : x.shape(-1);
+  if (columns > std::numeric_limits<int>::max()) {
+    throw std::invalid_argument("linear layers: the activations " + to_string(x) + " are too wide");
+  }
+  auto flat = [&] {
+    auto shape = rows;
+    shape.push_back(int(columns));
+    return joined ? mx::reshape(x, shape, s) : x;
+  };
   auto take = [&]() -> const mx::array& {
     if (next >= parts.size()) {
       throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) + " arrays are too few for the formats");
@@ -230,7 +243,7 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
       if (formats[i] == 0) {
         l.biases = take();
       }
-    } else if (l.w.shape(1) != x.shape(-1)) {
+    } else if (l.w.shape(1) != columns) {
       throw std::invalid_argument("linear layers: weights " + to_string(l.w) + " do not fit " + to_string(x));
     }
     if (biased[i]) {
@@ -238,6 +251,9 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
       if (l.bias->ndim() != 1 || l.bias->shape(0) != l.w.shape(0)) {
         throw std::invalid_argument("linear layers: the bias " + to_string(*l.bias) + " does not fit " + to_string(l.w));
       }
+    }
+    if (heads[i] < 0 || (heads[i] > 0 && l.w.shape(0) % heads[i] != 0)) {
+      throw std::invalid_argument("linear layers: " + to_string(l.w) + " has no " + std::to_string(heads[i]) + " heads");
     }
     layers.push_back(std::move(l));
   }
@@ -251,6 +267,17 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
   std::vector<Matrix> matrices;
   std::vector<int> added;
   std::vector<size_t> ours;
+  std::vector<mx::Shape> shapes;
+  auto shape_of_result = [&](size_t i) {
+    auto shape = rows;
+    int outputs = layers[i].w.shape(0);
+    if (heads[i] > 0) {
+      shape.push_back(heads[i]);
+      outputs /= heads[i];
+    }
+    shape.push_back(outputs);
+    return shape;
+  };
   std::optional<mx::Dtype> type;
   for (size_t i = 0; i < n; i++) {
     auto& l = layers[i];
@@ -259,7 +286,7 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
     std::optional<Matrix> m;
     if (cpu::on_cpu(s) && takes(x) && (!l.bias || floating(l.bias->dtype()))) {
       if (l.scales) {
-        m = quantized_matrix(x.shape(-1), l.w, *l.scales, l.biases, group, width, l.mode);
+        m = quantized_matrix(int(columns), l.w, *l.scales, l.biases, group, width, l.mode);
       } else if (takes(l.w)) {
         m = plain_matrix(l.w);
       }
@@ -268,6 +295,7 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
       type = product_type(x, *m);
       ours.push_back(i);
       matrices.push_back(*m);
+      shapes.push_back(shape_of_result(i));
       arrays.push_back(l.w);
       if (l.scales) {
         arrays.push_back(*l.scales);
@@ -281,14 +309,18 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
       added.push_back(l.bias ? 1 : 0);
       continue;
     }
+    auto x = flat();
     out[i] = l.scales ? quantized_product(x, l.w, *l.scales, l.biases, true, group, width, l.mode, s)
                       : matrix_product(x, mx::transpose(l.w, s), s);
     if (l.bias) {
       out[i] = mx::add(out[i], mx::astype(*l.bias, out[i].dtype(), s), s);
     }
+    if (heads[i] > 0) {
+      out[i] = mx::reshape(out[i], shape_of_result(i), s);
+    }
   }
   if (!ours.empty()) {
-    auto results = multiply(x, matrices, std::move(arrays), added, *type, s);
+    auto results = multiply(x, matrices, std::move(arrays), added, shapes, *type, s);
     for (size_t i = 0; i < ours.size(); i++) {
       out[ours[i]] = results[i];
     }

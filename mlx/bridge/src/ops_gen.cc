@@ -8,7 +8,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x9934dfda;
+const uint32_t abi = 0x5bb5d397;
 
 const Operation operations[] = {
     {"Abs",
@@ -969,12 +969,14 @@ const Operation operations[] = {
      [](Call& call) {
        auto x = call.array();
        auto parts = call.arrays();
+       auto joined = call.flag();
        auto formats = call.integers();
        auto groups = call.integers();
        auto bits = call.integers();
        auto biased = call.integers();
+       auto heads = call.integers();
        auto s = call.s;
-       call.result(linear_layers(x, parts, formats, groups, bits, biased, s));
+       call.result(linear_layers(x, parts, joined, formats, groups, bits, biased, heads, s));
      }},
     {"FromFP8",
      [](Call& call) {
