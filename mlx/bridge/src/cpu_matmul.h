@@ -43,7 +43,7 @@ constexpr int kStep = 64;
 // Weights of that many columns are unpacked at a time, for a tile of rows.
 constexpr int kDepth = 512;
 // Activation rows that meet an unpacked tile before the next.
-constexpr int kRowBlock = 128;
+constexpr int kRowBlock = 256;
 
 // How a kernel wants its activations.
 struct Layout {
