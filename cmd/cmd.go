@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/ingotml/ingot/manifest"
 	"github.com/spf13/cobra"
 )
 
@@ -40,12 +41,10 @@ type app struct {
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	a := &app{in: in, out: out, err: errs}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errs)
 	return a.exitCode(ctx, root.ExecuteContext(ctx))
 }
 
@@ -55,6 +54,7 @@ func (a *app) exitCode(ctx context.Context, err error) int {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil:
+		fmt.Fprintln(a.err, "ingot: interrupted")
 		return exitInterrupted
 	case errors.Is(err, errFailed):
 		return exitFailed
@@ -62,8 +62,28 @@ func (a *app) exitCode(ctx context.Context, err error) int {
 		fmt.Fprintf(a.err, "ingot: %v\n", err)
 		return exitUsage
 	}
-	fmt.Fprintf(a.err, "ingot: %v\n", err)
+	fmt.Fprintf(a.err, "ingot: %v%s\n", err, remedy(err))
 	return exitFailed
+}
+
+// remedies say what to do about errors of the library that cannot know the commands.
+var remedies = []struct {
+	is   error
+	todo string
+}{
+	{manifest.ErrNotFound, "`ingot ls` lists the models"},
+	{manifest.ErrNotStore, "INGOT_HOME names another folder"},
+	{manifest.ErrCorrupt, "create the model again"},
+	{manifest.ErrBlobMissing, "create the model again"},
+}
+
+func remedy(err error) string {
+	for _, r := range remedies {
+		if errors.Is(err, r.is) {
+			return "; " + r.todo
+		}
+	}
+	return ""
 }
 
 func (a *app) root() *cobra.Command {
@@ -88,7 +108,37 @@ verifies them against a reference and runs them on the MLX engine.`,
 	})
 	root.AddCommand(a.tokenizeCmd(), a.templateCmd())
 	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.rmCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd())
+	addCompletions(root)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	checkOwnCommands(root)
 	return root
+}
+
+// checkOwnCommands makes wrong arguments of cobra's own commands, help and completion, wrong usage like those of others.
+func checkOwnCommands(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, err := root.Find(args); err != nil || found == root && len(rest) > 0 {
+					return usagef("unknown command %q; `ingot --help` lists them", strings.Join(args, " "))
+				}
+				return nil
+			}
+		case "completion":
+			c.Args = between(1, 1)
+			c.RunE = func(_ *cobra.Command, args []string) error {
+				return usagef("unknown shell %q; give bash, zsh, fish or powershell", args[0])
+			}
+			for _, shell := range c.Commands() {
+				shell.Args = between(0, 0)
+			}
+		}
+	}
 }
 
 // usageError is a wrong command line.

@@ -49,7 +49,8 @@ func (a *app) engineStatusCmd(options func() engine.Options) *cobra.Command {
 }
 
 func (a *app) engineInstallCmd(options func() engine.Options) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "install",
 		Short: "Download MLX's official wheel and compile the bridge to it",
 		Long: `Download MLX's official wheel with pip (whose own settings of index and proxy apply),
@@ -64,10 +65,21 @@ command use it.`,
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return a.printJSON(installJSON{e.Dir, e.Version, string(e.Flavour)})
+			}
 			_, err = fmt.Fprintln(a.out, e.Dir)
 			return err
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+type installJSON struct {
+	Dir     string `json:"dir"`
+	Version string `json:"version"`
+	Flavour string `json:"flavour"`
 }
 
 // engineCheckCmd loads an engine and ends: loading a library that is broken may end the process, so an installation

@@ -45,7 +45,7 @@ func (a *app) createProgress(asJSON bool) *createProgress {
 		p.to = nil
 	case asJSON:
 		p.style = jsonLines
-	case ok && term.IsTerminal(int(f.Fd())):
+	case ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb": // which knows no escape sequences
 		p.style = onTerminal
 	}
 	return p

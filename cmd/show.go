@@ -11,20 +11,22 @@ import (
 )
 
 func (a *app) showCmd() *cobra.Command {
-	var asJSON bool
+	var format formatFlags
 	c := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Tell what a model is",
 		Long: `Tell what a model is, or print one of its parts.
 
---modelfile prints a Modelfile that creates the same image again; change its lines to make another one.`,
+--modelfile prints a Modelfile that creates the same image again; change its lines to make another one.
+A Go template sees what --json prints, by names such as .Name, .ModelType, .Parameters, .Files and .Defaults.`,
 		Example: `  ingot show mymodel
-  ingot show mymodel --modelfile > Modelfile`,
+  ingot show mymodel --modelfile > Modelfile
+  ingot show mymodel --format '{{.Architecture}} {{size .Size}}'`,
 		Args: between(1, 1),
 	}
 	f := c.Flags()
-	f.BoolVar(&asJSON, "json", false, "print JSON")
-	flags := []string{"json"}
+	format.add(c)
+	flags := []string{"json", "format"}
 	wanted := map[string]*bool{}
 	for _, p := range showParts {
 		wanted[p.flag] = f.Bool(p.flag, false, "print "+p.help)
@@ -40,6 +42,10 @@ func (a *app) showCmd() *cobra.Command {
 		if len(given) > 1 {
 			return usagef("%s exclude each other", strings.Join(given, " and "))
 		}
+		template, asJSON, err := format.parse(c)
+		if err != nil {
+			return err
+		}
 		store, entry, err := resolve(c, args[0])
 		if err != nil {
 			return err
@@ -54,8 +60,11 @@ func (a *app) showCmd() *cobra.Command {
 			}
 		}
 		facts := show(entry, texts)
-		if asJSON {
+		switch {
+		case asJSON:
 			return a.printJSON(facts)
+		case template != nil:
+			return printEach(a, template, facts)
 		}
 		return facts.print(a)
 	}

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ stand in the text are recognised; what the tokenizer puts around a text, such as
 			if chat {
 				return a.tokenizeChat(c, tok, args[0])
 			}
-			return a.tokenize(tok, special)
+			return a.tokenize(c.Context(), tok, special)
 		},
 	}
 	f := c.Flags()
@@ -55,8 +56,8 @@ stand in the text are recognised; what the tokenizer puts around a text, such as
 	return c
 }
 
-func (a *app) tokenize(tok *tokenizer.Tokenizer, special bool) error {
-	text, err := io.ReadAll(a.in)
+func (a *app) tokenize(ctx context.Context, tok *tokenizer.Tokenizer, special bool) error {
+	text, err := io.ReadAll(a.stdin(ctx))
 	if err != nil {
 		return fmt.Errorf("reading standard input: %w", err)
 	}

@@ -17,7 +17,7 @@ import (
 
 // tokenizeChat renders the chat template with what stands on standard input and prints the ids of the text.
 func (a *app) tokenizeChat(c *cobra.Command, tok *tokenizer.Tokenizer, from string) error {
-	text, err := io.ReadAll(io.LimitReader(a.in, maxVars+1))
+	text, err := io.ReadAll(io.LimitReader(a.stdin(c.Context()), maxVars+1))
 	if err != nil {
 		return fmt.Errorf("reading the messages: %w", err)
 	}

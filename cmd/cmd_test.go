@@ -1,0 +1,172 @@
+package cmd
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// endless is a standard input that says nothing, and when it is first read.
+type endless struct{ read chan struct{} }
+
+func (e endless) Read([]byte) (int, error) {
+	close(e.read)
+	select {}
+}
+
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no signal that a process can send itself")
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := endless{make(chan struct{})}
+	go func() {
+		<-in.read
+		if err := self.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	}()
+	var out, errs bytes.Buffer
+	code := Main([]string{"tokenize", filepath.Join("..", "testdata", "models", "demo")}, in, &out, &errs)
+	if code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+	if got := errs.String(); got != "ingot: interrupted\n" {
+		t.Errorf("standard error: %q", got)
+	}
+	if out.Len() > 0 {
+		t.Errorf("standard output: %q", out.String())
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Setenv("INGOT_HOME", t.TempDir())
+	for _, test := range []struct {
+		args string
+		want int
+	}{
+		{"version", 0},
+		{"--help", 0},
+		{"help ls", 0},
+		{"completion fish", 0},
+		{"ls", 0},
+		{"show nosuch", 1},
+		{"create name ./nosuch", 1},
+		{"frobnicate", 2},
+		{"help frobnicate", 2},
+		{"completion tcsh", 2},
+		{"engine", 2},
+		{"ls --bogus", 2},
+		{"ls more", 2},
+		{"ls --format yaml", 2},
+		{"show", 2},
+		{"create a b -q int17", 2},
+	} {
+		var out, errs bytes.Buffer
+		if got := Main(strings.Fields(test.args), strings.NewReader(""), &out, &errs); got != test.want {
+			t.Errorf("ingot %s: exit code %d, want %d", test.args, got, test.want)
+		}
+		if test.want != 0 && (out.Len() > 0 || strings.Count(errs.String(), "\n") != 1) {
+			t.Errorf("ingot %s: printed %q and %q, want one line of error", test.args, out.String(), errs.String())
+		}
+	}
+}
+
+// Commands whose data is a text or that print none.
+var withoutJSON = []string{"check", "rm", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine"}
+
+func TestJSONEverywhere(t *testing.T) {
+	commands(t, (&app{}).root(), func(c *cobra.Command) {
+		if (c.Flag("json") != nil) == slices.Contains(withoutJSON, c.Name()) {
+			t.Errorf("%s: --json is there: %v", c.CommandPath(), c.Flag("json") != nil)
+		}
+	})
+}
+
+// TestEnvironmentTable holds docs/cli.md to the variables that the program reads, and to flags that exist.
+func TestEnvironmentTable(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]bool{}
+	commands(t, (&app{}).root(), func(c *cobra.Command) {
+		for _, name := range regexp.MustCompile(`--([a-z0-9-]+)`).FindAllStringSubmatch(c.UsageString(), -1) {
+			flags[name[1]] = true
+		}
+	})
+	listed := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| (?:`--([a-z-]+)`)? *\\|").FindAllStringSubmatch(string(page), -1) {
+		listed[row[1]] = true
+		if row[2] != "" && !flags[row[2]] {
+			t.Errorf("docs/cli.md: no command has the flag --%s of %s", row[2], row[1])
+		}
+	}
+	read := variables(t)
+	for name := range read {
+		if !listed[name] {
+			t.Errorf("%s reads %s, which the table of docs/cli.md lacks", read[name], name)
+		}
+	}
+	for name := range listed {
+		if strings.HasPrefix(name, "INGOT_") && read[name] == "" {
+			t.Errorf("docs/cli.md lists %s, which nothing reads", name)
+		}
+	}
+	if len(read) < 5 {
+		t.Errorf("found only %d variables in the sources", len(read))
+	}
+}
+
+func commands(t *testing.T, c *cobra.Command, visit func(*cobra.Command)) {
+	t.Helper()
+	for _, sub := range c.Commands() {
+		visit(sub)
+		commands(t, sub, visit)
+	}
+}
+
+// variables gives the variables that the sources read, beside tests, each with a file that does.
+func variables(t *testing.T) map[string]string {
+	t.Helper()
+	named := regexp.MustCompile(`"(INGOT_[A-Z0-9_]+)"|(?i:getenv|lookupenv)\("([A-Z0-9_]+)"`)
+	read := map[string]string{}
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := e.Name()
+		if e.IsDir() {
+			if name != ".." && strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "bench", "shared", "bin"}, name) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !slices.Contains([]string{".go", ".cc", ".h"}, filepath.Ext(name)) || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			read[m[1]+m[2]] = path
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}

@@ -1,0 +1,116 @@
+package cmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/spf13/cobra"
+)
+
+// argCompletions say what each argument of a command can be; the last holds for all that follow, nothing for none.
+var argCompletions = map[string][]cobra.CompletionFunc{
+	"create":   {modelNames, folders},
+	"quantize": {modelOr(cobra.ShellCompDirectiveFilterDirs), modelNames, types, nothing},
+	"rm":       {modelNames},
+	"run":      {modelNames, nothing},
+	"show":     {modelNames, nothing},
+	"template": {modelOr(cobra.ShellCompDirectiveDefault), nothing},
+	"tokenize": {modelOr(cobra.ShellCompDirectiveFilterDirs), nothing},
+	"verify":   {modelNames, nothing},
+}
+
+// flagCompletions say what the value of a flag can be, in any command; other flags complete to nothing.
+var flagCompletions = map[string]cobra.CompletionFunc{
+	"cpu-math":       cobra.FixedCompletions([]string{"exact", "fast"}, cobra.ShellCompDirectiveNoFileComp),
+	"draft-quantize": types,
+	"file":           files(),
+	"flavour":        cobra.FixedCompletions([]string{"cpu", "metal", "cuda12", "cuda13"}, cobra.ShellCompDirectiveNoFileComp),
+	"format":         cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
+	"prompt-ids":     files(),
+	"quantize":       types,
+	"quantize-draft": types,
+	"recipe":         files("json"),
+	"reference":      files("safetensors"),
+}
+
+// addCompletions gives every command below root its completions, where it has none of its own.
+func addCompletions(root *cobra.Command) {
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	for _, c := range root.Commands() {
+		if args := argCompletions[c.Name()]; args != nil && c.ValidArgsFunction == nil {
+			c.ValidArgsFunction = func(c *cobra.Command, given []string, word string) ([]string, cobra.ShellCompDirective) {
+				return args[min(len(given), len(args)-1)](c, given, word)
+			}
+		}
+		for name, complete := range flagCompletions {
+			if c.Flag(name) != nil {
+				// It fails for a flag that has a function, which is then the command's own.
+				_ = c.RegisterFlagCompletionFunc(name, complete)
+			}
+		}
+	}
+}
+
+// modelNames are the models of the store that begin with a word and are not yet given. The tag "latest" is left out
+// until a colon asks for tags.
+func modelNames(c *cobra.Command, given []string, word string) ([]string, cobra.ShellCompDirective) {
+	store, err := existingStore()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	models, err := store.List(c.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	tags := strings.LastIndexByte(word, ':') > strings.LastIndexByte(word, '/')
+	var names []string
+	for _, m := range models {
+		name := m.Name.String()
+		if slices.ContainsFunc(given, func(g string) bool { n, err := manifest.ParseName(g); return err == nil && n == m.Name }) {
+			continue
+		}
+		if !tags {
+			name = strings.TrimSuffix(name, ":"+manifest.DefaultTag)
+		}
+		if strings.HasPrefix(name, word) {
+			names = append(names, name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// modelOr completes model names, and what the directive says where no model begins like that.
+func modelOr(otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(c *cobra.Command, given []string, word string) ([]string, cobra.ShellCompDirective) {
+		if names, directive := modelNames(c, given, word); len(names) > 0 {
+			return names, directive
+		}
+		return nil, otherwise
+	}
+}
+
+// files completes files with the extensions, or any.
+func files(extensions ...string) cobra.CompletionFunc {
+	if len(extensions) == 0 {
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	}
+	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+func types(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	for _, t := range quantize.Types() {
+		list = append(list, t.String())
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+func nothing(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}

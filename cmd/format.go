@@ -1,0 +1,67 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"text/template"
+
+	"github.com/spf13/cobra"
+)
+
+// formatFlags choose how a command prints what it lists.
+type formatFlags struct {
+	format string
+	json   bool
+}
+
+const goTemplate = "go-template="
+
+func (o *formatFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&o.format, "format", "table", "table, json, or a Go template for each, such as '{{.Name}}'")
+	c.Flags().BoolVar(&o.json, "json", false, "the same as --format json")
+}
+
+// parse gives the template, nil for none, and whether JSON is wanted.
+func (o *formatFlags) parse(c *cobra.Command) (*template.Template, bool, error) {
+	if o.json && c.Flags().Changed("format") && o.format != "json" {
+		return nil, false, usagef("--json and --format exclude each other")
+	}
+	switch {
+	case o.json || o.format == "json":
+		return nil, true, nil
+	case o.format == "table":
+		return nil, false, nil
+	}
+	// docker takes the bare template, kubectl wants the word before it: both are what users type.
+	text, named := strings.CutPrefix(o.format, goTemplate)
+	if !named && (!strings.Contains(text, "{{") || strings.HasPrefix(text, "table ")) {
+		return nil, false, usagef("--format %q is none of table, json and a Go template such as '{{.Name}}'", o.format)
+	}
+	t, err := template.New("format").Option("missingkey=zero").Funcs(template.FuncMap{"json": jsonText, "size": size, "join": strings.Join}).Parse(text)
+	if err != nil {
+		return nil, false, usagef("--format: %v", err)
+	}
+	return t, false, nil
+}
+
+func jsonText(v any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+// printEach prints each item with the template, a line each; nothing at all when one of them fails.
+func printEach[T any](a *app, t *template.Template, items ...T) error {
+	var b bytes.Buffer
+	for _, item := range items {
+		if err := t.Execute(&b, item); err != nil {
+			return usagef("--format: %v", err)
+		}
+		b.WriteByte('\n')
+	}
+	_, err := b.WriteTo(a.out)
+	return err
+}
