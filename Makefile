@@ -83,7 +83,7 @@ bench-tokenizer: build
 	.cache/gen-venv/bin/python bench/tokenizer.py bin/bench-tokenizer bench/results/tokenizer.json
 
 # What reads other people's files gets a few seconds of it in every test run.
-PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer
+PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse
 FUZZLOG = bin/fuzz.log
 fuzz-short: build
 	@for p in $(PARSERS); do \

@@ -56,7 +56,7 @@ func TestCreate(t *testing.T) {
 	if got := readLayer(t, store, entry.Image, manifest.KindLicense, "LICENSE.2"); got != "terms" {
 		t.Errorf("licence %s", got)
 	}
-	if r.Tensors != 21 || r.Bytes != entry.Image.Size() || r.Reused != 0 || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "no tokenizer.json") {
+	if r.Tensors != 21 || r.Bytes != entry.Image.Size() || r.Reused != 0 || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "neither tokenizer.json nor tokenizer.model") {
 		t.Errorf("result %+v", r)
 	}
 	checkTensors(t, store, entry.Image, c)
@@ -246,6 +246,8 @@ func TestModelfileLines(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
 	file := filepath.Join(dir, configName)
 	for _, c := range []struct{ text, want string }{
+		{"FROM " + dir + "\nTEMPLATE {{ .Prompt", "Modelfile:2:1: chat template cannot be read"},
+		{"FROM " + dir + "\nTEMPLATE {% for m in messages %}x", "Modelfile:2:1: template line 1: TemplateSyntaxError"},
 		{"FROM " + dir + "\nTEMPLATE x\nTEMPLATE y", "Modelfile:3:1: a second TEMPLATE is not supported"},
 		{"FROM " + dir + "\nSYSTEM x\nSYSTEM y", "Modelfile:3:1: a second SYSTEM is not supported"},
 		{"FROM " + dir + "\nPARSER x\nPARSER y", "Modelfile:3:1: a second PARSER is not supported"},

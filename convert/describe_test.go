@@ -31,7 +31,7 @@ func TestDescribe(t *testing.T) {
 		{"thinking in a template", tinyConfig, map[string]string{"chat_template.jinja": "{{ '[THINK]' }}[/THINK]"}, nil, []string{"completion", "thinking"}, `{"parser":"thinking"}`},
 		{"a line over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"}, []modelfile.Command{line(modelfile.Parser, "passthrough")},
 			[]string{"completion"}, `{"parser":"passthrough"}`},
-		{"TEMPLATE over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"}, []modelfile.Command{line(modelfile.Template, "{{ range .Tools }}<tool_call> arguments")},
+		{"TEMPLATE over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"}, []modelfile.Command{line(modelfile.Template, "{{ range .Tools }}<tool_call> arguments{{ end }}")},
 			[]string{"completion", "tools"}, `{"parser":"hermes"}`},
 		{"words in a text", tinyConfig, map[string]string{"chat_template.jinja": "You have no tools."}, nil, []string{"completion"}, ""},
 	} {

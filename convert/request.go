@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
@@ -51,6 +52,9 @@ func read(file *modelfile.File, version string) (request, error) {
 		case modelfile.License:
 			req.plan.Licenses = append(req.plan.Licenses, c.Value)
 		case modelfile.Template:
+			if _, err := chat.Parse(c.Value); err != nil {
+				return req, file.Errorf(c, "%v", err)
+			}
 			req.plan.Template = &c.Value
 		case modelfile.System:
 			req.plan.System = &c.Value

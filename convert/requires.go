@@ -25,8 +25,13 @@ func checkVersion(file *modelfile.File, c modelfile.Command, version string) (wa
 
 // checkBase refuses to take over a model that needs a later version.
 func (inv *Inventory) checkBase(version string) error {
-	if late, _ := later(inv.base.Requires, version); late {
-		return fmt.Errorf("%s requires ingot %s, and this is %s: update it", inv.From, inv.base.Requires, version)
+	return inv.base.CheckRequires(inv.From, version)
+}
+
+// CheckRequires refuses a model that needs a later version of the program than this one.
+func (r Record) CheckRequires(model, version string) error {
+	if late, _ := later(r.Requires, version); late {
+		return fmt.Errorf("%s requires ingot %s, and this is %s: update it", model, r.Requires, version)
 	}
 	return nil
 }

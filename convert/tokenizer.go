@@ -8,25 +8,31 @@ import (
 
 const (
 	tokenizerName       = "tokenizer.json"
+	sentencePieceName   = "tokenizer.model"
 	tokenizerConfigName = "tokenizer_config.json"
 )
 
 // checkTokenizer loads the tokenizer, so that one that cannot be used is found now and not when the model is run.
 func (inv *Inventory) checkTokenizer() (warning string, err error) {
+	load := tokenizer.Load
 	f, ok := inv.file(tokenizerName)
 	if !ok {
-		return "no " + tokenizerName + ": the model can be run with token ids only", nil
+		load = tokenizer.LoadSentencePiece
+		f, ok = inv.file(sentencePieceName)
+	}
+	if !ok {
+		return fmt.Sprintf("neither %s nor %s: the model can be run with token ids only", tokenizerName, sentencePieceName), nil
 	}
 	var config []byte
 	if c, ok := inv.file(tokenizerConfigName); ok {
 		config = c.Data
 	}
-	tok, err := tokenizer.Load(f.Data, config)
+	tok, err := load(f.Data, config)
 	if err != nil {
 		return "", inv.inFolder(err)
 	}
 	if vocab := inv.Model.Facts().Vocab; int64(tok.Size()) > vocab {
-		warning = fmt.Sprintf("%s has %d tokens, the model only %d: text with the others cannot be run", tokenizerName, tok.Size(), vocab)
+		warning = fmt.Sprintf("%s has %d tokens, the model only %d: text with the others cannot be run", f.Name, tok.Size(), vocab)
 	}
 	return warning, nil
 }

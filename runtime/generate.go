@@ -74,7 +74,7 @@ func (l *Local) begin(r Request) (*generation, error) {
 		request: r,
 		seq:     cache.NewSequence(l.model.Layers()),
 		sampler: sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
-		text:    newTextStream(l.tok, r.Stop),
+		text:    newTextStream(l.tok, r.Stop, r.Special),
 		pending: r.Prompt,
 		budget:  limit - len(r.Prompt),
 		started: time.Now(),

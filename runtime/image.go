@@ -48,7 +48,12 @@ func (f files) config() (arch.Model, error) {
 
 // tokenizer gives nil where the image has none.
 func (f files) tokenizer() (*tokenizer.Tokenizer, error) {
+	load := tokenizer.Load
 	b, err := f.read(manifest.KindFile, "tokenizer.json")
+	if err == nil && b == nil {
+		load = tokenizer.LoadSentencePiece
+		b, err = f.read(manifest.KindFile, "tokenizer.model")
+	}
 	if err != nil || b == nil {
 		return nil, err
 	}
@@ -56,7 +61,7 @@ func (f files) tokenizer() (*tokenizer.Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tokenizer.Load(b, c)
+	return load(b, c)
 }
 
 // eos gives the tokens that end a text: those of generation_config.json, else of config.json, else the tokenizer's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/ingotml/ingot/arch"
@@ -157,9 +158,35 @@ func (l *Local) do(ctx context.Context, fn func() error) error {
 func (l *Local) HasTemplate() bool { return l.template }
 
 // Encode gives the token ids of a text as it is, with what the tokenizer's own configuration adds (BOS).
-func (l *Local) Encode(text string) ([]int32, error) {
+func (l *Local) Encode(text string) ([]int32, error) { return l.encode(text, true) }
+
+// EncodeRendered gives the token ids of a text that a template made. With bos it gets what the tokenizer's configuration
+// adds, unless it begins with that BOS already.
+func (l *Local) EncodeRendered(text string, bos bool) ([]int32, error) {
+	if begin, _ := l.BOSEOS(); begin != "" && strings.HasPrefix(text, begin) {
+		bos = false
+	}
+	return l.encode(text, bos)
+}
+
+func (l *Local) encode(text string, special bool) ([]int32, error) {
 	if l.tok == nil {
 		return nil, fmt.Errorf("%w: give the prompt as token ids", ErrNoTokenizer)
 	}
-	return l.tok.Encode(text, true)
+	return l.tok.Encode(text, special)
+}
+
+// BOSEOS are the texts of the tokenizer's tokens around a text, "" where it has none.
+func (l *Local) BOSEOS() (bos, eos string) {
+	if l.tok == nil {
+		return "", ""
+	}
+	token := func(id int32, ok bool) string {
+		if !ok {
+			return ""
+		}
+		text, _ := l.tok.Token(id)
+		return text
+	}
+	return token(l.tok.BOS()), token(l.tok.EOS())
 }

@@ -38,6 +38,7 @@ type Request struct {
 	Sampling  Sampling
 	Stop      []string // generation ends before the first of these texts
 	IgnoreEOS bool     // go on after an end-of-sequence token
+	Special   bool     // special tokens are in the text, as what parses an answer needs them
 }
 
 // DoneReason is why a stream ended.

@@ -14,7 +14,7 @@ type textStream struct {
 	held   string // decoded, may begin a stop text
 }
 
-func newTextStream(tok *tokenizer.Tokenizer, stops []string) *textStream {
+func newTextStream(tok *tokenizer.Tokenizer, stops []string, special bool) *textStream {
 	s := &textStream{}
 	for _, stop := range stops {
 		if stop != "" {
@@ -22,7 +22,7 @@ func newTextStream(tok *tokenizer.Tokenizer, stops []string) *textStream {
 		}
 	}
 	if tok != nil {
-		s.tokens = tok.Stream(true)
+		s.tokens = tok.Stream(!special)
 	}
 	return s
 }

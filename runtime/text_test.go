@@ -4,7 +4,7 @@ import "testing"
 
 // feed gives the pieces to a stream that stops at stops, and what comes out piece by piece, flushed at the end.
 func feed(stops []string, pieces ...string) (out []string, stopped bool) {
-	s := newTextStream(nil, stops)
+	s := newTextStream(nil, stops, false)
 	for _, p := range pieces {
 		text, stopped := s.add(p)
 		out = append(out, text)

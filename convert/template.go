@@ -1,0 +1,45 @@
+package convert
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/manifest"
+)
+
+// checkTemplates warns of chat templates that came with the model and cannot be used: the model still runs without one.
+// A TEMPLATE line is in their place, and read checks it.
+func (inv *Inventory) checkTemplates(opts PlanOptions) (warnings []string) {
+	if opts.Template != nil && *opts.Template != "" {
+		return nil
+	}
+	check := func(what, text string) {
+		if _, err := chat.Parse(text); err != nil {
+			warnings = append(warnings, fmt.Sprintf("%s: the chat template cannot be used: %v", what, err))
+		}
+	}
+	for _, f := range inv.Files {
+		path := f.Name
+		if !inv.stored {
+			path = filepath.Join(inv.From, f.Name)
+		}
+		switch {
+		case f.Kind == manifest.KindTemplate:
+			if opts.Template == nil {
+				check(path, string(f.Data))
+			}
+		case f.Name == "chat_template.jinja":
+			check(path, string(f.Data))
+		case f.Name == "chat_template.json" || f.Name == tokenizerConfigName:
+			for _, t := range templates(f.Data) {
+				what := path
+				if t.Name != "default" {
+					what = fmt.Sprintf("%s, template %q", path, t.Name)
+				}
+				check(what, t.Template)
+			}
+		}
+	}
+	return warnings
+}
