@@ -37,7 +37,7 @@ input, exactly as given: messages, tools, add_generation_prompt, bos_token... Th
 			if err != nil {
 				return err
 			}
-			text, err := io.ReadAll(io.LimitReader(a.in, maxVars+1))
+			text, err := io.ReadAll(io.LimitReader(a.stdin(c.Context()), maxVars+1))
 			if err != nil {
 				return fmt.Errorf("reading the variables: %w", err)
 			}
