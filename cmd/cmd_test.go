@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert"
 	"github.com/spf13/cobra"
 )
 
@@ -80,6 +81,18 @@ func TestExitCodes(t *testing.T) {
 		if test.want != 0 && (out.Len() > 0 || strings.Count(errs.String(), "\n") != 1) {
 			t.Errorf("ingot %s: printed %q and %q, want one line of error", test.args, out.String(), errs.String())
 		}
+	}
+}
+
+// TestPlainProgress: what is not a terminal gets lines without escape sequences.
+func TestPlainProgress(t *testing.T) {
+	var errs bytes.Buffer
+	p := (&app{err: &errs}).createProgress(false)
+	p.shown = p.shown.Add(-plainEvery)
+	p.set(convert.Event{Bytes: 1000, TotalBytes: 4000, Tensors: 1, TotalTensors: 4})
+	p.end()
+	if got := errs.String(); !strings.HasPrefix(got, "packing 1.0 kB of 4.0 kB, 1 of 4 tensors, ") || strings.ContainsAny(got, "\r\x1b") || !strings.HasSuffix(got, "\n") {
+		t.Errorf("progress: %q", got)
 	}
 }
 
