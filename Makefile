@@ -8,7 +8,7 @@ DEMO    := testdata/models/demo
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -50,6 +50,14 @@ test-plain:
 # Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.
 test-cuda-build:
 	INGOT_TEST_CUDA=1 $(GO) test -count=1 -timeout 20m -run CUDA -v ./mlx/engine
+
+# What runs on a CPU, under GCC's address, undefined and thread sanitizers; see mlx/bridge/test. The short form leaves out the
+# bridge as a whole, and so needs no engine.
+sanitize: engine
+	$(MAKE) -C mlx/bridge/test ENGINE="$$($(INGOT) engine install | tail -n 1)"
+
+sanitize-short:
+	$(MAKE) -C mlx/bridge/test kernels team
 
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 60s

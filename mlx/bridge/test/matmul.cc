@@ -299,9 +299,12 @@ int main() {
               product(k, Type(t), fast, rows, 4096 / unit * unit + unit, n);
               cases++;
             }
-            product(k, Type(t), fast, rows, c, rows > 100 ? 9 : n);
-            gathered(k, Type(t), fast, rows, c, n, rows > 17 ? 3 : 1 + turn % 7);
-            cases += 2;
+            if ((turn + t) % 2 == 0) {
+              product(k, Type(t), fast, rows, c, rows > 100 ? 9 : n);
+            } else {
+              gathered(k, Type(t), fast, rows, c, n, rows > 17 ? 3 : 1 + turn % 7);
+            }
+            cases++;
             turn++;
           }
           gathered(k, Type(t), fast, 0, k.format == Format::plain ? 7 : k.group, 3, 2);

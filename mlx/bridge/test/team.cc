@@ -17,7 +17,7 @@ using ingot::cpu::Team;
 
 namespace {
 
-int64_t cases = 0;
+std::atomic<int64_t> cases{0};
 
 template <class F>
 void run(Team& team, int64_t n, int64_t grain, F&& f) {
@@ -128,6 +128,32 @@ void callers(Team& team, int rounds) {
   cases += 2 * rounds;
 }
 
+// A thread that has no helpers, since another has them, goes on alone; and a helper that was kept from its piece for long
+// takes part again later.
+void stalled(Team& team) {
+  std::atomic<bool> begun{false}, release{false};
+  std::thread other([&] {
+    run(team, 2, 1, [&](int64_t, int64_t) {
+      begun = true;
+      while (!release) {
+        usleep(100);
+      }
+    });
+  });
+  while (!begun) {
+    usleep(100);
+  }
+  every_element_once(team, 100, 3);
+  release = true;
+  other.join();
+  run(team, 8, 1, [&, caller = std::this_thread::get_id()](int64_t, int64_t) {
+    usleep(std::this_thread::get_id() == caller ? 100 : 5000);
+  });
+  every_element_once(team, 100, 3);
+  usleep(50000);
+  together(team);
+}
+
 // Helpers that sleep when a run begins and ends are not waited for: the pieces are gone before they wake.
 void short_runs(Team& team) {
   for (int i = 0; i < 200; i++) {
@@ -163,6 +189,7 @@ int main() {
     short_runs(team);
     if (threads > 1) {
       together(team);
+      stalled(team);
     }
   }
   {
