@@ -60,7 +60,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.mode = fast && fits && !row_of_bytes ? Mode::i8 : Mode::i16;
     l.nibbles = w.bits == 4;
   }
-  l.few = rows > 1 && rows <= kFew && l.mode != Mode::f32 && k.few_rows > 0;
+  l.few = rows > 1 && rows <= kFew && l.mode != Mode::f32 && k.few_tile > 0;
   bool one = w.format == Format::plain || l.mode != Mode::f32 || (k.integers && w.format == Format::fp8);
   l.vector = rows == 1 && one;
   return l;
@@ -86,20 +86,14 @@ size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
 
 int rows_per_block(const Layout& l) {
   const auto& k = matmul_kernels();
-  return l.few ? k.few_rows : l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
+  return l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
 }
-
-// The rows that a block of n is arranged for.
-int arranged_rows(const Layout& l, int64_t n) { return int(l.few ? (n + 1) / 2 * 2 : n); }
 
 // Activation rows of a piece: whole blocks of them.
 int64_t row_block(const Layout& l) { return kRowBlock / rows_per_block(l) * rows_per_block(l); }
 
-// Rows that there must be memory for.
-int64_t room(const Layout& l, int64_t rows) { return l.few ? rows + 1 : rows; }
-
 size_t data_bytes(const Layout& l, int64_t rows, int64_t padded) {
-  return aligned(size_t((rows + 1) * padded) * (l.mode == Mode::f32 ? 4 : l.mode == Mode::i16 ? 2 : 1));
+  return aligned(size_t(rows * padded) * (l.mode == Mode::f32 ? 4 : l.mode == Mode::i16 ? 2 : 1));
 }
 
 // Arranges n rows as the block that begins at row m.
@@ -107,17 +101,14 @@ template <class Row>
 void arrange_block(const Activations& a, int n, int64_t m, int64_t columns, Type type, Row row) {
   const auto& k = matmul_kernels();
   auto wide = scratch<float>(kWide, size_t(columns));
-  int most = arranged_rows(a.layout, n);
-  for (int r = 0; r < most; r++) {
+  for (int r = 0; r < n; r++) {
     const float* x = wide;
-    if (r >= n) {
-      std::memset(wide, 0, size_t(columns) * sizeof(float));
-    } else if (type == Type::f32) {
+    if (type == Type::f32) {
       x = static_cast<const float*>(row(r));
     } else {
       k.widen(type, row(r), wide, columns);
     }
-    k.arrange(a, x, columns, m, r, most);
+    k.arrange(a, x, columns, m, r, n);
   }
 }
 
@@ -133,21 +124,19 @@ void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t 
   }
   if (a.layout.few) {
     // As many columns at a time as keep the activations in the first cache.
-    int64_t tiles = (n1 - n0 + 7) / 8, per = int64_t(k.few_rows) * 8;
+    int64_t tile = k.few_tile, tiles = (n1 - n0 + tile - 1) / tile, per = (m1 - m0) * tile;
+    int64_t bytes = (m1 - m0) * (a.layout.mode == Mode::i16 ? 2 : 1);
+    int64_t deep = std::max<int64_t>(kDepth, kNear / bytes / kDepth * kDepth);
     auto result = scratch<float>(kResult, size_t(tiles * per));
-    for (int64_t m = m0; m < m1; m += k.few_rows) {
-      int rows = int(std::min<int64_t>(k.few_rows, m1 - m)), arranged = arranged_rows(a.layout, rows);
-      int64_t deep = std::max<int64_t>(kDepth, kNear / (arranged * (a.layout.mode == Mode::i16 ? 2 : 1)) / kDepth * kDepth);
-      std::memset(result, 0, size_t(tiles * per) * sizeof(float));
-      for (int64_t k0 = 0; k0 < a.columns; k0 += deep) {
-        for (int64_t t = 0; t < tiles; t++) {
-          k.few_product(w, a, n0 + t * 8, m, arranged, k0, std::min(k0 + deep, a.columns), result + t * per);
-        }
-      }
+    std::memset(result, 0, size_t(tiles * per) * sizeof(float));
+    for (int64_t k0 = 0; k0 < a.columns; k0 += deep) {
       for (int64_t t = 0; t < tiles; t++) {
-        for (int r = 0; r < rows; r++) {
-          put(m + r, n0 + t * 8, result + t * per + r * 8, std::min<int64_t>(8, n1 - n0 - t * 8));
-        }
+        k.few_product(w, a, n0 + t * tile, m0, m1, k0, std::min(k0 + deep, a.columns), result + t * per);
+      }
+    }
+    for (int64_t t = 0; t < tiles; t++) {
+      for (int64_t m = m0; m < m1; m++) {
+        put(m, n0 + t * tile, result + t * per + (m - m0) * tile, std::min(tile, n1 - n0 - t * tile));
       }
     }
     return;
@@ -168,15 +157,15 @@ Arranged arrange(Row row, Type type, int64_t rows, int64_t columns, const std::v
   size_t data = 0, numbers = 0;
   for (const auto& l : layouts) {
     data += data_bytes(l, rows, padded);
-    numbers += 2 * size_t((rows + 1) * (padded / l.block));
+    numbers += 2 * size_t(rows * (padded / l.block));
   }
   auto bytes = scratch<uint8_t>(kData, data);
   auto floats = scratch<float>(kScales, numbers);
   Arranged out;
   for (const auto& l : layouts) {
-    Activations a{.layout = l, .rows = rows, .columns = padded, .room = room(l, rows), .data = bytes, .scales = floats, .sums = nullptr};
-    a.sums = floats + (rows + 1) * (padded / l.block);
-    floats = a.sums + (rows + 1) * (padded / l.block);
+    Activations a{.layout = l, .rows = rows, .columns = padded, .data = bytes, .scales = floats, .sums = nullptr};
+    a.sums = floats + rows * (padded / l.block);
+    floats = a.sums + rows * (padded / l.block);
     bytes += data_bytes(l, rows, padded);
     out.list.push_back(a);
   }
@@ -286,17 +275,15 @@ void multiply_gathered(const Gathered& g, bool fast) {
     i = j;
   }
   int64_t padded = (one.columns + kStep - 1) / kStep * kStep;
-  int64_t most = g.rows + int64_t(runs.size());
-  auto bytes = scratch<uint8_t>(kData, size_t(most * padded) * 4);
+  auto bytes = scratch<uint8_t>(kData, size_t(g.rows * padded) * 4);
   int64_t per = padded / layout_for(one, g.type, 1, fast).block;
-  auto floats = scratch<float>(kScales, 2 * size_t(most * per));
+  auto floats = scratch<float>(kScales, 2 * size_t(g.rows * per));
   std::vector<Activations> acts(runs.size());
   for (size_t i = 0; i < runs.size(); i++) {
     auto [a, b] = runs[i];
     Layout l = layout_for(one, g.type, b - a, fast);
-    int64_t at = a + int64_t(i);  // a run may be arranged with one row more
-    acts[i] = {.layout = l, .rows = b - a, .columns = padded, .room = room(l, b - a), .data = bytes + size_t(at * padded) * 4,
-               .scales = floats + at * per, .sums = floats + (most + at) * per};
+    acts[i] = {.layout = l, .rows = b - a, .columns = padded, .data = bytes + size_t(a * padded) * 4,
+               .scales = floats + a * per, .sums = floats + (g.rows + a) * per};
   }
   parallel(int64_t(runs.size()), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {

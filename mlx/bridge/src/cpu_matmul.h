@@ -50,7 +50,7 @@ struct Layout {
   Mode mode = Mode::f32;
   bool nibbles = false;  // order within 8 columns: 0 4 1 5 2 6 3 7 as int16, 0 2 4 6 1 3 5 7 as int8
   bool vector = false;   // one row, for row products
-  bool few = false;      // blocks of few rows, for few_product; else of integer_rows or float_rows, for tile_product
+  bool few = false;      // for few_product, else for tile_product
   int block = kStep;     // columns that share a scale of activations: 16, 32 or 64
 
   bool operator==(const Layout&) const = default;
@@ -62,23 +62,22 @@ struct Layout {
 struct Activations {
   Layout layout;
   int64_t rows = 0, columns = 0;  // columns padded
-  int64_t room = 0;               // rows that there is memory for
   void* data = nullptr;
-  float* scales = nullptr;  // [room][columns / block], of integers
-  float* sums = nullptr;    // [room][columns / block], of the activations themselves
+  float* scales = nullptr;  // [rows][columns / block], of integers
+  float* sums = nullptr;    // [rows][columns / block], of the activations themselves
 };
 
 // The element where column k, a multiple of kStep, of the block of n rows that begins at row m lies.
 static inline int64_t place(const Activations& a, int64_t m, int64_t k, int n) {
   int64_t from = k / kDepth * kDepth, wide = a.columns - from < kDepth ? a.columns - from : kDepth;
-  return from * a.room + m * wide + (k - from) * n;
+  return from * a.rows + m * wide + (k - from) * n;
 }
 
 struct MatmulKernels {
   int tile;               // rows of weights in a tile
   int float_rows;         // activation rows in a block, in mode f32
   int integer_rows;       // and in the integer modes
-  int few_rows;           // and where there are few; 0 without few_product
+  int few_tile;           // rows of weights at a time where there are few rows of activations; 0 without few_product
   bool saturates;         // int8 products of codes above 6 bits do not fit
   bool integers;          // has the integer modes at all
 
@@ -88,9 +87,9 @@ struct MatmulKernels {
   void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
   // y[0..n1-n0) = products of the only row with weight rows [n0, n1).
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
-  // Adds to y[r][0..8), of a block of rows (made even by one more) that begins at row m and weight rows n0 to n0+7, what
-  // columns [k0, k1) give; k0 is a multiple of kDepth.
-  void (*few_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m, int rows, int64_t k0, int64_t k1, float* y);
+  // Adds to y[m-m0][0..few_tile) of rows [m0, m1) and few_tile weight rows from n0 on what columns [k0, k1) give; k0 is a
+  // multiple of kDepth, m0 of integer_rows.
+  void (*few_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, int64_t k0, int64_t k1, float* y);
   // Element conversion.
   void (*widen)(Type type, const void* from, float* to, int64_t n);
   void (*narrow)(Type type, const float* from, void* to, int64_t n);
