@@ -20,7 +20,11 @@ func (a *app) runCmd() *cobra.Command {
 		Use:   "run NAME [PROMPT]",
 		Short: "Let a model continue a prompt",
 		Long: `Let a model continue a prompt, given as an argument, on standard input, or as token ids.
-What flags leave open, the image's parameters decide.`,
+What flags leave open, the image's parameters decide.
+
+Where the model has a chat template, the prompt is the user's turn of a conversation that begins with the image's own
+system text and messages. The answer goes to standard output, calls of tools as lines of JSON; what the model thinks goes
+to standard error, on a terminal or with --verbose. --raw gives prompt and answer as they are.`,
 		Example: `  ingot run mymodel "Once upon a time"
   ingot run mymodel --temperature 0 --json < prompt.txt`,
 		Args: between(1, 2),
@@ -28,6 +32,8 @@ What flags leave open, the image's parameters decide.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&o.raw, "raw", false, "give the prompt to the model as it is, without a chat template")
+	f.StringVar(&o.system, "system", "", "system `text` of the conversation, in place of the image's")
+	f.StringVar(&o.think, "think", "", "whether the model thinks before it answers: on, off, low, medium or high")
 	f.StringVar(&o.promptIDs, "prompt-ids", "", "JSON array of token ids in `file`, - for standard input; taken as they are")
 	f.Float64Var(&o.sampling.Temperature, "temperature", 0, "0 takes the most likely token")
 	f.IntVar(&o.sampling.TopK, "top-k", 0, "choose among the K most likely tokens; 0 is off")
@@ -46,6 +52,7 @@ What flags leave open, the image's parameters decide.`,
 
 type runOptions struct {
 	raw                bool
+	system, think      string
 	promptIDs          string
 	sampling           runtime.Sampling
 	seed               int64
@@ -61,6 +68,9 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if o.promptIDs != "" && len(args) > 1 {
 		return usagef("a prompt and --prompt-ids exclude each other")
 	}
+	if err := o.checkChat(c); err != nil {
+		return err
+	}
 	prompt, err := a.readPrompt(args[1:], o)
 	if err != nil {
 		return err
@@ -69,6 +79,10 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 		return errors.New("the prompt is empty") // before a tokenizer adds its own
 	}
 	store, entry, err := resolve(c, args[0])
+	if err != nil {
+		return err
+	}
+	talk, err := o.conversation(c, store, entry, prompt)
 	if err != nil {
 		return err
 	}
@@ -83,10 +97,20 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	}
 	defer model.Close()
 	request := o.request(c, model.Defaults())
-	if request.Prompt, err = prompt.tokens(model, o.raw); err != nil {
+	reader := talkReader{}
+	switch {
+	case prompt.ids != nil:
+		request.Prompt = prompt.ids
+	case talk != nil:
+		request.Prompt, reader, err = talk.begin(ctx, model)
+		request.Special = reader.parser != nil
+	default:
+		request.Prompt, err = model.Encode(prompt.text)
+	}
+	if err != nil {
 		return err
 	}
-	return a.generate(ctx, model, request, o)
+	return a.generate(ctx, model, request, o, reader)
 }
 
 // request puts flags over the image's defaults.
@@ -159,22 +183,13 @@ func (a *app) readIDs(path string) ([]int32, error) {
 	return ids, nil
 }
 
-// tokens gives the ids of the prompt.
-func (p prompt) tokens(model *runtime.Local, raw bool) ([]int32, error) {
-	if p.ids != nil {
-		return p.ids, nil
-	}
-	if !raw && model.HasTemplate() {
-		return nil, fmt.Errorf("the model has a chat template, which this version cannot fill in; --raw gives it the prompt as it is")
-	}
-	return model.Encode(p.text)
-}
-
 type runJSON struct {
-	IDs        []int32  `json:"ids"`
-	Text       string   `json:"text"`
-	DoneReason string   `json:"done_reason"`
-	Stats      runStats `json:"stats"`
+	IDs        []int32       `json:"ids"`
+	Text       string        `json:"text"`
+	Thinking   string        `json:"thinking,omitempty"`
+	ToolCalls  []runToolCall `json:"tool_calls,omitempty"`
+	DoneReason string        `json:"done_reason"`
+	Stats      runStats      `json:"stats"`
 }
 
 type runStats struct {
@@ -185,25 +200,31 @@ type runStats struct {
 	Seconds       float64 `json:"seconds"`
 }
 
-func (a *app) generate(ctx context.Context, model runtime.Engine, r runtime.Request, o runOptions) error {
+func (a *app) generate(ctx context.Context, model runtime.Engine, r runtime.Request, o runOptions, reader talkReader) error {
 	result := runJSON{IDs: []int32{}}
-	var text strings.Builder
+	answer := a.answer(&result, o)
 	for e, err := range model.Generate(ctx, r) {
 		if err != nil {
 			return err
 		}
 		result.IDs = append(result.IDs, e.IDs...)
-		text.WriteString(e.Text)
 		result.DoneReason = string(e.Done)
 		s := e.Stats
 		result.Stats = runStats{s.PromptTokens, s.CachedTokens, s.PromptTime.Seconds(), s.Tokens, s.GenerateTime.Seconds()}
-		if !o.json {
-			if _, err := io.WriteString(a.out, e.Text); err != nil {
-				return err
-			}
+		if err := answer.add(reader.feed(e.Text)); err != nil {
+			return err
 		}
 	}
-	result.Text = text.String()
+	rest, damage := reader.close()
+	if err := answer.add(rest); err != nil {
+		return err
+	}
+	if err := answer.end(); err != nil {
+		return err
+	}
+	if damage != nil {
+		a.note("the answer is shown as it is where it could not be read: %v", damage)
+	}
 	if o.verbose {
 		s := result.Stats
 		fmt.Fprintf(a.err, "\nprompt: %d tokens in %.2f s (%.1f tokens/s); generated: %d tokens in %.2f s (%.1f tokens/s)\n",
@@ -212,8 +233,7 @@ func (a *app) generate(ctx context.Context, model runtime.Engine, r runtime.Requ
 	if o.json {
 		return a.printJSON(result)
 	}
-	_, err := fmt.Fprintln(a.out)
-	return err
+	return nil
 }
 
 func rate(n int, seconds float64) float64 {

@@ -101,6 +101,11 @@ func templateSource(c *cobra.Command, arg, named string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return imageTemplate(store, entry, named)
+}
+
+// imageTemplate is the text of a model's template.
+func imageTemplate(store *manifest.Store, entry *manifest.Entry, named string) (string, error) {
 	var files []chat.File
 	for _, l := range entry.Image.Layers {
 		if l.Kind == manifest.KindTensor || !chat.HoldsTemplate(l.Name) && l.Kind != manifest.KindTemplate {
@@ -108,7 +113,7 @@ func templateSource(c *cobra.Command, arg, named string) (string, error) {
 		}
 		b, err := store.ReadBlob(l.Digest, maxVars)
 		if err != nil {
-			return "", fmt.Errorf("%s of %s: %w", l.Name, arg, err)
+			return "", fmt.Errorf("%s of %s: %w", l.Name, entry.Name, err)
 		}
 		name := l.Name
 		if l.Kind == manifest.KindTemplate {
@@ -118,7 +123,7 @@ func templateSource(c *cobra.Command, arg, named string) (string, error) {
 	}
 	text, err := chat.Choose(files, named)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", arg, err)
+		return "", fmt.Errorf("%s: %w", entry.Name, err)
 	}
 	return text, nil
 }

@@ -1,0 +1,142 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/ingotml/ingot/chat/parse"
+	"golang.org/x/term"
+)
+
+// runToolCall is a call of a tool in JSON.
+type runToolCall struct {
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// answer collects what a model says and, unless it is for --json, prints it as it comes.
+type answer struct {
+	result   *runJSON
+	out      io.Writer // nil: nothing is printed
+	thoughts io.Writer // nil: thinking is not shown
+	dim      bool      // with escape sequences
+	thinking bool      // thoughts are being printed
+	inLine   bool      // the answer's last line has not ended
+	printed  bool
+}
+
+func (a *app) answer(result *runJSON, o runOptions) *answer {
+	w := &answer{result: result}
+	if o.json {
+		return w
+	}
+	w.out = a.out
+	f, ok := a.err.(*os.File)
+	terminal := ok && term.IsTerminal(int(f.Fd()))
+	if o.verbose || terminal && !a.quiet {
+		w.thoughts = a.err
+		w.dim = terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	return w
+}
+
+func (w *answer) add(events []parse.Event) error {
+	for _, e := range events {
+		var err error
+		switch e.Kind {
+		case parse.Thinking:
+			w.result.Thinking += e.Text
+			err = w.think(e.Text)
+		case parse.Call:
+			call := runToolCall{e.Call.ID, e.Call.Name, e.Call.Arguments}
+			w.result.ToolCalls = append(w.result.ToolCalls, call)
+			err = w.call(call)
+		default: // the text of a damaged call is all that there is
+			w.result.Text += e.Text
+			err = w.write(e.Text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *answer) write(text string) error {
+	if w.out == nil || text == "" {
+		return nil
+	}
+	if err := w.endThoughts(); err != nil {
+		return err
+	}
+	w.inLine, w.printed = text[len(text)-1] != '\n', true
+	_, err := io.WriteString(w.out, text)
+	return err
+}
+
+// call prints a call on a line of its own.
+func (w *answer) call(call runToolCall) error {
+	if w.out == nil {
+		return nil
+	}
+	var line bytes.Buffer
+	if w.inLine {
+		line.WriteByte('\n')
+	}
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(call); err != nil {
+		return fmt.Errorf("call of %q: %w", call.Name, err)
+	}
+	return w.write(line.String())
+}
+
+const (
+	dimOn  = "\x1b[2m"
+	dimOff = "\x1b[0m"
+)
+
+func (w *answer) think(text string) error {
+	if w.thoughts == nil || text == "" {
+		return nil
+	}
+	if !w.thinking {
+		w.thinking = true
+		begin := "thinking: "
+		if w.dim {
+			begin = dimOn
+		}
+		text = begin + text
+	}
+	_, err := io.WriteString(w.thoughts, text)
+	return err
+}
+
+func (w *answer) endThoughts() error {
+	if !w.thinking {
+		return nil
+	}
+	w.thinking = false
+	end := "\n"
+	if w.dim {
+		end = dimOff + end
+	}
+	_, err := io.WriteString(w.thoughts, end)
+	return err
+}
+
+// end ends the last line.
+func (w *answer) end() error {
+	if err := w.endThoughts(); err != nil || w.out == nil {
+		return err
+	}
+	if w.printed && !w.inLine && len(w.result.ToolCalls) > 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(w.out)
+	return err
+}
