@@ -47,14 +47,37 @@ type Storage struct {
 	After []*mlx.Array // what reads this version, and must have before it is written
 }
 
-// Kind says which state a layer of a model keeps.
-type Kind int
+// Kind says which state a layer of a model keeps. Kinds can be compared.
+type Kind struct {
+	form   form
+	window int
+}
+
+type form uint8
+
+const (
+	none form = iota
+	full
+	recurrent
+)
 
 // The kinds.
-const (
-	None Kind = iota // no state of its own
-	Full             // keys and values of all positions
+var (
+	None      = Kind{}                // no state of its own
+	Full      = Kind{form: full}      // a [KV]: keys and values of all positions
+	Recurrent = Kind{form: recurrent} // a [State]: of a convolution and a gated delta rule
 )
+
+// new makes the empty state; nil where there is none.
+func (k Kind) new() Layer {
+	switch k.form {
+	case full:
+		return &KV{}
+	case recurrent:
+		return &State{}
+	}
+	return nil
+}
 
 // Sequence is the state of one sequence of tokens.
 type Sequence struct {
@@ -65,13 +88,7 @@ type Sequence struct {
 func NewSequence(kinds []Kind) *Sequence {
 	s := &Sequence{Layers: make([]Layer, len(kinds))}
 	for i, k := range kinds {
-		switch k {
-		case None:
-		case Full:
-			s.Layers[i] = &KV{}
-		default:
-			panic(fmt.Sprintf("cache: unknown kind %d of layer %d", k, i)) // a model's bug, not an input's
-		}
+		s.Layers[i] = k.new()
 	}
 	return s
 }

@@ -8,6 +8,17 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
+// noLeak is fn with a check that no array outlives it.
+func noLeak(t *testing.T, fn func(e *mlx.Thread)) func(e *mlx.Thread) {
+	return func(e *mlx.Thread) {
+		before := e.Memory().Arrays
+		e.Scope(func() { fn(e) })
+		if after := e.Memory().Arrays; after != before {
+			t.Errorf("%d arrays live, %d before", after, before)
+		}
+	}
+}
+
 // rows makes keys or values [n, 2, 4] whose every element is its position, from start on.
 func rows(e *mlx.Thread, start, n int) *mlx.Array {
 	x := mlx.Reshape(mlx.Arange(e, float64(start), float64(start+n), 1, mlx.Float32), n, 1, 1)

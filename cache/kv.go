@@ -88,6 +88,8 @@ func (c *KV) Free() {
 // replace keeps the new version of an array and ends the old one's life here.
 func replace(old, new *mlx.Array) *mlx.Array {
 	mlx.Keep(new)
-	mlx.Free(old)
+	if old != new {
+		mlx.Free(old)
+	}
 	return new
 }

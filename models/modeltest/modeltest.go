@@ -4,16 +4,13 @@
 package modeltest
 
 import (
-	"context"
 	"encoding/binary"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -51,60 +48,16 @@ func testdata() string {
 // Load reads a checkpoint and its reference; the model is freed when the test ends.
 func Load(t *testing.T, name string) *Checkpoint {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(Dir(name), "config.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := arch.Detect(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config, tensors := read(t, name)
 	c := &Checkpoint{Vocab: int(config.Facts().Vocab)}
 	c.reference(t, name)
-	var weights *nn.Weights
-	mlxtest.Do(t, func(e *mlx.Thread) {
-		weights = nn.NewWeights(mlx.Float32, tensors(t, e, Dir(name), config))
-		if c.Model, err = models.Build(e, config, weights); err != nil {
-			t.Fatal(err)
-		}
-	})
-	t.Cleanup(func() {
-		// The test's own context has ended by now.
-		_ = mlxtest.Open(t).Do(context.Background(), func() error { weights.Free(); return nil })
-	})
+	weights := hold(t, tensors)
+	var err error
+	mlxtest.Do(t, func(e *mlx.Thread) { c.Model, err = models.Build(e, config, weights) })
+	if err != nil {
+		t.Fatal(err)
+	}
 	return c
-}
-
-func tensors(t *testing.T, e *mlx.Thread, dir string, config arch.Model) map[string]*nn.Tensor {
-	t.Helper()
-	ckpt, err := safetensors.OpenCheckpoint(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ckpt.Close()
-	var have []arch.TensorInfo
-	for _, s := range ckpt.Tensors() {
-		have = append(have, arch.TensorInfo{Name: s.Name, DType: string(s.DType), Shape: s.Shape})
-	}
-	match, err := config.Table().Check(have)
-	if err != nil {
-		t.Fatal(err)
-	}
-	types := map[safetensors.DType]mlx.DType{"BF16": mlx.BFloat16, "F16": mlx.Float16, "F32": mlx.Float32}
-	all := map[string]*nn.Tensor{}
-	for _, m := range match.Tensors {
-		s, _ := ckpt.Lookup(m.Sources[0])
-		data, err := io.ReadAll(s.Reader())
-		if err != nil {
-			t.Fatal(err)
-		}
-		shape := make([]int, len(s.Shape))
-		for i, d := range s.Shape {
-			shape[i] = int(d)
-		}
-		all[m.Spec.Name] = &nn.Tensor{Array: mlx.Keep(mlx.AsType(mlx.FromBytes(e, data, types[s.DType], shape...), mlx.Float32))}
-	}
-	return all
 }
 
 func (c *Checkpoint) reference(t *testing.T, name string) {
