@@ -111,7 +111,7 @@ func (g *generation) step(ctx context.Context) (Event, error) {
 		defer mlx.Free(chosen)
 		g.chosen = nil
 		if g.budget > 1 && !g.sampler.penalizes() {
-			g.forward(nn.NextBatch(g.seq, chosen), true)
+			g.forward(nn.NextBatch(g.seq, chosen, 0), true)
 		}
 		token = int32(chosen.Int())
 		return nil

@@ -8,6 +8,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 )
@@ -26,6 +28,16 @@ type Batch struct {
 	Positions *mlx.Array // int32 [T]
 	Segments  []Segment  // in order of rows, covering them all
 	Want      []int      // rows whose output is wanted, ascending; nil = all
+
+	// What pictures need of a batch.
+	Grid    *mlx.Array // int32 [3, T]: time, height and width of the rows; nil = Positions for all three
+	Vectors []Vectors  // rows whose embedding is given instead of looked up, ascending, apart
+}
+
+// Vectors are embeddings that come from elsewhere, as those of a picture do.
+type Vectors struct {
+	Row int        // the first row that they are for
+	X   *mlx.Array // [n, hidden]
 }
 
 // Part is what a sequence adds to a batch: tokens that follow what it has seen.
@@ -33,13 +45,26 @@ type Part struct {
 	Seq    *cache.Sequence
 	Tokens []int32
 	All    bool // want the output of every row, not of the last alone
+
+	Shift   int        // of positions in time, height and width against the sequence's own, as pictures before leave it
+	Grid    [3][]int32 // those positions, one for each token; without them the sequence's own plus Shift
+	Vectors []Vectors  // given embeddings; Row counts from the part's first
 }
+
+// gridded tells whether rows stand elsewhere than their place in the sequence says.
+func (p Part) gridded() bool { return p.Shift != 0 || p.Grid[0] != nil }
 
 // NewBatch packs parts, in order. No part may be empty, and no sequence may come twice.
 func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 	b := &Batch{}
 	var tokens, positions []int32
+	var grid [3][]int32
+	gridded := false
 	for _, p := range parts {
+		gridded = gridded || p.gridded()
+		for _, v := range p.Vectors {
+			b.Vectors = append(b.Vectors, Vectors{Row: len(tokens) + v.Row, X: v.X})
+		}
 		start := p.Seq.Offset()
 		b.Segments = append(b.Segments, Segment{Seq: p.Seq, Row: len(tokens), Len: len(p.Tokens), Pos: start})
 		for i := range p.Tokens {
@@ -47,6 +72,13 @@ func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 				b.Want = append(b.Want, len(tokens)+i)
 			}
 			positions = append(positions, int32(start+i))
+			for axis := range grid {
+				at := int32(start + i + p.Shift)
+				if own := p.Grid[axis]; own != nil {
+					at = own[i]
+				}
+				grid[axis] = append(grid[axis], at)
+			}
 		}
 		tokens = append(tokens, p.Tokens...)
 	}
@@ -55,17 +87,45 @@ func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 	}
 	b.Tokens = mlx.FromSlice(t, tokens)
 	b.Positions = mlx.FromSlice(t, positions)
+	if gridded {
+		b.Grid = mlx.FromSlice(t, slices.Concat(grid[:]...), 3, len(tokens))
+	}
 	return b
 }
 
-// NextBatch is one row of a sequence whose token, [1], the device may still be choosing.
-func NextBatch(seq *cache.Sequence, token *mlx.Array) *Batch {
+// NextBatch is one row of a sequence whose token, [1], the device may still be choosing. Shift is that of Part.
+func NextBatch(seq *cache.Sequence, token *mlx.Array, shift int) *Batch {
 	at := seq.Offset()
-	return &Batch{
+	b := &Batch{
 		Tokens:    token,
 		Positions: mlx.FromSlice(token.Thread(), []int32{int32(at)}),
 		Segments:  []Segment{{Seq: seq, Len: 1, Pos: at}},
 	}
+	if shift != 0 {
+		there := int32(at + shift)
+		b.Grid = mlx.FromSlice(token.Thread(), []int32{there, there, there}, 3, 1)
+	}
+	return b
+}
+
+// Embedded puts the given vectors over the looked-up ones x [T, hidden].
+func (b *Batch) Embedded(x *mlx.Array) *mlx.Array {
+	if len(b.Vectors) == 0 {
+		return x
+	}
+	var pieces []*mlx.Array
+	done := 0
+	for _, v := range b.Vectors {
+		if v.Row > done {
+			pieces = append(pieces, mlx.Slice(x, mlx.Range(done, v.Row), mlx.All()))
+		}
+		pieces = append(pieces, mlx.AsType(v.X, x.DType()))
+		done = v.Row + v.X.Dim(0)
+	}
+	if done < x.Dim(0) {
+		pieces = append(pieces, mlx.Slice(x, mlx.Range(done, x.Dim(0)), mlx.All()))
+	}
+	return mlx.Concatenate(0, pieces...)
 }
 
 // Rows is the number of rows.
