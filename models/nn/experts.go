@@ -1,0 +1,119 @@
+package nn
+
+import (
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// Experts are the gated feed-forward blocks of a layer of which each row passes a few. Their weights lie together and stay
+// packed: a product reads only the experts that some row chose.
+type Experts struct {
+	gateUp, down *bank
+	activation   func(gate, up *mlx.Array) *mlx.Array
+}
+
+// NewExperts takes BASE.gate_up_proj [experts, 2*intermediate, hidden], of each expert the gate first, and BASE.down_proj
+// [experts, hidden, intermediate], either of which may be packed. The activation joins gate and up, which lie side by side
+// in its first argument; the second is nil. It is [mlx.SwiGLU], say.
+func NewExperts(w *Weights, base string, e arch.Experts, hidden int, activation func(gate, up *mlx.Array) *mlx.Array) *Experts {
+	return &Experts{
+		gateUp:     newBank(w, base+".gate_up_proj", e.Count, 2*e.Intermediate, hidden),
+		down:       newBank(w, base+".down_proj", e.Count, hidden, e.Intermediate),
+		activation: activation,
+	}
+}
+
+// Shared is what an expert that all rows pass gave, to be added to what the chosen ones give. The zero value is none.
+type Shared struct {
+	X    *mlx.Array // [T, hidden]
+	Gate *mlx.Array // [T, 1]: X counts by its sigmoid; nil = whole
+}
+
+// Apply gives the sum [T, hidden] of what the chosen experts, uint32 [T, k], make of rows x [T, hidden], by the weights
+// float32 [T, k], and of what all rows share. The sum is rounded to the type of x once.
+func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
+	rows, k := chosen.Dim(0), chosen.Dim(1)
+	gpu := x.Thread().Info().GPU
+	if gpu && rows*k >= sortedFrom {
+		return combine(e.sorted(x, chosen), weights, s)
+	}
+	if rows > 1 || gpu {
+		x = mlx.ExpandDims(x, 1) // rows as matrices of one row each
+	}
+	// The indices are numbers that are known here: arrays of them cost no node.
+	of, each := make([]uint32, rows*k), make([]uint32, rows*k)
+	for i := range of {
+		of[i], each[i] = uint32(i/k), uint32(i)
+	}
+	h := e.gateUp.apply(x, mlx.FromSlice(x.Thread(), of, rows, k), chosen, false)
+	return combine(e.down.apply(e.activation(h, nil), mlx.FromSlice(x.Thread(), each, rows, k), chosen, false), weights, s)
+}
+
+// sortedFrom is the number of picks from which a GPU does better with those of one expert side by side. On a CPU the kernel
+// sorts.
+const sortedFrom = 64
+
+func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
+	rows, k := chosen.Dim(0), chosen.Dim(1)
+	flat := mlx.Reshape(chosen, -1)
+	order := mlx.ArgSort(flat, 0)
+	back := mlx.ArgSort(order, 0)
+	flat = mlx.Take(flat, order, 0)
+	of := mlx.FloorDivide(order, mlx.FromSlice(x.Thread(), []uint32{uint32(k)}))
+	x = mlx.ExpandDims(mlx.Take(x, of, 0), 1)
+	h := e.down.apply(e.activation(e.gateUp.apply(x, nil, flat, true), nil), nil, flat, true)
+	return mlx.Reshape(mlx.Take(h, back, 0), rows, k, 1, -1)
+}
+
+// combine adds up x [T, k, 1, hidden] by weights [T, k].
+func combine(x, weights *mlx.Array, s Shared) *mlx.Array {
+	rows, k := weights.Dim(0), weights.Dim(1)
+	to := x.DType()
+	x = mlx.Multiply(mlx.AsType(x, mlx.Float32), mlx.Reshape(weights, rows, k, 1, 1))
+	sum := mlx.Sum(x, false, 1, 2)
+	if s.X != nil {
+		also := mlx.AsType(s.X, mlx.Float32)
+		if s.Gate != nil {
+			also = mlx.Multiply(also, mlx.Sigmoid(mlx.AsType(s.Gate, mlx.Float32)))
+		}
+		sum = mlx.Add(sum, also)
+	}
+	return mlx.AsType(sum, to)
+}
+
+// TopSoftmax chooses the k experts of each row with the highest scores [T, experts], and weighs them by the softmax over all
+// experts, or, where they are made to sum to 1, over those chosen: float32 and uint32 [T, k].
+func TopSoftmax(scores *mlx.Array, k int, sumToOne bool) (weights, chosen *mlx.Array) {
+	scores = mlx.AsType(scores, mlx.Float32)
+	if !sumToOne {
+		scores = mlx.Softmax(scores, true, -1)
+	}
+	top := mlx.Largest(scores, k)
+	if sumToOne {
+		return mlx.Softmax(top[0], true, -1), top[1]
+	}
+	return top[0], top[1]
+}
+
+// bank is the matrices [experts, out, in] of all experts.
+type bank struct {
+	weight *Tensor
+	turned *mlx.Array // of plain weights: [experts, in, out], over the same memory
+}
+
+func newBank(w *Weights, name string, experts, out, in int) *bank {
+	b := &bank{weight: w.Matrix(name, experts, out, in)}
+	if b.weight != nil && b.weight.Packed == nil {
+		b.turned = w.Constant(mlx.SwapAxes(b.weight.Array, -1, -2))
+	}
+	return b
+}
+
+// apply multiplies rows x [..., 1, in], picked by index of those before the last two axes, with the matrices of experts.
+// Without rows, x has one for each expert picked, which then must be sorted.
+func (b *bank) apply(x, rows, experts *mlx.Array, sorted bool) *mlx.Array {
+	if p := b.weight.Packed; p != nil {
+		return mlx.GatherQMM(x, b.weight.Array, p.Scales, p.Biases, rows, experts, true, p.Group, p.Bits, p.Mode, sorted)
+	}
+	return mlx.GatherMM(x, b.turned, rows, experts, sorted)
+}
