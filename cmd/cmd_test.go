@@ -23,31 +23,51 @@ func (e endless) Read([]byte) (int, error) {
 	select {}
 }
 
+// TestInterrupt: the first signal ends a command that waits for its input, and nothing is half-written.
 func TestInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no signal that a process can send itself")
 	}
-	self, err := os.FindProcess(os.Getpid())
-	if err != nil {
+	t.Setenv("INGOT_HOME", filepath.Join(t.TempDir(), "store"))
+	demo := filepath.Join("..", "testdata", "models", "demo")
+	template := filepath.Join(t.TempDir(), "chat.jinja")
+	if err := os.WriteFile(template, []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	in := endless{make(chan struct{})}
-	go func() {
-		<-in.read
-		if err := self.Signal(os.Interrupt); err != nil {
-			t.Error(err)
+	for _, args := range [][]string{
+		{"tokenize", demo},
+		{"tokenize", demo, "--decode"},
+		{"tokenize", demo, "--chat"},
+		{"template", template},
+		{"run", "none"},
+		{"run", "none", "--prompt-ids", "-"},
+	} {
+		in := endless{make(chan struct{})}
+		go interruptOnce(t, in.read)
+		var out, errs bytes.Buffer
+		if code := Main(args, in, &out, &errs); code != 130 {
+			t.Errorf("%v: exit code %d", args, code)
 		}
-	}()
-	var out, errs bytes.Buffer
-	code := Main([]string{"tokenize", filepath.Join("..", "testdata", "models", "demo")}, in, &out, &errs)
-	if code != 130 {
-		t.Errorf("exit code %d", code)
+		if got := errs.String(); got != "ingot: interrupted\n" {
+			t.Errorf("%v: standard error: %q", args, got)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%v: standard output: %q", args, out.String())
+		}
 	}
-	if got := errs.String(); got != "ingot: interrupted\n" {
-		t.Errorf("standard error: %q", got)
+	if _, err := os.Stat(os.Getenv("INGOT_HOME")); err == nil {
+		t.Error("a store was made")
 	}
-	if out.Len() > 0 {
-		t.Errorf("standard output: %q", out.String())
+}
+
+func interruptOnce(t *testing.T, when <-chan struct{}) {
+	<-when
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(os.Interrupt)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -97,7 +117,7 @@ func TestPlainProgress(t *testing.T) {
 }
 
 // Commands whose data is a text or that print none.
-var withoutJSON = []string{"check", "rm", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine"}
+var withoutJSON = []string{"check", "rm", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
 
 func TestJSONEverywhere(t *testing.T) {
 	commands(t, (&app{}).root(), func(c *cobra.Command) {

@@ -12,6 +12,7 @@ import (
 // argCompletions say what each argument of a command can be; the last holds for all that follow, nothing for none.
 var argCompletions = map[string][]cobra.CompletionFunc{
 	"create":   {modelNames, folders},
+	"man":      {folders, nothing},
 	"quantize": {modelOr(cobra.ShellCompDirectiveFilterDirs), modelNames, types, nothing},
 	"rm":       {modelNames},
 	"run":      {modelNames, nothing},

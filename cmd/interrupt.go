@@ -13,23 +13,30 @@ type interruptible struct {
 	from io.Reader
 }
 
-type readResult struct {
-	n   int
-	err error
-}
-
-// Read leaves a read that does not end to its goroutine, with a buffer of its own: the program is about to end.
+// Read reads into a buffer of its own, since one that was given up may still end.
 func (r *interruptible) Read(p []byte) (int, error) {
 	own := make([]byte, min(len(p), 1<<20))
-	done := make(chan readResult, 1)
+	n, err := await(r.ctx, func() (int, error) { return r.from.Read(own) })
+	return copy(p, own[:n]), err
+}
+
+// await gives f up when ctx ends, and leaves it to its goroutine: the program is about to end. Reads need it, of standard
+// input, and of files that may be pipes, where nothing else ends a wait.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
 	go func() {
-		n, err := r.from.Read(own)
-		done <- readResult{n, err}
+		v, err := f()
+		done <- result{v, err}
 	}()
 	select {
 	case got := <-done:
-		return copy(p, own[:got.n]), got.err
-	case <-r.ctx.Done():
-		return 0, r.ctx.Err()
+		return got.value, got.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
 	}
 }

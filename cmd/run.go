@@ -71,7 +71,7 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err := o.checkChat(c); err != nil {
 		return err
 	}
-	prompt, err := a.readPrompt(args[1:], o)
+	prompt, err := a.readPrompt(ctx, args[1:], o)
 	if err != nil {
 		return err
 	}
@@ -147,9 +147,9 @@ type prompt struct {
 	ids  []int32
 }
 
-func (a *app) readPrompt(args []string, o runOptions) (prompt, error) {
+func (a *app) readPrompt(ctx context.Context, args []string, o runOptions) (prompt, error) {
 	if o.promptIDs != "" {
-		ids, err := a.readIDs(o.promptIDs)
+		ids, err := a.readIDs(ctx, o.promptIDs)
 		return prompt{ids: ids}, err
 	}
 	if len(args) > 0 {
@@ -158,20 +158,20 @@ func (a *app) readPrompt(args []string, o runOptions) (prompt, error) {
 	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return prompt{}, usagef("no prompt: give one as an argument or on standard input")
 	}
-	text, err := io.ReadAll(a.in)
+	text, err := io.ReadAll(a.stdin(ctx))
 	if err != nil {
 		return prompt{}, fmt.Errorf("reading the prompt: %w", err)
 	}
 	return prompt{text: strings.TrimSuffix(string(text), "\n")}, nil
 }
 
-func (a *app) readIDs(path string) ([]int32, error) {
+func (a *app) readIDs(ctx context.Context, path string) ([]int32, error) {
 	name, text, err := path, []byte(nil), error(nil)
 	if path == "-" {
 		name = "standard input"
-		text, err = io.ReadAll(a.in)
+		text, err = io.ReadAll(a.stdin(ctx))
 	} else {
-		text, err = os.ReadFile(path)
+		text, err = await(ctx, func() ([]byte, error) { return os.ReadFile(path) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading token ids: %w", err)

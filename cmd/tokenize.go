@@ -41,7 +41,7 @@ stand in the text are recognised; what the tokenizer puts around a text, such as
 				return err
 			}
 			if decode {
-				return a.detokenize(tok)
+				return a.detokenize(c.Context(), tok)
 			}
 			if chat {
 				return a.tokenizeChat(c, tok, args[0])
@@ -75,8 +75,8 @@ func (a *app) printIDs(tok *tokenizer.Tokenizer, text string, special bool) erro
 	return json.NewEncoder(a.out).Encode(ids)
 }
 
-func (a *app) detokenize(tok *tokenizer.Tokenizer) error {
-	ids, err := a.readIDs("-")
+func (a *app) detokenize(ctx context.Context, tok *tokenizer.Tokenizer) error {
+	ids, err := a.readIDs(ctx, "-")
 	if err != nil {
 		return err
 	}

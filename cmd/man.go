@@ -1,0 +1,74 @@
+package cmd
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/ingotml/ingot/cmd/manpage"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) manCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages of all commands",
+		Long: `Writes a page of section 1 for each command into the folder DIR, which is made if need be, and prints their names.
+
+The pages carry the date of SOURCE_DATE_EPOCH, else that of the program's own commit; the same program writes the same pages.`,
+		Example: `  ingot man ~/.local/share/man/man1`,
+		Args:    between(1, 1),
+		RunE: func(c *cobra.Command, args []string) error {
+			date, err := manDate()
+			if err != nil {
+				return err
+			}
+			h := manpage.Header{Date: date, Source: "ingot " + Version, Manual: "ingot", Sections: manSections}
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			for _, sub := range manpage.Commands(c.Root()) {
+				var page bytes.Buffer
+				if err := manpage.Write(&page, sub, h); err != nil {
+					return err
+				}
+				path := filepath.Join(args[0], manpage.Name(sub))
+				if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintln(a.out, path); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+var manSections = []manpage.Section{
+	{Title: "Exit status", Text: `0: done. 1: failed. 2: wrong usage. 130: interrupted.`},
+	{Title: "Environment", Text: `INGOT_HOME names the store, else ~/.ingot. The page docs/cli.md of the project lists all variables.`},
+}
+
+// manDate is a date that does not change from run to run, or "".
+func manDate() (string, error) {
+	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
+		s, err := strconv.ParseInt(epoch, 10, 64)
+		if err != nil {
+			return "", usagef("SOURCE_DATE_EPOCH %q is no number of seconds", epoch)
+		}
+		return time.Unix(s, 0).UTC().Format(time.DateOnly), nil
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if t, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
+				return t.UTC().Format(time.DateOnly), nil
+			}
+		}
+	}
+	return "", nil
+}
