@@ -20,6 +20,8 @@ import transformers as tf
 from safetensors import safe_open
 from transformers.utils import logging
 
+from checkpoint import four, rename
+
 OUT = pathlib.Path("arch/testdata/tables")
 logging.set_verbosity_error()
 logging.disable_progress_bar()
@@ -41,32 +43,6 @@ def write(name, config, tensors):
     text = '{"config": ' + json.dumps(config, sort_keys=True) + ',\n"tensors": {\n' + lines + "\n}}\n"
     (OUT / f"{name}.json").write_text(text)
     print(f"{name}: {len(tensors)} tensors")
-
-
-def rename(tensors, *rules):
-    """Applies the first rule (pattern, replacement) that fits to each name; a rule without replacement drops it."""
-    out = {}
-    for name, spec in tensors.items():
-        for pattern, new in rules:
-            if re.search(pattern, name):
-                name = None if new is None else re.sub(pattern, new, name)
-                break
-        if name is not None:
-            out[name] = spec
-    return out
-
-
-def four(config):
-    """Keys of transformers 4, in a configuration that has one set of rope parameters."""
-    config = copy.deepcopy(config)
-    config["torch_dtype"] = config.pop("dtype", "bfloat16")
-    config["transformers_version"] = "4.57.0"
-    if rope := config.pop("rope_parameters", None):
-        config["rope_theta"] = rope.pop("rope_theta")
-        config["rope_scaling"] = None if rope.pop("rope_type") == "default" else rope
-    if "num_local_experts" in config:
-        config["num_experts"] = config.pop("num_local_experts")
-    return config
 
 
 def pick(config, *keys):

@@ -1,7 +1,10 @@
 """Writes checkpoint folders the way published ones look, which transformers 5 itself no longer does: it has other keys."""
 
+import copy
 import json
+import re
 
+import torch
 from safetensors.torch import save_file
 
 
@@ -30,6 +33,78 @@ def published(config, dtype):
     value["rope_theta"] = rope.pop("rope_theta")
     value["rope_scaling"] = None if rope["rope_type"] == "default" else rope
     return dict(sorted(value.items()))
+
+
+def four(config):
+    """Keys of transformers 4, in a configuration that has one set of rope parameters."""
+    config = copy.deepcopy(config)
+    config["torch_dtype"] = config.pop("dtype", "bfloat16")
+    config["transformers_version"] = "4.57.0"
+    if rope := config.pop("rope_parameters", None):
+        config["rope_theta"] = rope.pop("rope_theta")
+        config["rope_scaling"] = None if rope["rope_type"] == "default" else rope
+    if "num_local_experts" in config:
+        config["num_experts"] = config.pop("num_local_experts")
+    return config
+
+
+def rename(tensors, *rules):
+    """Applies the first rule (pattern, replacement) that fits to each name; a rule without replacement drops it."""
+    out = {}
+    for name, tensor in tensors.items():
+        for pattern, new in rules:
+            if re.search(pattern, name):
+                name = None if new is None else re.sub(pattern, new, name)
+                break
+        if name is not None:
+            out[name] = tensor
+    return out
+
+
+def fuse(tensors, base=r"mlp\.experts"):
+    """Experts of one tensor each as gate_up_proj (of each expert the gate first) and down_proj of all of them."""
+    out, banks = {}, {}
+    for name, tensor in tensors.items():
+        if m := re.fullmatch(rf"(.*{base})\.(\d+)\.(\w+)\.weight", name):
+            banks.setdefault(m[1], {})[int(m[2]), m[3]] = tensor
+        else:
+            out[name] = tensor
+    for prefix, bank in banks.items():
+        count = 1 + max(e for e, _ in bank)
+        out[prefix + ".gate_up_proj"] = torch.stack(
+            [torch.cat([bank[e, "gate_proj"], bank[e, "up_proj"]]) for e in range(count)])
+        out[prefix + ".down_proj"] = torch.stack([bank[e, "down_proj"] for e in range(count)])
+    return out
+
+
+def apart(tensors, base=r"mlp\.experts"):
+    """The other way round: one tensor per expert and projection."""
+    out = {}
+    for name, tensor in tensors.items():
+        if m := re.fullmatch(rf"(.*{base})\.gate_up_proj", name):
+            for e, both in enumerate(tensor):
+                for projection, part in zip(("gate_proj", "up_proj"), both.chunk(2)):
+                    out[f"{m[1]}.{e}.{projection}.weight"] = part
+        elif m := re.fullmatch(rf"(.*{base})\.down_proj", name):
+            for e, part in enumerate(tensor):
+                out[f"{m[1]}.{e}.down_proj.weight"] = part
+        else:
+            out[name] = tensor
+    return out
+
+
+def stack(tensors, base=r"mlp\.experts", to="mlp.switch_mlp"):
+    """Fused experts as one tensor per projection, as mlx-lm writes them."""
+    out = {}
+    for name, tensor in tensors.items():
+        if m := re.fullmatch(rf"(.*){base}\.gate_up_proj", name):
+            for projection, part in zip(("gate_proj", "up_proj"), tensor.chunk(2, dim=1)):
+                out[f"{m[1]}{to}.{projection}.weight"] = part
+        elif m := re.fullmatch(rf"(.*){base}\.down_proj", name):
+            out[f"{m[1]}{to}.down_proj.weight"] = tensor
+        else:
+            out[name] = tensor
+    return out
 
 
 def store(tensors, path):

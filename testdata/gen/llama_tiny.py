@@ -1,30 +1,23 @@
 """Makes the tiny Llama checkpoints testdata/models/llama-*, with random weights, and their goldens.
 
-One checkpoint per thing that a loader can get wrong. Each lists changes to its config.json that must change the logits:
-a loader that overlooks such a key cannot meet the golden. Weights: seeded by the names of checkpoint and tensor, of
-sizes that keep the activations near 1 (see draw), rounded to the stored type; a seed whose golden would be a poor test
-(a greedy choice by a hair, text that repeats itself) is passed over.
+See tiny.py, which the scripts of all families share, for how weights are drawn and what a golden must be like.
 """
 
 import json
 import shutil
 import tempfile
-import zlib
 from pathlib import Path
 
 import reference  # first: keeps transformers offline
 
-import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import checkpoint
 import story
+import tiny
 import train_demo
-
-MODELS = Path(__file__).resolve().parent.parent / "models"
-VOCAB = 384
-LIMIT = 400 * 1024
+from tiny import LIMIT, MODELS, VOCAB
 
 BASE = dict(
     vocab_size=VOCAB, hidden_size=64, intermediate_size=128, num_hidden_layers=3, num_attention_heads=4,
@@ -113,46 +106,12 @@ CHECKPOINTS = {
 }
 
 
-def draw(seed, name, shape, tied):
-    """One weight in float32. RandomState's stream is frozen (NEP 19): the same numbers everywhere."""
-    normal = np.random.RandomState(zlib.crc32(f"{seed}/{name}".encode())).standard_normal(shape)
-    if name.endswith("norm.weight"):
-        value = 0.9 + 0.15 * normal
-    elif name.endswith(".bias"):
-        value = 0.15 * normal
-    elif name == "model.embed_tokens.weight":
-        # A tied head with larger embeddings would only ever repeat the last token.
-        value = (0.12 if tied else 0.5) * normal
-    else:
-        value = 1.2 / np.sqrt(shape[-1]) * normal
-    return torch.tensor(value, dtype=torch.float32)
-
-
-def differs(folder, config, golden):
-    """By how many deviations another config.json moves the logits of the same weights."""
-    with tempfile.TemporaryDirectory() as other:
-        shutil.copytree(folder, other, dirs_exist_ok=True)
-        checkpoint.write_json(Path(other) / "config.json", config)
-        logits = reference.logits_of(reference.load(Path(other)), golden["tokens"])
-    return float(np.abs(logits - golden["logits"]).max() / golden["logits"].std())
-
-
-def make(name):
-    """Makes one checkpoint and its golden, from the first seed whose golden is a good one."""
-    for seed in range(20):
-        try:
-            return attempt(name, f"{name}.{seed}")
-        except reference.Unsuitable as error:
-            print(f"seed {seed} will not do: {error}")
-    raise SystemExit(f"{name}: no seed of twenty will do")
-
-
 def attempt(name, seed):
     extra, how, matters = CHECKPOINTS[name]
     how = {"style": checkpoint.published, "dtype": "bfloat16", "shards": 1, **how}
     config, folder = {**BASE, **extra}, MODELS / name
     tied = config.get("tie_word_embeddings", False)
-    state = {n: draw(seed, n, tuple(t.shape), tied)
+    state = {n: tiny.draw(seed, n, tuple(t.shape), tied)
              for n, t in LlamaForCausalLM(LlamaConfig(**config)).state_dict().items()}
     stored = how["style"](config, how["dtype"])
     checkpoint.save(folder, stored, state, getattr(torch, how["dtype"]), how["shards"])
@@ -162,27 +121,17 @@ def attempt(name, seed):
                               train_demo.tokenizer_config(VOCAB, BASE["max_position_embeddings"]))
 
     golden = reference.write(folder)
-    logits, greedy = golden["logits"], golden["greedy"]
-    same, std = int((logits.argmax(-1) == golden["tokens"]).sum()), float(logits.std())
+    tiny.judge(golden)
     size = sum(p.stat().st_size for p in folder.glob("model*.safetensors"))
-    if same > 3:
-        raise reference.Unsuitable(f"the next token is the last one at {same} of {len(logits)} positions")
-    if not 0.5 < std < 3:
-        raise reference.Unsuitable(f"logits have deviation {std:.2f}")
-    if len(set(greedy.tolist())) < 4:
-        raise reference.Unsuitable(f"greedy text is {greedy}")
     assert size <= LIMIT, f"{name}: {size} bytes of weights"
-    for i, change in enumerate(matters):
-        off = differs(folder, change(stored), golden)
-        assert off > 0.03, f"{name}: change {i} of config.json moves the logits by only {off:.1e} deviations"
+    tiny.check_matters(name, folder, stored, matters, golden)
 
 
 def main():
     reference.setup()
-    for old in MODELS.glob("llama-*"):
-        shutil.rmtree(old)
     for name in CHECKPOINTS:
-        make(name)
+        shutil.rmtree(MODELS / name, ignore_errors=True)
+        tiny.seeds(name, lambda seed, name=name: attempt(name, seed))
 
 
 if __name__ == "__main__":

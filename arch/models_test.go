@@ -1,0 +1,42 @@
+package arch
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// TestFixtures holds every checkpoint of testdata/models against the table of its configuration.
+func TestFixtures(t *testing.T) {
+	configs, err := filepath.Glob("../testdata/models/*/config.json")
+	if err != nil || len(configs) == 0 {
+		t.Fatalf("no checkpoints (%v)", err)
+	}
+	for _, config := range configs {
+		dir := filepath.Dir(config)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			data, err := os.ReadFile(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := Detect(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ckpt, err := safetensors.OpenCheckpoint(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ckpt.Close()
+			var have []TensorInfo
+			for _, s := range ckpt.Tensors() {
+				have = append(have, TensorInfo{Name: s.Name, DType: string(s.DType), Shape: s.Shape})
+			}
+			if _, err := m.Table().Check(have); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
