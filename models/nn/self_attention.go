@@ -1,0 +1,47 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// NormedAttention is grouped-query attention whose queries and keys are normalized per head before rope.
+type NormedAttention struct {
+	layer        int
+	q, k, v, o   *Linear
+	qNorm, kNorm *RMSNorm
+	rope         *Rope
+	options      AttendOptions
+}
+
+// NewNormedAttention takes NAME.q_proj, k_proj, v_proj and o_proj, and NAME.q_norm and k_norm [head size], for a layer that
+// sees a window of positions, 0 for all.
+func NewNormedAttention(w *Weights, name string, layer int, c arch.Common, rope *Rope, window int) *NormedAttention {
+	heads := func(part string, n int) *Linear {
+		return NewLinear(w, name+part, n*c.HeadDim, c.Hidden, c.AttentionBias).Split(n)
+	}
+	return &NormedAttention{
+		layer:   layer,
+		q:       heads(".q_proj", c.Heads),
+		k:       heads(".k_proj", c.KVHeads),
+		v:       heads(".v_proj", c.KVHeads),
+		o:       NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias).Join(),
+		qNorm:   NewRMSNorm(w, name+".q_norm", c.HeadDim, c.NormEps),
+		kNorm:   NewRMSNorm(w, name+".k_norm", c.HeadDim, c.NormEps),
+		rope:    rope,
+		options: AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Window: window, Rope: rope},
+	}
+}
+
+// Apply maps [T, hidden] to [T, hidden].
+func (a *NormedAttention) Apply(b *Batch, x *mlx.Array) *mlx.Array {
+	qkv := Linears(x, a.q, a.k, a.v)
+	q, k := a.rope.Apply(b, a.qNorm.Apply(qkv[0]), a.kNorm.Apply(qkv[1]))
+	return a.o.Apply(Attend(b, a.layer, q, k, qkv[2], a.options))
+}
+
+// Kind is the cache that the layer needs.
+func (a *NormedAttention) Kind() cache.Kind { return a.options.Kind() }

@@ -1,0 +1,117 @@
+// Package qwen3_moe runs model type "qwen3_moe": qwen3 with routed experts in place of the network of some or all layers.
+//
+// Reference: transformers 5.23, models/qwen3_moe/modeling_qwen3_moe.py.
+package qwen3_moe
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() {
+	models.Register("qwen3_moe", func(t *mlx.Thread, config arch.Model, w *nn.Weights) models.Model {
+		return build(t, config.(*arch.Qwen3Moe), w)
+	})
+}
+
+type model struct {
+	embed  *nn.Embedding
+	layers []layer
+	norm   *nn.RMSNorm
+	head   *nn.Linear // nil where the embedding is the head
+}
+
+type layer struct {
+	attentionNorm *nn.RMSNorm
+	attention     *nn.NormedAttention
+	mlpNorm       *nn.RMSNorm
+	mlp           interface{ Apply(x *mlx.Array) *mlx.Array }
+}
+
+// sparse is a layer's router and experts.
+type sparse struct {
+	router   *nn.Linear // [experts, hidden]
+	experts  *nn.Experts
+	perToken int
+	sumToOne bool
+}
+
+func build(t *mlx.Thread, c *arch.Qwen3Moe, w *nn.Weights) *model {
+	m := &model{
+		embed: nn.NewEmbedding(w, c.Prefix+"embed_tokens", c.Vocab, c.Hidden),
+		norm:  nn.NewRMSNorm(w, c.Prefix+"norm", c.Hidden, c.NormEps),
+	}
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
+	for i := range c.Layers {
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		l := layer{
+			attentionNorm: nn.NewRMSNorm(w, p+"input_layernorm", c.Hidden, c.NormEps),
+			attention:     nn.NewNormedAttention(w, p+"self_attn", i, c.Common, rope, c.Window),
+			mlpNorm:       nn.NewRMSNorm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps),
+		}
+		if c.Sparse[i] {
+			l.mlp = &sparse{
+				router:   nn.NewLinear(w, p+"mlp.gate", c.Experts.Count, c.Hidden, false),
+				experts:  nn.NewExperts(w, p+"mlp.experts", c.Experts, c.Hidden, mlx.SwiGLU),
+				perToken: c.Experts.PerToken,
+				sumToOne: c.Experts.NormTopK,
+			}
+		} else {
+			l.mlp = nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.SwiGLU)
+		}
+		m.layers = append(m.layers, l)
+	}
+	if !c.TieEmbeddings {
+		m.head = nn.NewLinear(w, "lm_head", c.Vocab, c.Hidden, false)
+	}
+	return m
+}
+
+// Layers implements models.Model.
+func (m *model) Layers() []cache.Kind {
+	kinds := make([]cache.Kind, len(m.layers))
+	for i := range kinds {
+		kinds[i] = m.layers[i].attention.Kind()
+	}
+	return kinds
+}
+
+// Embed implements models.Model.
+func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(tokens) }
+
+// Forward implements models.Model.
+func (m *model) Forward(b *nn.Batch) *mlx.Array {
+	h := m.Embed(b.Tokens)
+	var x, y *mlx.Array // what a block reads, and what it adds to h
+	for i := range m.layers {
+		l := &m.layers[i]
+		h, x = l.attentionNorm.AddApply(h, y)
+		y = l.attention.Apply(b, x)
+		if i == len(m.layers)-1 {
+			h, y = b.Wanted(h), b.Wanted(y)
+		}
+		h, x = l.mlpNorm.AddApply(h, y)
+		y = l.mlp.Apply(x)
+	}
+	_, x = m.norm.AddApply(h, y)
+	return x
+}
+
+// Apply routes rows [T, hidden] through their experts.
+func (s *sparse) Apply(x *mlx.Array) *mlx.Array {
+	weights, chosen := nn.TopSoftmax(s.router.Apply(x), s.perToken, s.sumToOne)
+	return s.experts.Apply(x, weights, chosen, nn.Shared{})
+}
+
+// Head implements models.Model.
+func (m *model) Head(hidden *mlx.Array) *mlx.Array {
+	if m.head == nil {
+		return m.embed.Project(hidden)
+	}
+	return m.head.Apply(hidden)
+}
