@@ -3,7 +3,8 @@ package arch
 // Gemma3 is the configuration of the text model of model type "gemma3", alone (gemma3_text) or in a multimodal checkpoint,
 // whose vision tower is not imported: norms before and after attention and MLP, with weights used as 1 + w in float32;
 // norms of each head's queries and keys; layers with a sliding window and its own rope in turn with full ones; embeddings
-// multiplied by sqrt(hidden). Defaults of absent keys are those of transformers 5.23, for sizes only inside text_config.
+// multiplied by sqrt(hidden). attn_logit_softcapping is not read: the reference has the key and does not use it. Defaults of
+// absent keys are those of transformers 5.23, for sizes only inside text_config.
 type Gemma3 struct {
 	Common
 	Intermediate int
@@ -14,7 +15,6 @@ type Gemma3 struct {
 	Rope         Rope    // of full layers
 	SlidingRope  Rope
 	LogitCap     float64 // final_logit_softcapping; 0 = none
-	ScoreCap     float64 // attn_logit_softcapping; 0 = none
 }
 
 func init() {
@@ -43,7 +43,6 @@ func ParseGemma3(config []byte) (*Gemma3, error) {
 		QueryScalar:  o.above("query_pre_attn_scalar", 256, 0),
 		Window:       o.integer("sliding_window", 4096, 1, maxContext),
 		LogitCap:     o.above("final_logit_softcapping", 0, 0),
-		ScoreCap:     o.above("attn_logit_softcapping", 0, 0),
 	}
 	if o.boolean("use_bidirectional_attention", false) {
 		o.fail("use_bidirectional_attention", "be false: encoders are not supported")

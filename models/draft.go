@@ -54,7 +54,10 @@ func BuildDraft(t *mlx.Thread, config, target arch.Model, w *nn.Weights) (Draft,
 	b, ok := draftBuilders[modelType]
 	if !ok {
 		m, err := Build(t, config, w)
-		return whole{m}, err
+		if err != nil {
+			return nil, err
+		}
+		return whole{m}, nil
 	}
 	d := b(t, config, target, w)
 	if err := w.Err(); err != nil {

@@ -2,6 +2,7 @@
 package all
 
 import (
+	_ "github.com/ingotml/ingot/models/gemma3"
 	_ "github.com/ingotml/ingot/models/llama"
 	_ "github.com/ingotml/ingot/models/qwen3"
 	_ "github.com/ingotml/ingot/models/qwen3_moe"

@@ -64,19 +64,26 @@ func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
 type Embedding struct {
 	weight *Tensor   // [vocab, hidden]
 	dtype  mlx.DType // of the vectors
+	scale  float64   // of the vectors, not of the scores
 }
 
 // NewEmbedding takes NAME.weight [vocab, hidden], which may be packed.
 func NewEmbedding(w *Weights, name string, vocab, hidden int) *Embedding {
-	return &Embedding{w.Matrix(name+".weight", vocab, hidden), w.DType}
+	return &Embedding{w.Matrix(name+".weight", vocab, hidden), w.DType, 1}
+}
+
+// Scaled makes the embedding multiply vectors by a factor, rounded to their type first.
+func (e *Embedding) Scaled(by float64) *Embedding {
+	e.scale = by
+	return e
 }
 
 // Lookup gives the vectors [T, hidden] of tokens [T].
 func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array {
 	if p := e.weight.Packed; p != nil {
-		return mlx.PackedTableRows(e.weight.Array, p.Scales, p.Biases, tokens, 1, p.Group, p.Bits, p.Mode, e.dtype)
+		return mlx.PackedTableRows(e.weight.Array, p.Scales, p.Biases, tokens, e.scale, p.Group, p.Bits, p.Mode, e.dtype)
 	}
-	return mlx.TableRows(e.weight.Array, tokens, 1)
+	return mlx.TableRows(e.weight.Array, tokens, e.scale)
 }
 
 // Project gives the scores [T, vocab] of rows [T, hidden].
@@ -84,24 +91,39 @@ func (e *Embedding) Project(x *mlx.Array) *mlx.Array { return (&Linear{weight: e
 
 // RMSNorm divides rows by their root mean square and scales them.
 type RMSNorm struct {
-	weight *mlx.Array // [hidden]
-	eps    float64
+	weight  *mlx.Array // [hidden], or nil
+	eps     float64
+	plusOne bool // weights are offsets from 1
 }
 
 // NewRMSNorm takes NAME.weight [hidden].
 func NewRMSNorm(w *Weights, name string, hidden int, eps float64) *RMSNorm {
-	return &RMSNorm{w.Take(name+".weight", hidden), eps}
+	return &RMSNorm{weight: w.Take(name+".weight", hidden), eps: eps}
+}
+
+// PlainRMSNorm has no weights.
+func PlainRMSNorm(eps float64) *RMSNorm { return &RMSNorm{eps: eps} }
+
+// PlusOne makes the norm multiply by 1 + weight, in float32.
+func (n *RMSNorm) PlusOne() *RMSNorm {
+	n.plusOne = true
+	return n
 }
 
 // Apply normalizes the last axis.
-func (n *RMSNorm) Apply(x *mlx.Array) *mlx.Array { return mlx.RMSNorm(x, n.weight, n.eps) }
+func (n *RMSNorm) Apply(x *mlx.Array) *mlx.Array {
+	if n.plusOne {
+		return mlx.RMSNormPlusOne(x, n.weight, n.eps)
+	}
+	return mlx.RMSNorm(x, n.weight, n.eps)
+}
 
 // AddApply gives x+y, and that normalized. Without y it is x, and that normalized.
 func (n *RMSNorm) AddApply(x, y *mlx.Array) (sum, normed *mlx.Array) {
 	if y == nil {
 		return x, n.Apply(x)
 	}
-	both := mlx.AddRMSNorm(x, y, n.weight, n.eps, false)
+	both := mlx.AddRMSNorm(x, y, n.weight, n.eps, n.plusOne)
 	return both[0], both[1]
 }
 

@@ -48,6 +48,14 @@ func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) 
 	return both[0], both[1]
 }
 
+// Queries is Apply for layers that read the keys of another.
+func (r *Rope) Queries(b *Batch, q *mlx.Array) *mlx.Array {
+	if r.byLength != nil {
+		return q
+	}
+	return mlx.RotateRows([]*mlx.Array{q}, b.Positions, r.freqs, r.neighbours, false, r.scale)[0]
+}
+
 func radians(t *mlx.Thread, freqs []float64) *mlx.Array {
 	out := make([]float32, len(freqs))
 	for i, f := range freqs {

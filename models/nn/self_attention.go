@@ -36,6 +36,19 @@ func NewNormedAttention(w *Weights, name string, layer int, c arch.Common, rope 
 	}
 }
 
+// PlusOne makes the norms multiply by 1 + weight.
+func (a *NormedAttention) PlusOne() *NormedAttention {
+	a.qNorm.PlusOne()
+	a.kNorm.PlusOne()
+	return a
+}
+
+// Scaled sets the scale of the scores, which is 1/sqrt(head size) else.
+func (a *NormedAttention) Scaled(by float64) *NormedAttention {
+	a.options.Scale = by
+	return a
+}
+
 // Apply maps [T, hidden] to [T, hidden].
 func (a *NormedAttention) Apply(b *Batch, x *mlx.Array) *mlx.Array {
 	qkv := Linears(x, a.q, a.k, a.v)

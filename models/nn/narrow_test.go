@@ -1,0 +1,108 @@
+package nn_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// Rows of a narrow batch attend to what the whole batch stored, as they would in it.
+func TestNarrow(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		want []int
+		segs [][3]int // row, rows, position
+	}{
+		{"last rows", []int{3, 8}, [][3]int{{0, 1, 3}, {1, 1, 4}}},
+		{"one sequence alone", []int{7, 8}, [][3]int{{0, 2, 3}}},
+		{"rows here and there", []int{0, 2, 3, 4, 6}, [][3]int{{0, 1, 0}, {1, 2, 2}, {3, 1, 0}, {4, 1, 2}}},
+	} {
+		mlxtest.Do(t, func(e *mlx.Thread) {
+			grid := make([]int32, 27)
+			for i := range grid {
+				grid[i] = int32(i)
+			}
+			b := &nn.Batch{
+				Tokens:    mlx.FromSlice(e, []int32{9, 8, 7, 6, 5, 4, 3, 2, 1}),
+				Positions: mlx.FromSlice(e, []int32{0, 1, 2, 3, 0, 1, 2, 3, 4}),
+				Grid:      mlx.FromSlice(e, grid, 3, 9),
+				Want:      test.want,
+			}
+			for i, n := range []int{4, 5} {
+				s := cache.NewSequence([]cache.Kind{cache.Full})
+				defer s.Free()
+				b.Segments = append(b.Segments, nn.Segment{Seq: s, Row: 4 * i, Len: n})
+			}
+			x := mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, 9, 2, 16)
+			o := nn.AttendOptions{Scale: 0.3, Window: 3}
+			whole := b.Wanted(nn.Attend(b, 0, x, x, x, o))
+			n := b.Narrow()
+			var segs [][3]int
+			for _, s := range n.Segments {
+				segs = append(segs, [3]int{s.Row, s.Len, s.Pos})
+			}
+			if !slices.Equal(segs, test.segs) {
+				t.Errorf("%s: segments %v, want %v", test.name, segs, test.segs)
+				return
+			}
+			if n.Rows() != len(test.want) || n.Want != nil {
+				t.Errorf("%s: %d rows, of which %v are wanted", test.name, n.Rows(), n.Want)
+			}
+			for i, row := range test.want {
+				token, at := mlx.ToSlice[int32](n.Tokens)[i], mlx.ToSlice[int32](n.Grid)
+				if token != int32(9-row) || at[i] != int32(row) || at[2*n.Rows()+i] != int32(row+18) {
+					t.Errorf("%s: row %d is token %d at %v", test.name, i, token, at)
+				}
+			}
+			got := nn.AttendStored(n, 0, b.Wanted(x), o)
+			if d := mlx.Max(mlx.Abs(mlx.Subtract(got, whole)), false).Float32s()[0]; !(d < 1e-5) {
+				t.Errorf("%s: off by %v from the same rows in the whole batch", test.name, d)
+			}
+		})
+	}
+}
+
+// All rows wanted is the batch itself.
+func TestNarrowWhole(t *testing.T) {
+	if b := (&nn.Batch{}); b.Narrow() != b {
+		t.Error("a batch whose rows are all wanted became another")
+	}
+}
+
+// What gemma models ask of norms and embeddings.
+func TestNormsAndScale(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{
+			"norm.weight":  {Array: mlx.Keep(mlx.FromSlice(e, []float32{1, 0}))},
+			"table.weight": {Array: mlx.Keep(mlx.FromSlice(e, []float32{3, 4, 5, 12}, 2, 2))},
+		})
+		defer w.Free()
+		plusOne, plain := nn.NewRMSNorm(w, "norm", 2, 0).PlusOne(), nn.PlainRMSNorm(0)
+		table := nn.NewEmbedding(w, "table", 2, 2).Scaled(2)
+		x := mlx.FromSlice(e, []float32{1, 7}, 1, 2) // its root mean square is 5
+		sum, normed := plusOne.AddApply(mlx.FromSlice(e, []float32{1, 3}, 1, 2), mlx.FromSlice(e, []float32{0, 4}, 1, 2))
+		for _, test := range []struct {
+			name string
+			got  *mlx.Array
+			want []float32
+		}{
+			{"1 + weight", plusOne.Apply(x), []float32{0.4, 1.4}},
+			{"sum", sum, []float32{1, 7}},
+			{"1 + weight of a sum", normed, []float32{0.4, 1.4}},
+			{"no weight", plain.Apply(x), []float32{0.2, 1.4}},
+			{"scaled vectors", table.Lookup(mlx.FromSlice(e, []int32{1})), []float32{10, 24}},
+			{"scores are not scaled", table.Project(mlx.FromSlice(e, []float32{1, 1}, 1, 2)), []float32{7, 17}},
+		} {
+			for i, got := range test.got.Float32s() {
+				if d := got - test.want[i]; d > 1e-6 || d < -1e-6 {
+					t.Errorf("%s: %v, want %v", test.name, test.got.Float32s(), test.want)
+					break
+				}
+			}
+		}
+	})
+}
