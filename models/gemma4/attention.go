@@ -1,0 +1,64 @@
+package gemma4
+
+import (
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// attention is grouped-query attention whose scores are not scaled: queries, keys and values are normalized per head, values
+// without weights.
+type attention struct {
+	index               int
+	q, k, v, o          *nn.Linear // v is nil where keys are values, before their norm and rope
+	qNorm, kNorm, vNorm *nn.RMSNorm
+	options             nn.AttendOptions
+}
+
+type attender interface {
+	Apply(b *nn.Batch, x *mlx.Array) *mlx.Array
+}
+
+// newAttention makes the attention of layer i, and tells which cache it needs.
+func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, sliding *nn.Rope) (attender, cache.Kind) {
+	l := c.Layer[i]
+	options := nn.AttendOptions{Scale: 1, Rope: full}
+	if l.Sliding {
+		options.Rope, options.Window = sliding, c.Window
+	}
+	if c.Shared(i) {
+		return nn.NewStoredAttention(w, name, l.KV, c.Common, l.HeadDim, options), cache.None
+	}
+	heads := func(part string, n int) *nn.Linear {
+		return nn.NewLinear(w, name+part, n*l.HeadDim, c.Hidden, c.AttentionBias).Split(n)
+	}
+	a := &attention{
+		index:   i,
+		q:       heads(".q_proj", c.Heads),
+		k:       heads(".k_proj", l.KVHeads),
+		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*l.HeadDim, c.AttentionBias).Join(),
+		qNorm:   nn.NewRMSNorm(w, name+".q_norm", l.HeadDim, c.NormEps),
+		kNorm:   nn.NewRMSNorm(w, name+".k_norm", l.HeadDim, c.NormEps),
+		vNorm:   nn.PlainRMSNorm(c.NormEps),
+		options: options,
+	}
+	if l.Sliding || !c.KEqV {
+		a.v = heads(".v_proj", l.KVHeads)
+	}
+	return a, options.Kind()
+}
+
+// Apply maps [T, hidden] to [T, hidden].
+func (a *attention) Apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
+	var q, k, v *mlx.Array
+	if a.v == nil {
+		qk := nn.Linears(x, a.q, a.k)
+		q, k, v = qk[0], qk[1], qk[1]
+	} else {
+		qkv := nn.Linears(x, a.q, a.k, a.v)
+		q, k, v = qkv[0], qkv[1], qkv[2]
+	}
+	q, k = a.options.Rope.Apply(b, a.qNorm.Apply(q), a.kNorm.Apply(k))
+	return a.o.Apply(nn.Attend(b, a.index, q, k, a.vNorm.Apply(v), a.options))
+}

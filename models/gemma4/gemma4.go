@@ -1,0 +1,141 @@
+// Package gemma4 runs the text model of model type "gemma4" in all of its shapes: per-layer embeddings and layers that share
+// keys and values (E2B, E4B), full layers whose keys are their values (12B, 31B), experts beside the dense network (26B-A4B).
+//
+// Reference: transformers 5.23, models/gemma4/modeling_gemma4.py.
+package gemma4
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() {
+	models.Register("gemma4", func(t *mlx.Thread, config arch.Model, w *nn.Weights) models.Model {
+		return build(t, config.(*arch.Gemma4), w)
+	})
+}
+
+type model struct {
+	embed    *nn.Embedding
+	perLayer *perLayer // nil for most
+	layers   []layer
+	storing  int // the last layer that stores keys and values
+	norm     *nn.RMSNorm
+	head     *nn.Linear // nil where the embedding is the head
+	logitCap float64
+}
+
+type layer struct {
+	attentionNorm *nn.RMSNorm
+	attention     attender
+	cache         cache.Kind
+	attendedNorm  *nn.RMSNorm
+	mlpNorm       *nn.RMSNorm
+	mlp           *nn.MLP
+	experts       *experts // nil for most
+	mlpedNorm     *nn.RMSNorm
+	gate          *perLayerGate // nil where the model has no per-layer embeddings
+	scalar        *mlx.Array    // [1], of the layer's output
+}
+
+func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
+	norm := func(name string) *nn.RMSNorm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	m := &model{
+		embed:    nn.NewEmbedding(w, c.Prefix+"embed_tokens", c.Vocab, c.Hidden).Scaled(math.Sqrt(float64(c.Hidden))),
+		perLayer: newPerLayer(w, c),
+		norm:     norm(c.Prefix + "norm"),
+		logitCap: c.LogitCap,
+	}
+	full := nn.NewRope(t, w, c.Rope, c.Layer[c.Layers-1].HeadDim) // the last layer always is a full one
+	sliding := nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
+	for i, l := range c.Layer {
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		attention, kind := newAttention(w, p+"self_attn", c, i, full, sliding)
+		m.layers = append(m.layers, layer{
+			attentionNorm: norm(p + "input_layernorm"),
+			attention:     attention,
+			cache:         kind,
+			attendedNorm:  norm(p + "post_attention_layernorm"),
+			mlpNorm:       norm(p + "pre_feedforward_layernorm"),
+			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GEGLUTanh),
+			experts:       newExperts(w, p, c),
+			mlpedNorm:     norm(p + "post_feedforward_layernorm"),
+			gate:          newPerLayerGate(w, p, c, i),
+			scalar:        w.Take(p+"layer_scalar", 1),
+		})
+		if !c.Shared(i) {
+			m.storing = i
+		}
+	}
+	if !c.TieEmbeddings {
+		m.head = nn.NewLinear(w, "lm_head", c.Vocab, c.Hidden, false)
+	}
+	return m
+}
+
+// Layers implements models.Model.
+func (m *model) Layers() []cache.Kind {
+	kinds := make([]cache.Kind, len(m.layers))
+	for i := range kinds {
+		kinds[i] = m.layers[i].cache
+	}
+	return kinds
+}
+
+// Embed implements models.Model.
+func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(tokens) }
+
+// Forward implements models.Model. Rows whose output nobody wants go no further than the last keys and values.
+func (m *model) Forward(b *nn.Batch) *mlx.Array {
+	h := m.Embed(b.Tokens)
+	vectors := m.perLayer.vectors(h, b.Tokens)
+	for i := range m.layers {
+		l := &m.layers[i]
+		y := l.attention.Apply(b, l.attentionNorm.Apply(h))
+		if i == m.storing {
+			h, y = b.Wanted(h), b.Wanted(y)
+			if vectors != nil {
+				vectors = b.Wanted(vectors)
+			}
+			b = b.Narrow()
+		}
+		var x *mlx.Array
+		h, x = l.mlpNorm.AddApply(h, l.attendedNorm.Apply(y))
+		h = l.network(h, x)
+		if l.gate != nil {
+			h = mlx.Add(h, l.gate.apply(h, vectors))
+		}
+		h = mlx.Multiply(h, l.scalar)
+	}
+	return m.norm.Apply(h)
+}
+
+// network adds to h what becomes of x, which is h normalized.
+func (l *layer) network(h, x *mlx.Array) *mlx.Array {
+	y := l.mlp.Apply(x)
+	if l.experts == nil {
+		return mlx.Add(h, l.mlpedNorm.Apply(y))
+	}
+	_, y = l.mlpedNorm.AddApply(l.experts.beside(h, y))
+	return mlx.Add(h, y)
+}
+
+// Head implements models.Model.
+func (m *model) Head(hidden *mlx.Array) *mlx.Array {
+	var scores *mlx.Array
+	if m.head == nil {
+		scores = m.embed.Project(hidden)
+	} else {
+		scores = m.head.Apply(hidden)
+	}
+	if m.logitCap > 0 {
+		scores = mlx.Softcap(scores, m.logitCap)
+	}
+	return scores
+}

@@ -1,0 +1,33 @@
+package nn
+
+import (
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// StoredAttention is attention to the keys and values that another layer has stored, of queries that are normalized per head
+// before rope.
+type StoredAttention struct {
+	layer   int
+	q, o    *Linear
+	qNorm   *RMSNorm
+	options AttendOptions
+}
+
+// NewStoredAttention takes NAME.q_proj, o_proj and q_norm [dim], for heads of dim channels that read a layer of the batch's
+// sequences. The options' Rope is applied to the queries.
+func NewStoredAttention(w *Weights, name string, layer int, c arch.Common, dim int, o AttendOptions) *StoredAttention {
+	return &StoredAttention{
+		layer:   layer,
+		q:       NewLinear(w, name+".q_proj", c.Heads*dim, c.Hidden, c.AttentionBias).Split(c.Heads),
+		o:       NewLinear(w, name+".o_proj", c.Hidden, c.Heads*dim, c.AttentionBias).Join(),
+		qNorm:   NewRMSNorm(w, name+".q_norm", dim, c.NormEps),
+		options: o,
+	}
+}
+
+// Apply maps [T, hidden] to [T, hidden].
+func (a *StoredAttention) Apply(b *Batch, x *mlx.Array) *mlx.Array {
+	q := a.options.Rope.Queries(b, a.qNorm.Apply(a.q.Apply(x)))
+	return a.o.Apply(AttendStored(b, a.layer, q, a.options))
+}
