@@ -53,6 +53,11 @@ func ParseQwen35Moe(config []byte) (*Qwen35Moe, error) {
 	return m, nil
 }
 
+// HasExperts tells whether a layer has experts; -1 are those of the MTP head.
+func (m *Qwen35Moe) HasExperts(layer int) bool {
+	return m.Experts.Count > 0 && (layer < 0 || m.Sparse[layer])
+}
+
 // Facts implements [Model].
 func (m *Qwen35Moe) Facts() Facts { return m.facts("qwen3_5_moe", m.Table()) }
 
@@ -60,7 +65,7 @@ func (m *Qwen35Moe) Facts() Facts { return m.facts("qwen3_5_moe", m.Table()) }
 func (m *Qwen35Moe) Table() Table {
 	hidden := int64(m.Hidden)
 	return m.table("qwen3_5_moe", func(t *Table, layer string, i int) {
-		if m.Experts.Count == 0 || i >= 0 && !m.Sparse[i] {
+		if !m.HasExperts(i) {
 			t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
 			return
 		}

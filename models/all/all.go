@@ -6,5 +6,7 @@ import (
 	_ "github.com/ingotml/ingot/models/gemma4"
 	_ "github.com/ingotml/ingot/models/llama"
 	_ "github.com/ingotml/ingot/models/qwen3"
+	_ "github.com/ingotml/ingot/models/qwen3_5"
+	_ "github.com/ingotml/ingot/models/qwen3_5_moe"
 	_ "github.com/ingotml/ingot/models/qwen3_moe"
 )

@@ -11,6 +11,7 @@ type Rope struct {
 	scale      float64    // of the rotated channels (yarn's attention factor)
 	neighbours bool       // channels 2j and 2j+1 are a pair, else j and j+n
 	byLength   *byLength  // nil for most
+	grid       *grid      // nil for most
 }
 
 // NewRope prepares the frequencies of a configuration for heads of dim channels. The model gives what it returns to
@@ -41,10 +42,11 @@ func (r *Rope) After(channels int) *Rope {
 // Apply rotates queries and keys [T, heads, dim], each row by its own position. Where the frequencies depend on the length
 // of the text it leaves them as they are, for attention to rotate: see [AttendOptions].
 func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
+	at, interleaved, sections := r.positions(b)
 	if r.byLength != nil {
 		return q, k
 	}
-	both := mlx.RotateRows([]*mlx.Array{q, k}, b.Positions, r.freqs, r.neighbours, false, r.scale)
+	both := mlx.RotateRows([]*mlx.Array{q, k}, at, r.freqs, r.neighbours, interleaved, r.scale, sections...)
 	return both[0], both[1]
 }
 

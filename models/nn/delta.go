@@ -1,0 +1,103 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// GatedDelta is a gated delta net: queries, keys and values pass a short convolution along the rows of a sequence; then each
+// head of values keeps a matrix that a row lets decay, corrects by what it should have said of the row's key, and asks for
+// its query. The answers are normalized, and gated by another projection of the row.
+//
+// Reference: transformers 5.23, Qwen3_5GatedDeltaNet in models/qwen3_5/modeling_qwen3_5.py.
+type GatedDelta struct {
+	shape           arch.GatedDelta
+	qkv, z, a, b    *Linear
+	conv            *mlx.Array // [taps, channels of queries, keys and values]
+	unit            *mlx.Array // float32 [key dim]: 1/sqrt(key dim) - 1
+	dtBias, decay   *mlx.Array // float32 [value heads]; decay is -exp(A_log)
+	norm            *mlx.Array // [value dim]
+	unitEps, outEps float64
+	out             *Linear
+}
+
+// unitEps is added to the sum of squares of a query or key before it is divided by its root.
+const unitEps = 1e-6
+
+// NewGatedDelta takes the tensors NAME.in_proj_qkv, in_proj_z, in_proj_a, in_proj_b, conv1d, A_log, dt_bias, norm and
+// out_proj of a layer. eps is that of the norm of its output.
+func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
+	dim, channels := float64(d.KeyDim), 2*d.Keys()+d.Values()
+	l := &GatedDelta{
+		shape: d,
+		qkv:   NewLinear(w, name+".in_proj_qkv", channels, hidden, false),
+		z:     NewLinear(w, name+".in_proj_z", d.Values(), hidden, false).Split(d.ValueHeads),
+		a:     NewLinear(w, name+".in_proj_a", d.ValueHeads, hidden, false),
+		b:     NewLinear(w, name+".in_proj_b", d.ValueHeads, hidden, false),
+		out:   NewLinear(w, name+".out_proj", hidden, d.Values(), false).Join(),
+		// The engine's norm divides by the root of a mean of squares, where the sum of squares is asked for.
+		unitEps: unitEps / dim,
+		// Queries are not scaled by 1/sqrt(dim), which the norm after them undoes but for its eps.
+		outEps: eps * dim,
+	}
+	conv := w.Take(name+".conv1d.weight", channels, 1, d.Kernel)
+	dtBias, decay := w.Take(name+".dt_bias", d.ValueHeads), w.Take(name+".A_log", d.ValueHeads)
+	norm := w.Take(name+".norm.weight", d.ValueDim)
+	if conv == nil || dtBias == nil || decay == nil || norm == nil {
+		return l
+	}
+	l.conv = w.Constant(mlx.AsType(mlx.Contiguous(mlx.Transpose(mlx.Squeeze(conv, 1))), w.DType))
+	l.dtBias = w.Constant(mlx.AsType(dtBias, mlx.Float32))
+	l.decay = w.Constant(mlx.Negative(mlx.Exp(mlx.AsType(decay, mlx.Float32))))
+	l.norm = w.Constant(mlx.AsType(norm, w.DType))
+	l.unit = w.Constant(mlx.Full(conv.Thread(), 1/math.Sqrt(dim)-1, mlx.Float32, d.KeyDim))
+	return l
+}
+
+// Apply maps rows [T, hidden] to [T, hidden], each segment going on from the state of its sequence's layer.
+func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
+	d := l.shape
+	in := Linears(x, l.qkv, l.z, l.a, l.b)
+	qkv, z, a, beta := in[0], in[1], in[2], mlx.Sigmoid(in[3])
+	// exp(-exp(A_log) softplus(a + dt_bias))
+	gate := mlx.Add(mlx.AsType(a, mlx.Float32), l.dtBias)
+	gate = mlx.Exp(mlx.Multiply(mlx.LogAddExp(gate, mlx.Zeros(x.Thread(), mlx.Float32, 1)), l.decay))
+
+	states := b.recurrent(layer)
+	lengths := make([]int, len(states))
+	tails, memories := make([]*mlx.Array, len(states)), make([]*mlx.Array, len(states))
+	for i, c := range states {
+		lengths[i] = b.Segments[i].Len
+		if tails[i], memories[i] = c.Arrays(); tails[i] == nil {
+			tails[i] = mlx.Zeros(x.Thread(), x.DType(), d.Kernel-1, qkv.Dim(1))
+			memories[i] = mlx.Zeros(x.Thread(), mlx.Float32, d.ValueHeads, d.ValueDim, d.KeyDim)
+		}
+	}
+	mixed := mlx.CausalConv(qkv, l.conv, nil, tails, true, false, lengths...)
+	parts := mlx.Split(mixed[0], 1, 2*d.Keys())
+	qk := mlx.RMSNormPlusOne(mlx.Reshape(parts[0], -1, 2*d.KeyHeads, d.KeyDim), l.unit, l.unitEps)
+	heads := mlx.SplitEven(qk, 2, 1)
+	v := mlx.Reshape(parts[1], -1, d.ValueHeads, d.ValueDim)
+	said := mlx.GatedDeltaRows(heads[0], heads[1], v, gate, beta, memories, false, false, lengths...)
+	for i, c := range states {
+		c.Advance(mixed[1+i], said[1+i], lengths[i])
+	}
+	return l.out.Apply(SwiGLU(z, mlx.RMSNorm(said[0], l.norm, l.outEps)))
+}
+
+// recurrent gives, of each segment's sequence, the state of a layer.
+func (b *Batch) recurrent(layer int) []*cache.State {
+	states := make([]*cache.State, len(b.Segments))
+	for i, s := range b.Segments {
+		c, ok := s.Seq.Layers[layer].(*cache.State)
+		if !ok {
+			panic(&mlx.Error{Message: fmt.Sprintf("gated delta: layer %d keeps no such state (%T)", layer, s.Seq.Layers[layer])})
+		}
+		states[i] = c
+	}
+	return states
+}

@@ -1,0 +1,41 @@
+package qwen3_5
+
+import (
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// attention is grouped-query attention whose queries come with a gate for what it gives.
+type attention struct {
+	q, k, v, o   *nn.Linear // q gives each head its query, then its gate
+	qNorm, kNorm *nn.RMSNorm
+	rope         *nn.Rope
+	dim          int
+	options      nn.AttendOptions
+}
+
+func newAttention(w *nn.Weights, name string, c *arch.Qwen35, rope *nn.Rope) *attention {
+	return &attention{
+		q:       nn.NewLinear(w, name+".q_proj", 2*c.Heads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.Heads),
+		k:       nn.NewLinear(w, name+".k_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
+		v:       nn.NewLinear(w, name+".v_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
+		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias).Join(),
+		qNorm:   nn.NewRMSNorm(w, name+".q_norm", c.HeadDim, c.NormEps).PlusOne(),
+		kNorm:   nn.NewRMSNorm(w, name+".k_norm", c.HeadDim, c.NormEps).PlusOne(),
+		rope:    rope,
+		dim:     c.HeadDim,
+		options: nn.AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Rope: rope},
+	}
+}
+
+// Apply maps rows [T, hidden] to [T, hidden].
+func (a *attention) Apply(b *nn.Batch, layer int, x *mlx.Array) *mlx.Array {
+	qkv := nn.Linears(x, a.q, a.k, a.v)
+	both := mlx.Split(qkv[0], 2, a.dim)
+	q, gate := both[0], both[1]
+	q, k := a.rope.Apply(b, a.qNorm.Apply(q), a.kNorm.Apply(qkv[1]))
+	return a.o.Apply(mlx.SigmoidGate(gate, nn.Attend(b, layer, q, k, qkv[2], a.options)))
+}

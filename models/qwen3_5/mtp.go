@@ -1,0 +1,65 @@
+package qwen3_5
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// mtp predicts the token after the next: it joins the vector of the next token with the hidden state that the token was
+// chosen from, and has a layer of full attention with keys of its own. Embedding and head are the model's.
+//
+// transformers has no such model and leaves the tensors out; this is how they are used by those who serve these models,
+// and by their authors' reports.
+type mtp struct {
+	model                 *Model
+	vectorNorm, stateNorm *nn.RMSNorm
+	join                  *nn.Linear // [hidden, 2*hidden]: the vector's channels first
+	layers                []layer
+	norm                  *nn.RMSNorm
+}
+
+// newMTP is nil where the checkpoint came without.
+func newMTP(w *nn.Weights, c *arch.Qwen35, rope *nn.Rope, m *Model, network NetworkBuilder) *mtp {
+	if c.MTP == 0 || !w.Has("mtp.fc.weight") {
+		return nil
+	}
+	d := &mtp{
+		model:      m,
+		vectorNorm: newNorm(w, "mtp.pre_fc_norm_embedding", c),
+		stateNorm:  newNorm(w, "mtp.pre_fc_norm_hidden", c),
+		join:       nn.NewLinear(w, "mtp.fc", c.Hidden, 2*c.Hidden, false),
+		norm:       newNorm(w, "mtp.norm", c),
+	}
+	for i := range c.MTP {
+		p := fmt.Sprintf("mtp.layers.%d.", i)
+		d.layers = append(d.layers, newLayer(w, p, c, newAttention(w, p+"self_attn", c, rope), network(p+"mlp", -1)))
+	}
+	return d
+}
+
+// Draft implements models.Drafter.
+func (m *Model) Draft() models.Draft {
+	// Several layers would take turns, each with keys of its own rows. No published checkpoint has them.
+	if m.mtp == nil || len(m.mtp.layers) != 1 {
+		return nil
+	}
+	return m.mtp
+}
+
+// Layers implements models.Draft.
+func (d *mtp) Layers() []cache.Kind {
+	return []cache.Kind{d.layers[0].mixer.(*attention).options.Kind()}
+}
+
+// Step implements models.Draft.
+func (d *mtp) Step(b *models.DraftBatch) (hidden, scores *mlx.Array) {
+	h := d.join.Apply(mlx.Concatenate(1, d.vectorNorm.Apply(b.Vectors), d.stateNorm.Apply(b.Hidden)))
+	h, y := d.layers[0].apply(b.Batch, 0, h, nil, true)
+	_, hidden = d.norm.AddApply(h, y)
+	return hidden, d.model.Head(hidden)
+}

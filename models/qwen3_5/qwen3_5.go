@@ -1,0 +1,139 @@
+// Package qwen3_5 runs model type "qwen3_5": decoder layers of which most are gated delta nets and every few full
+// attention whose output is gated, and a SwiGLU network. Where the checkpoint has it, a head predicts the token after the
+// next one.
+//
+// Reference: transformers 5.23, models/qwen3_5/modeling_qwen3_5.py.
+package qwen3_5
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() {
+	models.Register("qwen3_5", func(t *mlx.Thread, config arch.Model, w *nn.Weights) models.Model {
+		c := config.(*arch.Qwen35)
+		return New(t, c, w, func(name string, _ int) Network {
+			return nn.NewMLP(w, name, c.Hidden, c.Intermediate, false, mlx.SwiGLU)
+		})
+	})
+}
+
+// Model is a qwen3_5 model, or one that differs in its networks only.
+type Model struct {
+	embed  *nn.Embedding
+	layers []layer
+	norm   *nn.RMSNorm
+	head   *nn.Linear // nil where the embedding is the head
+	mtp    *mtp       // nil where the checkpoint came without
+}
+
+// Network is the feed-forward block of a layer: it maps rows [T, hidden] to [T, hidden].
+type Network interface {
+	Apply(x *mlx.Array) *mlx.Array
+}
+
+// NetworkBuilder makes the network of a layer from the tensors whose names start with name; the layer is -1 in the head that
+// predicts the token after the next.
+type NetworkBuilder func(name string, layer int) Network
+
+type layer struct {
+	mixerNorm   *nn.RMSNorm
+	mixer       mixer
+	networkNorm *nn.RMSNorm
+	network     Network
+}
+
+// mixer is what lets the rows of a sequence see those before them.
+type mixer interface {
+	Apply(b *nn.Batch, layer int, x *mlx.Array) *mlx.Array
+}
+
+// New makes a model with networks of the caller's. It takes every tensor that the table of c names but those of networks.
+func New(t *mlx.Thread, c *arch.Qwen35, w *nn.Weights, network NetworkBuilder) *Model {
+	m := &Model{
+		embed: nn.NewEmbedding(w, c.Prefix+"embed_tokens", c.Vocab, c.Hidden),
+		norm:  newNorm(w, c.Prefix+"norm", c),
+	}
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Sections(c.Sections, c.Interleaved)
+	for i := range c.Layers {
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		var x mixer
+		if c.Full[i] {
+			x = newAttention(w, p+"self_attn", c, rope)
+		} else {
+			x = nn.NewGatedDelta(w, p+"linear_attn", c.Delta, c.Hidden, c.NormEps)
+		}
+		m.layers = append(m.layers, newLayer(w, p, c, x, network(p+"mlp", i)))
+	}
+	if !c.TieEmbeddings {
+		m.head = nn.NewLinear(w, "lm_head", c.Vocab, c.Hidden, false)
+	}
+	w.Leave("model.visual.") // a text needs no tower
+	m.mtp = newMTP(w, c, rope, m, network)
+	return m
+}
+
+func newNorm(w *nn.Weights, name string, c *arch.Qwen35) *nn.RMSNorm {
+	return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps).PlusOne()
+}
+
+func newLayer(w *nn.Weights, p string, c *arch.Qwen35, x mixer, n Network) layer {
+	return layer{
+		mixerNorm:   newNorm(w, p+"input_layernorm", c),
+		mixer:       x,
+		networkNorm: newNorm(w, p+"post_attention_layernorm", c),
+		network:     n,
+	}
+}
+
+// Layers implements models.Model.
+func (m *Model) Layers() []cache.Kind {
+	kinds := make([]cache.Kind, len(m.layers))
+	for i, l := range m.layers {
+		kinds[i] = cache.Recurrent
+		if a, ok := l.mixer.(*attention); ok {
+			kinds[i] = a.options.Kind()
+		}
+	}
+	return kinds
+}
+
+// Embed implements models.Model.
+func (m *Model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(tokens) }
+
+// Forward implements models.Model.
+func (m *Model) Forward(b *nn.Batch) *mlx.Array {
+	h := b.Embedded(m.Embed(b.Tokens))
+	var y *mlx.Array // what a block adds to h
+	for i := range m.layers {
+		h, y = m.layers[i].apply(b, i, h, y, i == len(m.layers)-1)
+	}
+	_, x := m.norm.AddApply(h, y)
+	return x
+}
+
+// apply gives h with what its first block adds, and what its second block adds to that: of the wanted rows only after the
+// last layer.
+func (l *layer) apply(b *nn.Batch, index int, h, y *mlx.Array, last bool) (sum, adds *mlx.Array) {
+	h, x := l.mixerNorm.AddApply(h, y)
+	y = l.mixer.Apply(b, index, x)
+	if last {
+		h, y = b.Wanted(h), b.Wanted(y)
+	}
+	h, x = l.networkNorm.AddApply(h, y)
+	return h, l.network.Apply(x)
+}
+
+// Head implements models.Model.
+func (m *Model) Head(hidden *mlx.Array) *mlx.Array {
+	if m.head == nil {
+		return m.embed.Project(hidden)
+	}
+	return m.head.Apply(hidden)
+}
