@@ -12,7 +12,7 @@ from tiny import AROUND_ZERO, VOCAB, Variant, change
 
 TYPES = ["sliding_attention", "sliding_attention", "full_attention"]
 BASE = dict(
-    vocab_size=VOCAB, hidden_size=64, intermediate_size=96, num_hidden_layers=4, num_attention_heads=4,
+    vocab_size=VOCAB, hidden_size=64, intermediate_size=128, num_hidden_layers=4, num_attention_heads=4,
     num_key_value_heads=2, head_dim=16, max_position_embeddings=128, sliding_window=8, query_pre_attn_scalar=16,
     layer_types=TYPES + TYPES[:1], bos_token_id=2, eos_token_id=1, pad_token_id=0,
 )

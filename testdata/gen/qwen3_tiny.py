@@ -13,7 +13,7 @@ import tiny
 from tiny import VOCAB, Variant, change
 
 BASE = dict(
-    vocab_size=VOCAB, hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4,
+    vocab_size=VOCAB, hidden_size=64, intermediate_size=128, num_hidden_layers=3, num_attention_heads=4,
     num_key_value_heads=2, head_dim=16, max_position_embeddings=128, bos_token_id=None, eos_token_id=VOCAB - 1,
     rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
 )
@@ -78,7 +78,7 @@ BEYOND = {
                                  **rope(**{**LONG, "original_max_position_embeddings": 32})),
 }
 
-MOE = {**BASE, "intermediate_size": 64, "num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 24,
+MOE = {**BASE, "intermediate_size": 64, "num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 32,
        "norm_topk_prob": True, "num_hidden_layers": 2}
 
 
@@ -90,10 +90,11 @@ def moe(style=None, matters=(), **more):
 EXPERTS = {
     "qwen3_moe-default": moe(None, [change("norm_topk_prob", to=False), change("num_experts_per_tok", to=2)]),
     "qwen3_moe-published": moe(lambda c, t: (checkpoint.four(c), checkpoint.apart(t)),
-                               [change("norm_topk_prob", to=True), change("rope_theta", to=10000.0)], norm_topk_prob=False),
-    "qwen3_moe-fused": moe(lambda c, t: (checkpoint.four(c), checkpoint.fuse(t)), [], tie_word_embeddings=True),
+                               [change("norm_topk_prob", to=True), change("rope_theta", to=10000.0)], norm_topk_prob=False,
+                               num_experts=6, num_experts_per_tok=2, moe_intermediate_size=64, tie_word_embeddings=True),
+    "qwen3_moe-fused": moe(lambda c, t: (checkpoint.four(c), checkpoint.fuse(t)), []),
     "qwen3_moe-dense-layers": moe(None, [change("attention_bias", to=False)], mlp_only_layers=[1], decoder_sparse_step=2, num_hidden_layers=4,
-                                  num_experts=6, attention_bias=True, tie_word_embeddings=True),
+                                  num_experts=4, num_experts_per_tok=2, attention_bias=True, tie_word_embeddings=True),
 }
 
 if __name__ == "__main__":
