@@ -1,8 +1,14 @@
 // Package cache holds what a model remembers of a sequence: per layer, the state that attention or recurrence needs.
 //
 // A [Sequence] owns one [Layer] per layer of its model; a layer that keeps nothing has a nil one. All layers of a
-// sequence stand at one offset between forwards. Everything here runs on the engine's thread, inside mlx.Thread.Do;
-// the arrays are kept beyond scopes and freed by Free.
+// sequence stand at one offset between forwards. Layers come in kinds: [KV], [Ring] and [State].
+//
+// A [Snapshot] is a copy of a layer's state at an offset, from which it or another layer of the kind can go on: the kinds
+// differ in what else they can restore from it. Wherever state cannot be restored the answer is false, a miss, and the
+// tokens are evaluated again.
+//
+// Everything here runs on the engine's thread, inside mlx.Thread.Do; the arrays are kept beyond scopes and freed by Free
+// and Close.
 package cache
 
 import (
@@ -17,8 +23,16 @@ type Layer interface {
 	Offset() int
 	// State gives the live arrays; empty before the first update.
 	State() []*mlx.Array
-	// Rewind forgets the tokens from target on. It is false, and changes nothing, where the layer cannot go there.
+	// Rewind forgets the tokens from target on. It is false, and changes nothing, where the layer cannot go there; to 0
+	// and to its offset every layer can.
 	Rewind(target int) bool
+	// Snapshot copies the state; nil where there is nothing to copy. Of what keeps all positions it holds those from from
+	// on, of the rest all that there is.
+	Snapshot(from int) *Snapshot
+	// Restore goes to target, at most the snapshot's end, with what the snapshot holds and what the layer has of the
+	// positions before it. It is false, and changes nothing, where that does not give the state. The snapshot stays the
+	// caller's. Without one it is Rewind.
+	Restore(s *Snapshot, target int) bool
 	// Free gives up all state; the offset is 0 then.
 	Free()
 }
@@ -43,7 +57,7 @@ type Attention interface {
 // Storage is keys and values as they lie in memory.
 type Storage struct {
 	mlx.Store
-	Ring  bool         // position p lies in slot p mod capacity
+	Ring  bool         // position p lies in slot p mod capacity, else in slot p
 	After []*mlx.Array // what reads this version, and must have before it is written
 }
 
@@ -58,6 +72,7 @@ type form uint8
 const (
 	none form = iota
 	full
+	rotating
 	recurrent
 )
 
@@ -68,11 +83,21 @@ var (
 	Recurrent = Kind{form: recurrent} // a [State]: of a convolution and a gated delta rule
 )
 
+// Rotating is a [Ring]: keys and values of the last window positions, the newest one included. A window of 0 is none: Full.
+func Rotating(window int) Kind {
+	if window <= 0 {
+		return Full
+	}
+	return Kind{form: rotating, window: window}
+}
+
 // new makes the empty state; nil where there is none.
 func (k Kind) new() Layer {
 	switch k.form {
 	case full:
 		return &KV{}
+	case rotating:
+		return NewRing(k.window)
 	case recurrent:
 		return &State{}
 	}
@@ -125,6 +150,29 @@ func (s *Sequence) State() []*mlx.Array {
 func (s *Sequence) Rewind(target int) bool {
 	for _, l := range s.Layers {
 		if l != nil && !l.Rewind(target) {
+			s.Free()
+			return false
+		}
+	}
+	return true
+}
+
+// Snapshot copies the state of all layers: see [Layer].
+func (s *Sequence) Snapshot(from int) Snapshots {
+	all := make(Snapshots, len(s.Layers))
+	for i, l := range s.Layers {
+		if l != nil {
+			all[i] = l.Snapshot(from)
+		}
+	}
+	return all
+}
+
+// Restore brings all layers to target with a snapshot of each; without one a layer rewinds. Where a layer cannot, all state
+// is freed and the result is false: a miss, never layers that differ.
+func (s *Sequence) Restore(snapshots Snapshots, target int) bool {
+	for i, l := range s.Layers {
+		if l != nil && !l.Restore(snapshots.of(i), target) {
 			s.Free()
 			return false
 		}

@@ -1,72 +1,92 @@
 package cache
 
-import "github.com/ingotml/ingot/mlx"
+import (
+	"slices"
 
-// kvStep is the number of positions by which storage grows.
-const kvStep = 256
+	"github.com/ingotml/ingot/mlx"
+)
 
 // KV keeps the keys and values of all positions. The zero value is empty.
 //
-// Storage is written in place: a step makes a new version of the arrays over the same memory and drops the old one.
-// Data flow puts a step behind the one before it, and the arrays given to Read put it behind those that only read.
+// It goes back to any position, and restores a snapshot wherever it has the positions before it. Storage grows in steps of
+// 256 positions.
 type KV struct {
-	k, v    *mlx.Array // [1, heads, capacity, dim]; nil when empty, v also where the values are a part of the keys
-	offset  int
-	readers []*mlx.Array // of this version
+	stored
+	tails []tail // what was restored and not yet joined to the storage, in order: paths of many snapshots are copied once
 }
 
-// Offset implements Layer.
-func (c *KV) Offset() int { return c.offset }
+// tail is positions from at on; where the next one begins, or the cache ends, the rest of it does not count.
+type tail struct {
+	pair
+	at int
+}
 
 // State implements Layer.
 func (c *KV) State() []*mlx.Array {
-	if c.k == nil {
-		return nil
-	}
-	if c.v == nil {
-		return []*mlx.Array{c.k}
-	}
-	return []*mlx.Array{c.k, c.v}
+	c.join(c.offset)
+	return c.arrays()
 }
 
 // Reserve implements Attention. What lies past the offset is not carried over.
 func (c *KV) Reserve(k, v *mlx.Array, rows int) Storage {
-	if n := c.offset + rows; c.k == nil || c.k.Dim(2) < n {
-		capacity := (n + kvStep - 1) / kvStep * kvStep
-		newK := c.grown(c.k, k, capacity)
-		if v != nil {
-			c.v = replace(c.v, c.grown(c.v, v, capacity))
-		}
-		c.k = replace(c.k, newK)
+	n := c.offset + rows
+	switch {
+	case c.k == nil && len(c.tails) == 0:
+		c.replace(room(k, v, ceil(n)))
+	case c.k != nil && c.offset == 0 && c.k.Dim(2) < n:
+		c.replace(c.zeros(ceil(n)))
+	case c.k == nil || c.k.Dim(2) < n:
+		c.regrow(n)
+	default:
+		c.join(n)
 	}
-	return c.View()
+	return c.view(false)
 }
 
 // View implements Attention.
-func (c *KV) View() Storage { return Storage{Store: mlx.Store{K: c.k, V: c.v}, After: c.readers} }
-
-// Wrote implements Attention.
-func (c *KV) Wrote(s mlx.Store, rows int) {
-	c.k = replace(c.k, s.K)
-	if s.V != nil {
-		c.v = replace(c.v, s.V)
-	}
-	mlx.Free(c.readers...)
-	c.readers = nil
-	c.offset += rows
+func (c *KV) View() Storage {
+	c.join(c.offset)
+	return c.view(false)
 }
 
-// Read implements Attention.
-func (c *KV) Read(done *mlx.Array) { c.readers = append(c.readers, mlx.Keep(done)) }
-
-// grown is storage for rows like [T, heads, dim], with what the old one holds.
-func (c *KV) grown(old, like *mlx.Array, capacity int) *mlx.Array {
-	room := mlx.Zeros(like.Thread(), like.DType(), 1, like.Dim(1), capacity, like.Dim(2))
-	if c.offset == 0 {
-		return room
+// join makes what was restored a part of storage for n positions.
+func (c *KV) join(n int) {
+	if len(c.tails) > 0 {
+		c.regrow(n)
 	}
-	live := mlx.Range(0, c.offset)
-	return mlx.SliceUpdate(room, mlx.SliceAxis(old, 2, live), mlx.All(), mlx.All(), live, mlx.All())
+}
+
+// regrow copies all positions to storage for n.
+func (c *KV) regrow(n int) {
+	like := c.pair
+	if c.k == nil {
+		like = c.tails[0].pair
+	}
+	like.scope(func() { c.replace(join(append(c.parts(), like.zeros(ceil(n)-c.offset))...)) })
+	c.drop(0)
+}
+
+// parts is all positions in order.
+func (c *KV) parts() []pair {
+	var parts []pair
+	end := c.offset
+	for _, t := range slices.Backward(c.tails) {
+		parts = append(parts, t.slots(0, end-t.at))
+		end = t.at
+	}
+	if end > 0 {
+		parts = append(parts, c.slots(0, end))
+	}
+	slices.Reverse(parts)
+	return parts
+}
+
+// drop forgets the tails from position target on.
+func (c *KV) drop(target int) {
+	for n := len(c.tails); n > 0 && c.tails[n-1].at >= target; n-- {
+		mlx.Free(c.tails[n-1].k, c.tails[n-1].v)
+		c.tails = c.tails[:n-1]
+	}
 }
 
 // Rewind implements Layer.
@@ -74,22 +94,44 @@ func (c *KV) Rewind(target int) bool {
 	if target < 0 || target > c.offset {
 		return false
 	}
+	c.drop(target)
 	c.offset = target
+	return true
+}
+
+// Snapshot implements Layer: it holds the positions from from on, and is nil where there are none.
+func (c *KV) Snapshot(from int) (s *Snapshot) {
+	from = max(from, 0)
+	if c.offset <= from {
+		return nil
+	}
+	c.join(c.offset)
+	c.scope(func() { s = joined(Full, from, c.offset, c.slots(from, c.offset)) })
+	return s
+}
+
+// Restore implements Layer. It needs the positions before those of the snapshot.
+func (c *KV) Restore(s *Snapshot, target int) bool {
+	if s == nil {
+		return c.Rewind(target)
+	}
+	s.check("Restore")
+	if s.kind != Full || target < 0 || target > s.to || c.offset < s.from {
+		return false
+	}
+	c.Rewind(min(s.from, target))
+	if target > s.from {
+		// A handle of our own: the snapshot may be closed before the storage is needed.
+		p := s.pair().slots(0, target-s.from)
+		mlx.Keep(p.k, p.v)
+		c.tails = append(c.tails, tail{p, s.from})
+		c.offset = target
+	}
 	return true
 }
 
 // Free implements Layer.
 func (c *KV) Free() {
-	mlx.Free(c.k, c.v)
-	mlx.Free(c.readers...)
-	*c = KV{}
-}
-
-// replace keeps the new version of an array and ends the old one's life here.
-func replace(old, new *mlx.Array) *mlx.Array {
-	mlx.Keep(new)
-	if old != new {
-		mlx.Free(old)
-	}
-	return new
+	c.drop(0)
+	c.free()
 }

@@ -48,3 +48,29 @@ func (c *State) Free() {
 	mlx.Free(c.conv, c.delta)
 	*c = State{}
 }
+
+// Snapshot implements Layer: it holds all of the state.
+func (c *State) Snapshot(from int) *Snapshot {
+	if c.conv == nil {
+		return nil
+	}
+	return owning(c.conv.Thread(), Recurrent, max(from, 0), c.offset, func() []*mlx.Array {
+		return []*mlx.Array{mlx.Copy(c.conv), mlx.Copy(c.delta)}
+	})
+}
+
+// Restore implements Layer. It needs nothing of the layer, and goes to the snapshot's end only.
+func (c *State) Restore(s *Snapshot, target int) bool {
+	if s == nil {
+		return c.Rewind(target)
+	}
+	s.check("Restore")
+	if s.kind != Recurrent || target != s.to {
+		return false
+	}
+	// The state is written in place, the snapshot never.
+	conv, delta := mlx.Copy(s.arrays[0]), mlx.Copy(s.arrays[1])
+	c.Free()
+	c.Advance(conv, delta, target)
+	return true
+}

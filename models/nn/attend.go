@@ -19,7 +19,12 @@ type AttendOptions struct {
 
 // Kind is the cache that attention with these options needs. A rope by the length of the text needs all positions, also
 // those that have left the window.
-func (o AttendOptions) Kind() cache.Kind { return cache.Full }
+func (o AttendOptions) Kind() cache.Kind {
+	if o.Rope != nil && o.Rope.byLength != nil {
+		return cache.Full
+	}
+	return cache.Rotating(o.Window)
+}
 
 func (o AttendOptions) over(ring bool, after []*mlx.Array) mlx.AttendOptions {
 	return mlx.AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values, After: after}
@@ -32,15 +37,16 @@ func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array
 	if o.Rope != nil && o.Rope.byLength != nil {
 		return o.Rope.attend(b, layer, q, k, v, o)
 	}
+	storages := make([]cache.Storage, len(b.Segments))
+	for i, s := range b.Segments {
+		storages[i] = s.attention(layer).Reserve(k, v, s.Len)
+	}
+	ring := b.rings(layer, storages)
 	segments := make([]mlx.AttendSegment, len(b.Segments))
 	var after []*mlx.Array
-	ring := false
 	for i, s := range b.Segments {
-		c := s.attention(layer)
-		storage := c.Reserve(k, v, s.Len)
-		segments[i] = mlx.AttendSegment{Store: storage.Store, Rows: s.Len, Position: c.Offset()}
-		after = append(after, storage.After...)
-		ring = storage.Ring
+		segments[i] = mlx.AttendSegment{Store: storages[i].Store, Rows: s.Len, Position: s.attention(layer).Offset()}
+		after = append(after, storages[i].After...)
 	}
 	out, stores := mlx.Attend(q, k, v, segments, o.over(ring, after))
 	for i, s := range b.Segments {
@@ -55,16 +61,17 @@ func AttendStored(b *Batch, layer int, q *mlx.Array, o AttendOptions) *mlx.Array
 	if o.Rope != nil && o.Rope.byLength != nil {
 		return o.Rope.attendStored(b, layer, q, o)
 	}
-	segments := make([]mlx.AttendSegment, len(b.Segments))
-	ring := false
+	storages := make([]cache.Storage, len(b.Segments))
 	for i, s := range b.Segments {
-		c := s.attention(layer)
-		storage := c.View()
-		if storage.K == nil {
+		storages[i] = s.attention(layer).View()
+		if storages[i].K == nil {
 			panic(&mlx.Error{Message: fmt.Sprintf("attention: layer %d has stored nothing yet", layer)})
 		}
-		segments[i] = mlx.AttendSegment{Store: storage.Store, Rows: s.Len, Position: s.Pos, Seen: c.Offset()}
-		ring = storage.Ring
+	}
+	ring := b.rings(layer, storages)
+	segments := make([]mlx.AttendSegment, len(b.Segments))
+	for i, s := range b.Segments {
+		segments[i] = mlx.AttendSegment{Store: storages[i].Store, Rows: s.Len, Position: s.Pos, Seen: s.attention(layer).Offset()}
 	}
 	out, read := mlx.AttendStored(q, segments, o.over(ring, nil))
 	for i, s := range b.Segments {
@@ -75,6 +82,23 @@ func AttendStored(b *Batch, layer int, q *mlx.Array, o AttendOptions) *mlx.Array
 		s.attention(layer).Read(done)
 	}
 	return out
+}
+
+// rings tells whether the storages of a layer are rings. One operation takes rings or none, so where there are both, those
+// that have not filled their windows are made rings too.
+func (b *Batch) rings(layer int, storages []cache.Storage) bool {
+	n := 0
+	for _, s := range storages {
+		if s.Ring {
+			n++
+		}
+	}
+	if n > 0 && n < len(storages) {
+		for i, s := range b.Segments {
+			storages[i] = s.attention(layer).(*cache.Ring).Wrap()
+		}
+	}
+	return n > 0
 }
 
 // attention is the cache of a layer that keeps keys and values.

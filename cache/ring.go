@@ -1,0 +1,138 @@
+package cache
+
+import "github.com/ingotml/ingot/mlx"
+
+// Ring keeps the keys and values of the last window positions, the newest one included.
+//
+// Position p lies in slot p mod capacity. Storage has room for a step's rows and all that they see, so that no row of a step
+// takes the place of what an earlier one sees: rows of the same step may be read again, or taken back. It grows in steps of
+// 256 positions up to the window, beyond it while a step has more than one row, and shrinks again.
+//
+// What is past the window is gone, so a layer that has seen more than its window goes back only to where it was copied.
+type Ring struct {
+	stored
+	window int
+}
+
+// NewRing makes an empty one; a window has at least the row's own position.
+func NewRing(window int) *Ring { return &Ring{window: max(window, 1)} }
+
+// State implements Layer.
+func (c *Ring) State() []*mlx.Array { return c.arrays() }
+
+// Reserve implements Attention.
+func (c *Ring) Reserve(k, v *mlx.Array, rows int) Storage {
+	capacity := c.capacity(c.offset, rows)
+	switch {
+	case c.k == nil:
+		c.replace(room(k, v, capacity))
+	case c.k.Dim(2) < capacity || c.k.Dim(2) >= capacity+step:
+		c.resize(capacity)
+	}
+	return c.View()
+}
+
+// capacity is the room for rows more positions after offset, and for what they see.
+func (c *Ring) capacity(offset, rows int) int {
+	switch n := offset + rows; {
+	case n <= c.window:
+		return min(ceil(n), c.window)
+	case rows == 1:
+		return c.window
+	}
+	return c.window - 1 + ceil(rows)
+}
+
+// View implements Attention.
+func (c *Ring) View() Storage { return c.view(c.k != nil && c.k.Dim(2) >= c.window) }
+
+// Wrap makes storage that is still growing as large as the window, so that it can be read as a ring beside others.
+func (c *Ring) Wrap() Storage {
+	if c.k != nil && c.k.Dim(2) < c.window {
+		c.resize(c.window)
+	}
+	return c.View()
+}
+
+// live is the number of positions that are kept: those before the offset that a later row may see, and one more, which a
+// snapshot of a whole window has.
+func (c *Ring) live() int { return min(c.offset, c.window) }
+
+// resize moves the live positions to storage of another capacity.
+func (c *Ring) resize(capacity int) {
+	c.scope(func() {
+		parts := c.parts()
+		live := parts[0]
+		if len(parts) > 1 {
+			live = join(parts...)
+		}
+		c.replace(arrange(live, c.offset, capacity))
+	})
+}
+
+// parts is the live positions in order, in one part or two of the storage.
+func (c *Ring) parts() []pair {
+	capacity := c.k.Dim(2)
+	n := c.live()
+	begin := (c.offset - n) % capacity
+	if past := begin + n - capacity; past > 0 {
+		return []pair{c.slots(begin, capacity), c.slots(0, past)}
+	}
+	return []pair{c.slots(begin, begin+n)}
+}
+
+// arrange puts positions that end before offset into the slots of new storage.
+func arrange(live pair, offset, capacity int) pair {
+	n := live.k.Dim(2)
+	begin := (offset - n) % capacity
+	if past := begin + n - capacity; past > 0 {
+		return join(live.slots(n-past, n), live.zeros(capacity-n), live.slots(0, n-past))
+	}
+	return join(live.zeros(begin), live, live.zeros(capacity-begin-n))
+}
+
+// Rewind implements Layer: positions that are past the window are gone, so it goes back only while there are none.
+func (c *Ring) Rewind(target int) bool {
+	switch {
+	case target == 0:
+		c.Free()
+	case target != c.offset && (target < 0 || target > c.offset || c.offset > c.window):
+		return false
+	}
+	c.offset = target
+	return true
+}
+
+// Snapshot implements Layer: it holds the whole window.
+func (c *Ring) Snapshot(from int) (s *Snapshot) {
+	if c.offset > 0 {
+		c.scope(func() { s = joined(Rotating(c.window), max(from, 0), c.offset, c.parts()...) })
+	}
+	return s
+}
+
+// Restore implements Layer. It needs nothing of the layer, and goes to the snapshot's end, or before it where no position
+// is past the window.
+func (c *Ring) Restore(s *Snapshot, target int) bool {
+	if s == nil {
+		return c.Rewind(target)
+	}
+	s.check("Restore")
+	if s.kind != Rotating(c.window) || target < 0 || target > s.to || target < s.to && s.to > c.window {
+		return false
+	}
+	if target == 0 {
+		return c.Rewind(0)
+	}
+	whole := s.pair()
+	whole.scope(func() {
+		restored := arrange(whole.slots(0, min(target, c.window)), target, c.capacity(target, 1))
+		c.Free()
+		c.replace(restored)
+	})
+	c.offset = target
+	return true
+}
+
+// Free implements Layer.
+func (c *Ring) Free() { c.free() }

@@ -1,0 +1,139 @@
+package nn_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// A layer that keeps its window only attends as one that keeps everything and looks at its window: over steps of all
+// sizes, packed with others, rewound and brought back from snapshots, and for layers that read what was stored.
+func TestAttendRotating(t *testing.T) {
+	for _, o := range []nn.AttendOptions{
+		{Scale: 0.3, Window: 1}, {Scale: 0.3, Window: 5}, {Scale: 0.3, Window: 40, SoftCap: 4},
+		{Scale: 0.3, Window: 300}, {Scale: 0.3, Window: 513}, {Scale: 0.3, Window: 7, Values: 5},
+	} {
+		t.Run(fmt.Sprintf("window %d values %d", o.Window, o.Values), func(t *testing.T) {
+			mlxtest.Do(t, func(e *mlx.Thread) {
+				live := e.Memory().Arrays
+				w := &windows{t: t, e: e, o: o, key: mlx.Keep(mlx.RandomKey(e, 3)), rand: rand.New(rand.NewPCG(uint64(o.Window), 1))}
+				for range 4 {
+					w.whole = append(w.whole, cache.NewSequence([]cache.Kind{cache.Full}))
+					w.bounded = append(w.bounded, cache.NewSequence([]cache.Kind{cache.Rotating(o.Window)}))
+				}
+				for i := range 40 {
+					e.Scope(func() { w.step(i) })
+				}
+				for i := range w.whole {
+					if got, most := w.bounded[i].State()[0].Dim(2), o.Window+1024+256; got > most {
+						t.Errorf("a window of %d has storage for %d positions", o.Window, got)
+					}
+					w.whole[i].Free()
+					w.bounded[i].Free()
+				}
+				mlx.Free(w.key)
+				if got := e.Memory().Arrays; got > live+8 { // the key's halves
+					t.Errorf("%d arrays live, %d before", got, live)
+				}
+			})
+		})
+	}
+}
+
+type windows struct {
+	t              *testing.T
+	e              *mlx.Thread
+	o              nn.AttendOptions
+	key            *mlx.Array
+	rand           *rand.Rand
+	whole, bounded []*cache.Sequence
+}
+
+func (w *windows) random(shape ...int) *mlx.Array {
+	keys := mlx.RandomSplit(w.key, 2)
+	mlx.Free(w.key)
+	w.key = mlx.Keep(mlx.Copy(mlx.Reshape(mlx.Slice(keys, mlx.At(0), mlx.All()), 2)))
+	return mlx.RandomNormal(mlx.Reshape(mlx.Slice(keys, mlx.At(1), mlx.All()), 2), mlx.Float32, shape...)
+}
+
+// step lets some of the sequences go on by some rows each, in one batch.
+func (w *windows) step(number int) {
+	var whole, bounded nn.Batch
+	total := 0
+	for i := range w.whole {
+		if w.rand.IntN(4) == 0 {
+			w.back(i)
+			continue
+		}
+		n := []int{1, 1, 1, 1, 2, 7, 30, 260, 1000}[w.rand.IntN(9)]
+		s := nn.Segment{Seq: w.whole[i], Row: total, Len: n, Pos: w.whole[i].Offset()}
+		whole.Segments = append(whole.Segments, s)
+		s.Seq = w.bounded[i]
+		bounded.Segments = append(bounded.Segments, s)
+		total += n
+	}
+	if total == 0 {
+		return
+	}
+	q, k := w.random(total, 4, 16), w.random(total, 2, 16)
+	v := k
+	if w.o.Values > 0 {
+		v = nil
+	}
+	want := nn.Attend(&whole, 0, q, k, v, w.o).Float32s()
+	w.compare(fmt.Sprintf("step %d", number), nn.Attend(&bounded, 0, q, k, v, w.o).Float32s(), want)
+	w.compare(fmt.Sprintf("reading after step %d", number), nn.AttendStored(&bounded, 0, q, w.o).Float32s(), want)
+}
+
+// back goes back to an earlier position, or to a snapshot after other tokens.
+func (w *windows) back(i int) {
+	whole, bounded := w.whole[i], w.bounded[i]
+	at := whole.Offset()
+	if at > 0 && at <= w.o.Window {
+		at = w.rand.IntN(at)
+		if !whole.Rewind(at) || !bounded.Rewind(at) {
+			w.t.Errorf("no rewind to %d within a window of %d", at, w.o.Window)
+		}
+		return
+	}
+	a, b := whole.Snapshot(0), bounded.Snapshot(0)
+	for _, s := range []*cache.Sequence{whole, bounded} {
+		x := mlx.Full(w.e, 3, mlx.Float32, 9, 2, 16)
+		v := x
+		if w.o.Values > 0 {
+			v = nil
+		}
+		for _, n := range []int{9, 1} {
+			other := &nn.Batch{Segments: []nn.Segment{{Seq: s, Len: n, Pos: s.Offset()}}}
+			rows := mlx.Slice(x, mlx.Range(0, n), mlx.All(), mlx.All())
+			if v != nil {
+				v = rows
+			}
+			nn.Attend(other, 0, rows, rows, v, w.o)
+		}
+	}
+	if !whole.Restore(a, at) || !bounded.Restore(b, at) {
+		w.t.Errorf("no restore to %d", at)
+	}
+	a.Close()
+	b.Close()
+}
+
+func (w *windows) compare(what string, got, want []float32) {
+	w.t.Helper()
+	worst := 0.0
+	for i := range want {
+		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= worst) {
+			worst = d
+		}
+	}
+	if !(worst < 1e-5) {
+		w.t.Errorf("%s is off by %v", what, worst)
+	}
+}
