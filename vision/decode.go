@@ -1,0 +1,193 @@
+package vision
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/webp"
+)
+
+// MaxPixels bounds pictures, as they are stored and as they are resized.
+const MaxPixels = 1 << 26
+
+// maxScans bounds a JPEG's passes over the picture: few bytes can ask for many.
+const maxScans = 100
+
+// format is a kind of file.
+type format struct {
+	name   string
+	magic  string // ? is any byte
+	config func(file []byte) (image.Config, error)
+	decode func(file []byte) (*Picture, error)
+}
+
+var formats = []format{
+	{"PNG", "\x89PNG\r\n\x1a\n", readConfig(png.DecodeConfig), decodePNG},
+	{"JPEG", "\xff\xd8\xff", readConfig(jpeg.DecodeConfig), decodeJPEG},
+	{"GIF", "GIF8?a", readConfig(gif.DecodeConfig), decodeGIF},
+	{"WebP", "RIFF????WEBP", readConfig(webp.DecodeConfig), decodeWebP},
+	{"BMP", "BM", readConfig(bmp.DecodeConfig), decodeBMP},
+}
+
+// probed is what is known of a file before it is decoded; sides are those of the upright picture.
+type probed struct {
+	format
+	width, height int
+	turn          int // its orientation, as EXIF has it: 1 is upright
+}
+
+// probe finds a file's format and size, and bounds it.
+func probe(file []byte) (probed, error) {
+	if len(file) == 0 {
+		return probed{}, fmt.Errorf("the picture is empty: %w", ErrPicture)
+	}
+	for _, f := range formats {
+		if !matches(file, f.magic) {
+			continue
+		}
+		c, err := f.config(file)
+		if err != nil {
+			return probed{}, fmt.Errorf("%s: %w: %w", f.name, ErrPicture, err)
+		}
+		if c.Width <= 0 || c.Height <= 0 {
+			return probed{}, fmt.Errorf("%s: the picture is empty (%d x %d pixels): %w", f.name, c.Width, c.Height, ErrPicture)
+		}
+		if c.Width > MaxPixels/c.Height {
+			return probed{}, fmt.Errorf("%s: the picture has %d x %d pixels, more than %d: make it smaller: %w", f.name, c.Width, c.Height, MaxPixels, ErrPicture)
+		}
+		p := probed{format: f, width: c.Width, height: c.Height, turn: orientation(file)}
+		if p.turn > 4 {
+			p.width, p.height = p.height, p.width
+		}
+		return p, nil
+	}
+	return probed{}, fmt.Errorf("neither PNG, JPEG, GIF, WebP nor BMP: %w", ErrPicture)
+}
+
+// matches tells whether a file begins with a format's mark.
+func matches(file []byte, magic string) bool {
+	if len(file) < len(magic) {
+		return false
+	}
+	for i, c := range []byte(magic) {
+		if c != '?' && file[i] != c {
+			return false
+		}
+	}
+	return true
+}
+
+// Decode reads a PNG, JPEG, GIF (its first frame), WebP or BMP: upright, transparency on white.
+func Decode(file []byte) (*Picture, error) {
+	kind, err := probe(file)
+	if err != nil {
+		return nil, err
+	}
+	p, err := kind.decode(file)
+	if err != nil {
+		if !errors.Is(err, ErrPicture) {
+			err = fmt.Errorf("%w: %w", ErrPicture, err)
+		}
+		return nil, fmt.Errorf("%s: %w", kind.name, err)
+	}
+	return p.upright(kind.turn), nil
+}
+
+func decodePNG(file []byte) (*Picture, error) {
+	m, err := png.Decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	return flatten(m), nil
+}
+
+func decodeBMP(file []byte) (*Picture, error) {
+	m, err := bmp.Decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	return flatten(m), nil
+}
+
+// decodeGIF puts the first frame in its place on the screen; what it leaves out is transparent.
+func decodeGIF(file []byte) (*Picture, error) {
+	screen, err := gif.DecodeConfig(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	m, err := gif.Decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	frame, out := flatten(m), newPicture(screen.Width, screen.Height)
+	for i := range out.Pix {
+		out.Pix[i] = 255
+	}
+	at := m.Bounds().Intersect(image.Rect(0, 0, screen.Width, screen.Height))
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		from := frame.Pix[3*((y-m.Bounds().Min.Y)*frame.Width+at.Min.X-m.Bounds().Min.X):]
+		copy(out.Pix[3*(y*out.Width+at.Min.X):][:3*at.Dx()], from)
+	}
+	return out, nil
+}
+
+// readConfig reads a file's size with a decoder of the standard form.
+func readConfig(decode func(io.Reader) (image.Config, error)) func([]byte) (image.Config, error) {
+	return func(file []byte) (image.Config, error) { return decode(bytes.NewReader(file)) }
+}
+
+// flatten makes a picture RGB, on white where it is transparent.
+func flatten(m image.Image) *Picture {
+	b := m.Bounds()
+	p := newPicture(b.Dx(), b.Dy())
+	pixel := reader(m)
+	for y := range p.Height {
+		line := p.Pix[3*y*p.Width:][:3*p.Width]
+		for x := range p.Width {
+			c := pixel(b.Min.X+x, b.Min.Y+y)
+			line[3*x], line[3*x+1], line[3*x+2] = onWhite(c.R, c.A), onWhite(c.G, c.A), onWhite(c.B, c.A)
+		}
+	}
+	return p
+}
+
+// reader gives pixels in 8 bits that are not multiplied by their alpha. Of 16 bits the upper half counts.
+func reader(m image.Image) func(x, y int) color.NRGBA {
+	switch m := m.(type) {
+	case *image.NRGBA:
+		return m.NRGBAAt
+	case *image.RGBA: // its alpha is full: decoders use it for opaque pictures
+		return func(x, y int) color.NRGBA { return color.NRGBA(m.RGBAAt(x, y)) }
+	case *image.Gray:
+		return func(x, y int) color.NRGBA {
+			v := m.GrayAt(x, y).Y
+			return color.NRGBA{v, v, v, 255}
+		}
+	case *image.Paletted:
+		var colors [256]color.NRGBA // what lies beyond the palette is transparent
+		for i, c := range m.Palette {
+			colors[i] = color.NRGBAModel.Convert(c).(color.NRGBA)
+		}
+		return func(x, y int) color.NRGBA { return colors[m.ColorIndexAt(x, y)] }
+	case *image.NRGBA64:
+		return func(x, y int) color.NRGBA {
+			c := m.NRGBA64At(x, y)
+			return color.NRGBA{uint8(c.R >> 8), uint8(c.G >> 8), uint8(c.B >> 8), uint8(c.A >> 8)}
+		}
+	}
+	return func(x, y int) color.NRGBA { return color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA) }
+}
+
+// onWhite mixes a channel with white, rounded to the nearest byte.
+func onWhite(v, a uint8) uint8 {
+	sum := uint32(v)*uint32(a) + 255*(255-uint32(a))
+	return uint8((sum*2 + 255) / 510)
+}

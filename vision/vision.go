@@ -1,0 +1,161 @@
+// Package vision turns pictures into what a vision tower reads: patches of normalized pixels.
+//
+// It needs no engine. A [Processor] is how a model wants its pictures; [Processor.Read] decodes a file, makes it RGB on
+// white, resizes it to whole blocks of patches as Pillow's bicubic filter does, to the byte, and cuts it. The reference
+// is transformers 5.23's Qwen2VLImageProcessor with Pillow. Files are untrusted: sizes are known and bounded before
+// anything is decoded.
+package vision
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+var (
+	// ErrPicture says that a picture cannot be read or used.
+	ErrPicture = errors.New("bad picture")
+	// ErrConfig says that a preprocessor's configuration cannot be used.
+	ErrConfig = errors.New("bad preprocessor configuration")
+)
+
+// Processor is how pictures are prepared for a model.
+type Processor struct {
+	Patch    int // side of a patch in pixels
+	Temporal int // frames of a patch; a picture is repeated
+	Merge    int // blocks of Merge x Merge patches become one vector
+	// MinPixels and MaxPixels bound the area that a picture is resized to.
+	MinPixels, MaxPixels int
+	Mean, Std            [3]float64 // of channels, as shares of full intensity
+	Scale                float64    // of a byte before Mean is taken off
+}
+
+// New is a Processor with the defaults of published models.
+func New(patch, temporal, merge int) Processor {
+	half := [3]float64{0.5, 0.5, 0.5}
+	return Processor{
+		Patch: patch, Temporal: temporal, Merge: merge,
+		MinPixels: 65536, MaxPixels: 2097152, Mean: half, Std: half, Scale: 1.0 / 255,
+	}
+}
+
+// maxAspect is how many times longer than the other a side of a picture may be.
+const maxAspect = 200
+
+// Size is what a picture of the given height and width is resized to: multiples of Patch*Merge whose product lies within
+// the bounds, as far as rounding allows.
+func (p Processor) Size(height, width int) (h, w int, err error) {
+	long, short := max(height, width), min(height, width)
+	if short <= 0 {
+		return 0, 0, fmt.Errorf("the picture is empty (%d x %d pixels): %w", width, height, ErrPicture)
+	}
+	if float64(long)/float64(short) > maxAspect {
+		return 0, 0, fmt.Errorf("the picture has %d x %d pixels, one side more than %d times the other: %w", width, height, maxAspect, ErrPicture)
+	}
+	factor := float64(p.Patch * p.Merge)
+	fh, fw := float64(height), float64(width)
+	round := func(x float64) float64 { return math.RoundToEven(x/factor) * factor }
+	sh, sw := round(fh), round(fw)
+	switch low, high := float64(p.MinPixels), float64(p.MaxPixels); {
+	case sh*sw > high:
+		beta := math.Sqrt(fh * fw / high)
+		down := func(x float64) float64 { return max(factor, math.Floor(x/beta/factor)*factor) }
+		sh, sw = down(fh), down(fw)
+	case sh*sw < low:
+		beta := math.Sqrt(low / (fh * fw))
+		up := func(x float64) float64 { return math.Ceil(x*beta/factor) * factor }
+		sh, sw = up(fh), up(fw)
+	}
+	if sh*sw > MaxPixels {
+		return 0, 0, fmt.Errorf("the picture of %d x %d pixels would be resized to %.0f x %.0f, more than %d: %w", width, height, sw, sh, MaxPixels, ErrPicture)
+	}
+	return int(sh), int(sw), nil
+}
+
+// Patches are a picture as a vision tower reads it.
+type Patches struct {
+	// Pixels is [Rows*Cols, 3*Temporal*Patch*Patch]: blocks of Merge x Merge patches from left to right and top to
+	// bottom, and so the patches in a block; a patch is [channel, frame, y, x].
+	Pixels     []float32
+	Rows, Cols int // patches down and across, multiples of Merge
+	Merge      int
+}
+
+// Tokens is how many vectors the tower makes of them.
+func (p Patches) Tokens() int { return p.Rows / p.Merge * (p.Cols / p.Merge) }
+
+// Width is the number of values of a patch.
+func (p Patches) Width() int { return len(p.Pixels) / (p.Rows * p.Cols) }
+
+// Read prepares a picture file.
+func (p Processor) Read(file []byte) (Patches, error) {
+	kind, err := probe(file)
+	if err != nil {
+		return Patches{}, err
+	}
+	if _, _, err := p.Size(kind.height, kind.width); err != nil { // before the work of decoding
+		return Patches{}, err
+	}
+	picture, err := Decode(file)
+	if err != nil {
+		return Patches{}, err
+	}
+	return p.Patches(picture)
+}
+
+// Patches resizes and cuts a picture.
+func (p Processor) Patches(picture *Picture) (Patches, error) {
+	h, w, err := p.Size(picture.Height, picture.Width)
+	if err != nil {
+		return Patches{}, err
+	}
+	return p.cut(picture.Resize(h, w)), nil
+}
+
+// cut takes a picture whose sides are multiples of Patch*Merge.
+func (p Processor) cut(picture *Picture) Patches {
+	out := Patches{Rows: picture.Height / p.Patch, Cols: picture.Width / p.Patch, Merge: p.Merge}
+	values := p.values()
+	frame := p.Patch * p.Patch
+	out.Pixels = make([]float32, out.Rows*out.Cols*3*p.Temporal*frame)
+	to := out.Pixels
+	for row := 0; row < out.Rows; row += p.Merge {
+		for col := 0; col < out.Cols; col += p.Merge {
+			for i := range p.Merge * p.Merge {
+				y, x := (row+i/p.Merge)*p.Patch, (col+i%p.Merge)*p.Patch
+				for channel := range 3 {
+					first := to[:frame]
+					picture.cut(first, &values[channel], channel, y, x, p.Patch)
+					for range p.Temporal - 1 {
+						to = to[frame:]
+						copy(to, first)
+					}
+					to = to[frame:]
+				}
+			}
+		}
+	}
+	return out
+}
+
+// cut fills to with a square of a channel.
+func (p *Picture) cut(to []float32, values *[256]float32, channel, y, x, side int) {
+	for dy := range side {
+		line := p.Pix[((y+dy)*p.Width+x)*3+channel:]
+		for dx := range side {
+			to[dy*side+dx] = values[line[3*dx]]
+		}
+	}
+}
+
+// values are what bytes become, for each channel. The steps round as the reference's do.
+func (p Processor) values() (v [3][256]float32) {
+	for c := range v {
+		mean, std := float32(p.Mean[c]), float32(p.Std[c])
+		for i := range v[c] {
+			off := float32(float64(i)*p.Scale) - mean
+			v[c][i] = off / std
+		}
+	}
+	return v
+}
