@@ -98,7 +98,7 @@ func (g *generation) step(ctx context.Context) (Event, error) {
 		rows := g.pending[:min(len(g.pending), prefillChunk)]
 		last := len(rows) == len(g.pending)
 		if err := g.do(ctx, func() error {
-			g.forward(nn.NewBatch(g.thread, nn.Part{Seq: g.seq, Tokens: rows}), last)
+			g.forward(nn.NewBatch(g.thread, nn.Part{Seq: g.seq, Tokens: rows, Text: len(g.request.Prompt)}), last)
 			return nil
 		}); err != nil {
 			return Event{}, err

@@ -52,7 +52,7 @@ func (l *Local) forward(ctx context.Context, tokens []int32, row func(scores []f
 	for chunk := range slices.Chunk(tokens, verifyRows) {
 		var scores []float32
 		if err := l.do(ctx, func() error {
-			hidden := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: chunk, All: true}))
+			hidden := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: chunk, All: true, Text: len(tokens)}))
 			scores = l.model.Head(hidden).Float32s()
 			return nil
 		}); err != nil {

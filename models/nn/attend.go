@@ -14,17 +14,11 @@ type AttendOptions struct {
 	Window  int        // positions that a row sees, its own included; 0 is all up to its own
 	Sinks   *mlx.Array // [heads] scores without a value, or nil
 	Values  int        // with v nil: the values are the first so many channels of the keys
-	Rope    *Rope      // of the layer, which has been applied to queries and keys; rotates them where Apply cannot
+	Rope    *Rope      // of the layer, for blocks that rotate; Attend and AttendStored take what is rotated already
 }
 
-// Kind is the cache that attention with these options needs. A rope by the length of the text needs all positions, also
-// those that have left the window.
-func (o AttendOptions) Kind() cache.Kind {
-	if o.Rope != nil && o.Rope.byLength != nil {
-		return cache.Full
-	}
-	return cache.Rotating(o.Window)
-}
+// Kind is the cache that attention with these options needs.
+func (o AttendOptions) Kind() cache.Kind { return cache.Rotating(o.Window) }
 
 func (o AttendOptions) over(ring bool, after []*mlx.Array) mlx.AttendOptions {
 	return mlx.AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values, After: after}
@@ -34,9 +28,6 @@ func (o AttendOptions) over(ring bool, after []*mlx.Array) mlx.AttendOptions {
 // Queries are [T, heads, dim], keys and values [T, kv heads, dim] with kv heads dividing heads; so is the result
 // [T, heads, dim], with the channels of the values.
 func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array {
-	if o.Rope != nil && o.Rope.byLength != nil {
-		return o.Rope.attend(b, layer, q, k, v, o)
-	}
 	storages := make([]cache.Storage, len(b.Segments))
 	for i, s := range b.Segments {
 		storages[i] = s.attention(layer).Reserve(k, v, s.Len)
@@ -58,9 +49,6 @@ func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array
 // AttendStored lets each row attend to what a layer of its sequence has stored, up to the row's own position, and stores
 // nothing: for layers that share the keys and values of an earlier one, and drafts that read their target's.
 func AttendStored(b *Batch, layer int, q *mlx.Array, o AttendOptions) *mlx.Array {
-	if o.Rope != nil && o.Rope.byLength != nil {
-		return o.Rope.attendStored(b, layer, q, o)
-	}
 	storages := make([]cache.Storage, len(b.Segments))
 	for i, s := range b.Segments {
 		storages[i] = s.attention(layer).View()

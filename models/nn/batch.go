@@ -20,6 +20,10 @@ type Segment struct {
 	Row int // of the batch, where the segment starts
 	Len int // rows
 	Pos int // position in the sequence of its first row
+
+	// Text is the number of tokens that the sequence is known to get, as a prompt in pieces does; 0 = those up to the
+	// segment's end. Ropes by the length of the text rotate by it.
+	Text int
 }
 
 // Batch is the input of one forward.
@@ -45,6 +49,7 @@ type Part struct {
 	Seq    *cache.Sequence
 	Tokens []int32
 	All    bool // want the output of every row, not of the last alone
+	Text   int  // that of Segment
 
 	Shift   int        // of positions in time, height and width against the sequence's own, as pictures before leave it
 	Grid    [3][]int32 // those positions, one for each token; without them the sequence's own plus Shift
@@ -66,7 +71,7 @@ func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 			b.Vectors = append(b.Vectors, Vectors{Row: len(tokens) + v.Row, X: v.X})
 		}
 		start := p.Seq.Offset()
-		b.Segments = append(b.Segments, Segment{Seq: p.Seq, Row: len(tokens), Len: len(p.Tokens), Pos: start})
+		b.Segments = append(b.Segments, Segment{Seq: p.Seq, Row: len(tokens), Len: len(p.Tokens), Pos: start, Text: p.Text})
 		for i := range p.Tokens {
 			if p.All || i == len(p.Tokens)-1 {
 				b.Want = append(b.Want, len(tokens)+i)

@@ -14,13 +14,12 @@ type Rope struct {
 	grid       *grid      // nil for most
 }
 
-// NewRope prepares the frequencies of a configuration for heads of dim channels. The model gives what it returns to
-// [AttendOptions] too.
+// NewRope prepares the frequencies of a configuration for heads of dim channels.
 func NewRope(t *mlx.Thread, w *Weights, r arch.Rope, dim int) *Rope {
 	freqs, scale := r.Frequencies(dim)
-	rope := &Rope{freqs: w.Constant(radians(t, freqs)), scale: scale}
-	if _, ok := r.ByLength(); ok {
-		rope.byLength = &byLength{rope: r, dim: dim}
+	rope := &Rope{freqs: w.Constant(mlx.FromSlice(t, radians(freqs))), scale: scale}
+	if limit, ok := r.ByLength(); ok {
+		rope.byLength = &byLength{rope: r, dim: dim, limit: limit}
 	}
 	return rope
 }
@@ -31,37 +30,30 @@ func (r *Rope) Neighbours() *Rope {
 	return r
 }
 
-// After says that keys, when attention meets them, have so many channels before those of Apply.
-func (r *Rope) After(channels int) *Rope {
-	if r.byLength != nil {
-		r.byLength.first = channels
-	}
-	return r
-}
-
-// Apply rotates queries and keys [T, heads, dim], each row by its own position. Where the frequencies depend on the length
-// of the text it leaves them as they are, for attention to rotate: see [AttendOptions].
+// Apply rotates queries and keys [T, heads, dim], each row by its own position.
 func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
-	at, interleaved, sections := r.positions(b)
-	if r.byLength != nil {
-		return q, k
-	}
-	both := mlx.RotateRows([]*mlx.Array{q, k}, at, r.freqs, r.neighbours, interleaved, r.scale, sections...)
+	both := r.rotate(b, q, k)
 	return both[0], both[1]
 }
 
 // Queries is Apply for layers that read the keys of another.
-func (r *Rope) Queries(b *Batch, q *mlx.Array) *mlx.Array {
-	if r.byLength != nil {
-		return q
+func (r *Rope) Queries(b *Batch, q *mlx.Array) *mlx.Array { return r.rotate(b, q)[0] }
+
+func (r *Rope) rotate(b *Batch, xs ...*mlx.Array) []*mlx.Array {
+	at, interleaved, sections := r.positions(b)
+	with := func(freqs, at *mlx.Array, xs []*mlx.Array) []*mlx.Array {
+		return mlx.RotateRows(xs, at, freqs, r.neighbours, interleaved, r.scale, sections...)
 	}
-	return mlx.RotateRows([]*mlx.Array{q}, b.Positions, r.freqs, r.neighbours, false, r.scale)[0]
+	if r.byLength == nil || r.byLength.covers(b) {
+		return with(r.freqs, at, xs)
+	}
+	return r.byLength.rotate(b, at, xs, with)
 }
 
-func radians(t *mlx.Thread, freqs []float64) *mlx.Array {
+func radians(freqs []float64) []float32 {
 	out := make([]float32, len(freqs))
 	for i, f := range freqs {
 		out[i] = float32(f)
 	}
-	return mlx.FromSlice(t, out)
+	return out
 }

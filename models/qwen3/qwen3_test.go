@@ -26,3 +26,10 @@ func TestReference(t *testing.T) {
 		t.Errorf("%s has no model of this type", modeltest.Dir(""))
 	}
 }
+
+// Texts beyond the context that the model was made for.
+func TestLengths(t *testing.T) {
+	for _, name := range []string{"long-qwen3-dynamic", "long-qwen3-longrope"} {
+		t.Run(name, func(t *testing.T) { modeltest.Load(t, name).Lengths(t, name) })
+	}
+}

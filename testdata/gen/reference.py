@@ -2,8 +2,9 @@
 
 Each holds tokens int32 [T], logits float32 [T, V] and greedy int32 [16], the plain argmax continuation of tokens (the
 end token does not stop it). For texts beyond a model's context (long-*) it also holds steps, the logits of one token at a
-time. transformers computes them in float32 from the stored weights. For Llama llama_float64.py must agree; for all others
-weights that are moved in their fifth digit must give nearly the same: no expert is chosen by a hair.
+time; what is in the cache keeps its rotation there, and in greedy. transformers computes them in float32 from the stored
+weights. For Llama llama_float64.py must agree; for all others weights that are moved in their fifth digit must give nearly
+the same: no expert is chosen by a hair.
 Without --check the files are written; with it they are computed again and compared with what is there.
 """
 
@@ -74,12 +75,15 @@ def logits_of(model, tokens):
 
 
 @torch.no_grad()
+def step(model, tokens, cache):
+    """Logits of the tokens that follow those in the cache."""
+    return model(torch.tensor(np.asarray(tokens)[None].astype(np.int64)), past_key_values=cache, use_cache=True).logits[0].numpy()
+
+
 def steps_of(model, tokens):
     """Logits of one token at a time: a text beyond the context changes the rope, but not of keys that are in the cache."""
-    cache, rows = transformers.DynamicCache(config=model.config), []
-    for t in tokens:
-        rows.append(model(torch.tensor([[int(t)]]), past_key_values=cache, use_cache=True).logits[0, -1].numpy())
-    return np.stack(rows).astype(np.float32)
+    cache = transformers.DynamicCache(config=model.config)
+    return np.concatenate([step(model, [t], cache) for t in tokens]).astype(np.float32)
 
 
 def margin(row):
@@ -93,8 +97,10 @@ def compute(folder):
     model, tokens = load(folder), tokens_for(folder)
     logits = logits_of(model, tokens)
     greedy, closest = list(tokens), np.inf
+    long, cache = folder.name.startswith("long-"), transformers.DynamicCache(config=model.config)
     for _ in range(GREEDY):
-        row = logits_of(model, greedy)[-1]
+        # The cache makes a difference to long texts only.
+        row = (step(model, greedy[cache.get_seq_length() :], cache) if long else logits_of(model, greedy))[-1]
         closest = min(closest, margin(row))
         greedy.append(int(row.argmax()))
 
@@ -106,7 +112,7 @@ def compute(folder):
     if closest < MARGIN * std:
         raise Unsuitable(f"a greedy token is ahead by only {closest / std:.1e} deviations")
     golden = {"tokens": tokens, "logits": logits.astype(np.float32), "greedy": np.array(greedy[len(tokens) :], np.int32)}
-    if folder.name.startswith("long-"):
+    if long:
         golden["steps"] = steps_of(load(folder), tokens)
     golden |= qwen3_5_mtp.compute(folder, model, tokens, golden["greedy"])
     print(f"{folder.name}: deviation {std:.2f}, smallest greedy margin {closest / std:.1e} of it")

@@ -1,0 +1,106 @@
+package modeltest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// Lengths is Paths for a text that outgrows the context which its model was made for, where the rope depends on the length of
+// the text: whatever the steps, scores are the reference's of the whole text where its length is known beforehand, else those
+// of the same steps.
+func (c *Checkpoint) Lengths(t *testing.T, name string) {
+	for _, n := range []int{len(c.Tokens), 7, 1} {
+		t.Run(fmt.Sprintf("chunks of %d", n), func(t *testing.T) { c.same(t, c.steps(t, n, len(c.Tokens), nil), c.Logits) })
+	}
+	t.Run("packed", func(t *testing.T) { c.same(t, c.steps(t, 11, len(c.Tokens), c.Tokens[3:17]), c.Logits) })
+	t.Run("steps of an unknown text", func(t *testing.T) { c.same(t, c.steps(t, 1, 0, nil), c.stepwise(t, name)) })
+	t.Run("greedy", func(t *testing.T) {
+		var got []int32
+		mlxtest.Do(t, func(e *mlx.Thread) {
+			seq := cache.NewSequence(c.Model.Layers())
+			defer seq.Free()
+			for next := c.Tokens; len(got) < len(c.Greedy); next = got[len(got)-1:] {
+				hidden := c.Model.Forward(nn.NewBatch(e, nn.Part{Seq: seq, Tokens: next}))
+				got = append(got, int32(mlx.ArgMax(c.Model.Head(hidden), -1, false).Int()))
+			}
+		})
+		if !slices.Equal(got, c.Greedy) {
+			t.Errorf("got %v, want %v", got, c.Greedy)
+		}
+	})
+}
+
+// steps gives the scores of all tokens, taken n at a time, of a text said to be of a length; another sequence, if any, goes
+// first in each step.
+func (c *Checkpoint) steps(t *testing.T, n, length int, other []int32) []float32 {
+	t.Helper()
+	var scores []float32
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		seq, side := cache.NewSequence(c.Model.Layers()), cache.NewSequence(c.Model.Layers())
+		defer seq.Free()
+		defer side.Free()
+		for chunk := range slices.Chunk(c.Tokens, n) {
+			parts := []nn.Part{{Seq: seq, Tokens: chunk, All: true, Text: length}}
+			skip := min(len(other), 1)
+			if skip > 0 {
+				take := min(5, len(other))
+				parts = slices.Insert(parts, 0, nn.Part{Seq: side, Tokens: other[:take]})
+				other = other[take:]
+			}
+			e.Scope(func() {
+				scores = append(scores, c.Model.Head(c.Model.Forward(nn.NewBatch(e, parts...))).Float32s()[skip*c.Vocab:]...)
+			})
+		}
+	})
+	return scores
+}
+
+func (c *Checkpoint) same(t *testing.T, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d scores, want %d", len(got), len(want))
+	}
+	worst, at := 0.0, 0
+	for i := range want {
+		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= worst) { // NaN counts
+			worst, at = d, i
+		}
+	}
+	t.Logf("largest difference %.2g standard deviations", worst/c.Scale)
+	if !(worst < Tolerance*c.Scale) {
+		t.Errorf("scores at position %d are %.3g standard deviations off", at/c.Vocab, worst/c.Scale)
+	}
+}
+
+// stepwise is what the reference gives for one token at a time.
+func (c *Checkpoint) stepwise(t *testing.T, name string) []float32 {
+	t.Helper()
+	f, err := safetensors.Open(Reference(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tensor, ok := f.Lookup("steps")
+	if !ok {
+		t.Fatalf("%s has no steps", f.Path())
+	}
+	raw, err := io.ReadAll(f.Reader(tensor))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]float32, len(raw)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return out
+}
