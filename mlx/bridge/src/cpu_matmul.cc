@@ -42,8 +42,8 @@ constexpr int64_t kFew = 16;
 // Bytes of activations that stay in the first cache beside the weights that pass.
 constexpr int64_t kNear = 1 << 13;
 
-// Bytes of weights that a thread takes at once: enough for a stream, few enough to share.
-constexpr int64_t kPiece = 1 << 17;
+// Bytes of weights that a thread takes at once: what fetches memory ahead starts anew with each piece.
+constexpr int64_t kPiece = 1 << 20;
 
 // How x meets these weights.
 Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
@@ -214,7 +214,7 @@ void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Pro
     int64_t grain = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, w.row_bytes()));
     // Results of a piece fill whole cache lines, which two threads must not share.
     grain = rows > kFew ? 4 * k.tile : (grain + k.tile - 1) / k.tile * k.tile;
-    int64_t most = std::max<int64_t>(1, w.rows / (2 * Team::instance().size()));
+    int64_t most = std::max<int64_t>(1, w.rows / (4 * Team::instance().size()));
     grain = std::min(grain, (most + k.tile - 1) / k.tile * k.tile);
     int64_t block = row_block(of[i]);
     for (int64_t m = 0; m < rows; m += block) {

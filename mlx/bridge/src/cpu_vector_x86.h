@@ -164,33 +164,55 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
 }
 
 // What nibble_rows does, where a group is a block and the columns are whole stretches of eight of them: scales go from
-// their array straight into products.
-template <bool Wide, ScaleType T>
-static void group_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+// their array straight into products. S rows at a time, stride rows apart, as one stream alone leaves memory waiting.
+template <bool Wide, ScaleType T, int S>
+static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
   constexpr int kVectors = Wide ? 4 : 2;
-  auto data = static_cast<const __m256i*>(x.data);
   const int64_t groups = w.groups(), bytes = w.row_bytes();
-  for (int64_t n = n0; n < n1; n++) {
-    const uint8_t* codes = w.codes + n * bytes;
-    const __m256i* v = data;
-    __m256 sum[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()}, added = _mm256_setzero_ps();
+  for (int64_t r = 0; r < stride; r++) {
+    const uint8_t* codes[S];
+    __m256 sum[S], added[S];
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      codes[s] = w.codes + (n0 + s * stride + r) * bytes;
+      sum[s] = added[s] = _mm256_setzero_ps();
+    }
+    auto v = static_cast<const __m256i*>(x.data);
     for (int64_t g = 0; g < groups; g += 8) {
-      alignas(32) float scales[8];
-      _mm256_store_ps(scales, _mm256_mul_ps(load_scales<T>(w.scales, n * groups + g), _mm256_loadu_ps(x.scales + g)));
-      added = _mm256_fmadd_ps(load_scales<T>(w.biases, n * groups + g), _mm256_loadu_ps(x.sums + g), added);
-#pragma GCC unroll 4
-      for (int i = 0; i < 8; i += 2) {
-        prefetch(codes + kAhead);
-        __m256i a = nibble_step<Wide, false>(load_bytes(codes), v);
-        __m256i b = nibble_step<Wide, false>(load_bytes(codes + 32), v + kVectors);
-        sum[0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a), _mm256_broadcast_ss(scales + i), sum[0]);
-        sum[1] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(b), _mm256_broadcast_ss(scales + i + 1), sum[1]);
-        codes += 64;
-        v += 2 * kVectors;
+      alignas(32) float scales[S][8];
+      __m256 by = _mm256_loadu_ps(x.scales + g), sums = _mm256_loadu_ps(x.sums + g);
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        int64_t at = (n0 + s * stride + r) * groups + g;
+        _mm256_store_ps(scales[s], _mm256_mul_ps(load_scales<T>(w.scales, at), by));
+        added[s] = _mm256_fmadd_ps(load_scales<T>(w.biases, at), sums, added[s]);
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; i++) {
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+          if (i % 2 == 0) {
+            prefetch(codes[s] + kAhead);
+          }
+          __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), v);
+          sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_broadcast_ss(scales[s] + i), sum[s]);
+          codes[s] += 32;
+        }
+        v += kVectors;
       }
     }
-    y[n - n0] = add_lanes(_mm256_add_ps(_mm256_add_ps(sum[0], sum[1]), added));
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      y[s * stride + r] = add_lanes(_mm256_add_ps(sum[s], added[s]));
+    }
   }
+}
+
+template <bool Wide, ScaleType T>
+static void group_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  int64_t half = (n1 - n0) / 2;
+  stream_rows<Wide, T, 2>(w, x, n0, half, y);
+  stream_rows<Wide, T, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
 }
 
 template <bool Wide>
