@@ -34,7 +34,7 @@ func parseQwenVision(top object, hidden int) *QwenVision {
 		Hidden:       o.integer("hidden_size", 1152, 1, maxWidth),
 		Intermediate: o.integer("intermediate_size", 4304, 1, maxWidth),
 		Heads:        o.integer("num_heads", o.integer("num_attention_heads", 16, 1, maxHeads), 1, maxHeads),
-		Channels:     o.integer("in_channels", 3, 1, 16),
+		Channels:     o.integer("in_channels", 3, 3, 3),
 		Patch:        o.side("patch_size", 16),
 		Temporal:     o.side("temporal_patch_size", 2),
 		Merge:        o.integer("spatial_merge_size", 2, 1, 64),
@@ -80,6 +80,22 @@ func (o object) side(key string, def int) int {
 		}
 	}
 	return o.integer(key, def, 1, limit)
+}
+
+// Pictures is how a model takes pictures: the sizes of its tower's patches, and the tokens that a text has for them, 0 where
+// the configuration names none.
+type Pictures struct {
+	Patch, Temporal, Merge   int
+	Image, Video, Start, End int
+}
+
+// Pictures is nil for models without a tower.
+func (m *Qwen35) Pictures() *Pictures {
+	v := m.Vision
+	if v == nil {
+		return nil
+	}
+	return &Pictures{v.Patch, v.Temporal, v.Merge, m.ImageToken, m.VideoToken, m.VisionStart, m.VisionEnd}
 }
 
 const visionPrefix = "model.visual."

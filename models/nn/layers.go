@@ -20,6 +20,11 @@ func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
 	return l
 }
 
+// LinearOf makes a layer of plain arrays that somebody else owns: weight [out, in], and bias [out] or nil.
+func LinearOf(weight, bias *mlx.Array) *Linear {
+	return &Linear{weight: &Tensor{Array: weight}, bias: bias}
+}
+
 // Split makes the layer give [T, heads, out/heads].
 func (l *Linear) Split(heads int) *Linear {
 	l.heads = heads

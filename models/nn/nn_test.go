@@ -186,6 +186,9 @@ func TestWeights(t *testing.T) {
 		}{
 			{"all taken", func(w *nn.Weights) { nn.NewLinear(w, "a", 2, 3, false); w.Take("b", 1) }, ""},
 			{"absent", func(w *nn.Weights) { w.Take("c", 1) }, "tensor c is absent"},
+			{"a table of any height", func(w *nn.Weights) { w.Table("a.weight", 3); w.Take("b", 1) }, ""},
+			{"a table of another width", func(w *nn.Weights) { w.Table("a.weight", 2) }, "tensor a.weight has shape [2 3], want [2 2]"},
+			{"an absent table", func(w *nn.Weights) { w.Table("c", 2) }, "tensor c is absent"},
 			{"wrong shape", func(w *nn.Weights) { nn.NewLinear(w, "a", 3, 2, false) }, "tensor a.weight has shape [2 3], want [3 2]"},
 			{"left over", func(w *nn.Weights) { w.Take("b", 1) }, "tensor a.weight (of 1) is not used"},
 		} {

@@ -97,6 +97,15 @@ func (w *Weights) Take(name string, shape ...int) *mlx.Array {
 	return t.Array
 }
 
+// Table gives a plain tensor [any, width].
+func (w *Weights) Table(name string, width int) *mlx.Array {
+	rows := 0
+	if t := w.tensors[name]; t != nil && len(t.Shape()) == 2 {
+		rows = t.Shape()[0]
+	}
+	return w.Take(name, rows, width)
+}
+
 // Matrix gives a tensor that may be packed; it must be there with the given shape. It is nil after a problem.
 func (w *Weights) Matrix(name string, shape ...int) *Tensor {
 	t, ok := w.tensors[name]

@@ -1,6 +1,6 @@
 // Package qwen3_5 runs model type "qwen3_5": decoder layers of which most are gated delta nets and every few full
 // attention whose output is gated, and a SwiGLU network. Where the checkpoint has it, a head predicts the token after the
-// next one.
+// next one, and a tower makes vectors of pictures.
 //
 // Reference: transformers 5.23, models/qwen3_5/modeling_qwen3_5.py.
 package qwen3_5
@@ -31,6 +31,7 @@ type Model struct {
 	norm   *nn.RMSNorm
 	head   *nn.Linear // nil where the embedding is the head
 	mtp    *mtp       // nil where the checkpoint came without
+	tower  *tower     // nil for text alone
 }
 
 // Network is the feed-forward block of a layer: it maps rows [T, hidden] to [T, hidden].
@@ -74,7 +75,7 @@ func New(t *mlx.Thread, c *arch.Qwen35, w *nn.Weights, network NetworkBuilder) *
 	if !c.TieEmbeddings {
 		m.head = nn.NewLinear(w, "lm_head", c.Vocab, c.Hidden, false)
 	}
-	w.Leave("model.visual.") // a text needs no tower
+	m.tower = newTower(t, w, c.Vision)
 	m.mtp = newMTP(w, c, rope, m, network)
 	return m
 }

@@ -1,0 +1,160 @@
+package qwen3_5
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// tower makes vectors of a picture: a projection of its patches, blocks of attention over all of them, and a merger of
+// neighbours.
+type tower struct {
+	patch     *nn.Linear // of a patch's pixels
+	positions *mlx.Array // [side*side or more, hidden]: learned, of a square that is stretched over the picture
+	side      int
+	blocks    []block
+	norm      *layerNorm
+	join, out *nn.Linear
+	merge     int
+	freqs     *mlx.Array // float32 [head size / 2]: radians per row, then per column
+	dtype     mlx.DType
+}
+
+type block struct {
+	attentionNorm *layerNorm
+	qkv, proj     *nn.Linear
+	heads         int
+	scale         float64
+
+	networkNorm *layerNorm
+	up, down    *nn.Linear
+}
+
+type layerNorm struct{ weight, bias *mlx.Array }
+
+const visionPrefix = "model.visual."
+
+// newTower is nil where the configuration has none.
+func newTower(t *mlx.Thread, w *nn.Weights, c *arch.QwenVision) *tower {
+	if c == nil {
+		return nil
+	}
+	p := visionPrefix
+	merged := c.Hidden * c.Merge * c.Merge
+	v := &tower{
+		patch:     newPatches(w, p+"patch_embed.proj", c.Hidden, c.Channels, c.Temporal, c.Patch, c.Patch),
+		positions: w.Table(p+"pos_embed.weight", c.Hidden),
+		norm:      newLayerNorm(w, p+"merger.norm", c.Hidden),
+		join:      nn.NewLinear(w, p+"merger.linear_fc1", merged, merged, true),
+		out:       nn.NewLinear(w, p+"merger.linear_fc2", c.Out, merged, true),
+		merge:     c.Merge,
+		freqs:     w.Constant(visionFreqs(t, c)),
+		dtype:     w.DType,
+	}
+	if v.positions != nil {
+		v.side = int(math.Sqrt(float64(v.positions.Dim(0))))
+	}
+	for i := range c.Depth {
+		name := fmt.Sprintf("%sblocks.%d.", p, i)
+		v.blocks = append(v.blocks, block{
+			attentionNorm: newLayerNorm(w, name+"norm1", c.Hidden),
+			qkv:           nn.NewLinear(w, name+"attn.qkv", 3*c.Hidden, c.Hidden, true).Split(3 * c.Heads),
+			proj:          nn.NewLinear(w, name+"attn.proj", c.Hidden, c.Hidden, true).Join(),
+			heads:         c.Heads,
+			scale:         1 / math.Sqrt(float64(c.Hidden/c.Heads)),
+			networkNorm:   newLayerNorm(w, name+"norm2", c.Hidden),
+			up:            nn.NewLinear(w, name+"mlp.linear_fc1", c.Intermediate, c.Hidden, true),
+			down:          nn.NewLinear(w, name+"mlp.linear_fc2", c.Hidden, c.Intermediate, true),
+		})
+	}
+	return v
+}
+
+// newPatches is the convolution over patches, which do not overlap, as a layer over their pixels.
+func newPatches(w *nn.Weights, name string, hidden int, shape ...int) *nn.Linear {
+	weight := w.Take(name+".weight", append([]int{hidden}, shape...)...)
+	if weight == nil {
+		return nil
+	}
+	var bias *mlx.Array
+	if w.Has(name + ".bias") {
+		bias = w.Take(name+".bias", hidden)
+	}
+	return nn.LinearOf(w.Constant(mlx.Reshape(weight, hidden, -1)), bias)
+}
+
+func newLayerNorm(w *nn.Weights, name string, size int) *layerNorm {
+	return &layerNorm{w.Take(name+".weight", size), w.Take(name+".bias", size)}
+}
+
+func (n *layerNorm) apply(x *mlx.Array) *mlx.Array { return mlx.LayerNorm(x, n.weight, n.bias, 1e-6) }
+
+// visionFreqs are the same for the half of the pairs that rows turn and the half that columns turn.
+func visionFreqs(t *mlx.Thread, c *arch.QwenVision) *mlx.Array {
+	half := c.Hidden / c.Heads / 2
+	freqs := make([]float32, half)
+	for j := range half {
+		freqs[j] = float32(math.Pow(c.Theta, -2*float64(j%(half/2))/float64(half)))
+	}
+	return mlx.FromSlice(t, freqs)
+}
+
+// Tower implements models.Seeing.
+func (m *Model) Tower() models.Tower {
+	if m.tower == nil {
+		return nil
+	}
+	return m.tower
+}
+
+// Encode implements models.Tower.
+func (v *tower) Encode(ctx context.Context, patches *mlx.Array, rows, cols int) (*mlx.Array, error) {
+	at := newPlaces(rows, cols, v.merge)
+	x := v.patch.Apply(mlx.AsType(patches, v.dtype))
+	h := mlx.Add(x, mlx.AsType(v.interpolated(patches.Thread(), at), v.dtype))
+	positions := mlx.FromSlice(patches.Thread(), at.positions(), 2, rows*cols)
+	for i := range v.blocks {
+		h = v.blocks[i].apply(h, positions, v.freqs)
+		mlx.Eval(h) // a large picture takes seconds for each block: others get a word in
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	joined := mlx.Reshape(v.norm.apply(h), rows*cols/(v.merge*v.merge), -1)
+	return v.out.Apply(mlx.GELU(v.join.Apply(joined))), nil
+}
+
+// interpolated gives the learned positions [n, hidden] of patches in float32: the mix of the four around the place where a
+// patch lies when the square is stretched corner to corner.
+func (v *tower) interpolated(t *mlx.Thread, at places) *mlx.Array {
+	ids, shares := at.corners(v.side)
+	var sum *mlx.Array
+	for k := range ids {
+		corner := mlx.AsType(mlx.Take(v.positions, mlx.FromSlice(t, ids[k]), 0), mlx.Float32)
+		part := mlx.Multiply(corner, mlx.FromSlice(t, shares[k], len(shares[k]), 1))
+		if sum == nil {
+			sum = part
+		} else {
+			sum = mlx.Add(sum, part)
+		}
+	}
+	return sum
+}
+
+// apply maps rows [n, hidden] to [n, hidden]; positions are int32 [2, n], rows and columns.
+func (b *block) apply(h, positions, freqs *mlx.Array) *mlx.Array {
+	n := h.Dim(0)
+	qkv := mlx.SplitEven(b.qkv.Apply(b.attentionNorm.apply(h)), 3, 1)
+	half := freqs.Dim(0) / 2
+	qk := mlx.RotateRows(qkv[:2], positions, freqs, false, false, 1, half, half)
+	heads := func(x *mlx.Array) *mlx.Array { return mlx.ExpandDims(mlx.Transpose(x, 1, 0, 2), 0) }
+	y := mlx.Attention(heads(qk[0]), heads(qk[1]), heads(qkv[2]), nil, nil, b.scale, false)
+	y = mlx.Transpose(mlx.Reshape(y, b.heads, n, -1), 1, 0, 2)
+	h = mlx.Add(h, b.proj.Apply(y))
+	return mlx.Add(h, b.down.Apply(mlx.GELUTanh(b.up.Apply(b.networkNorm.apply(h)))))
+}
