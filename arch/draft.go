@@ -40,7 +40,7 @@ func (m *Gemma4Assistant) check(target *Gemma4) error {
 		if l.Sliding {
 			kind = slidingAttention
 		}
-		j := target.last(l.Sliding)
+		j := target.LastKV(l.Sliding)
 		if j < 0 {
 			return fmt.Errorf("%w: its layer %d reads keys of %s, of which the model has no layer", ErrDraft, i, kind)
 		}
@@ -58,8 +58,8 @@ func (m *Gemma4Assistant) check(target *Gemma4) error {
 	return nil
 }
 
-// last is the last layer of a kind that has keys and values of its own, -1 for none.
-func (m *Gemma4) last(sliding bool) int {
+// LastKV is the last layer of a kind that has keys and values of its own, -1 for none.
+func (m *Gemma4) LastKV(sliding bool) int {
 	last := -1
 	for i, l := range m.Layer {
 		if l.Sliding == sliding && l.KV == i {

@@ -4,6 +4,7 @@ package all
 import (
 	_ "github.com/ingotml/ingot/models/gemma3"
 	_ "github.com/ingotml/ingot/models/gemma4"
+	_ "github.com/ingotml/ingot/models/gemma4_assistant"
 	_ "github.com/ingotml/ingot/models/llama"
 	_ "github.com/ingotml/ingot/models/qwen3"
 	_ "github.com/ingotml/ingot/models/qwen3_5"

@@ -139,6 +139,9 @@ func (w *Weights) Err() error {
 	return nil
 }
 
+// Reject notes that what a tensor holds cannot be used, and why.
+func (w *Weights) Reject(name, why string) { w.fail("tensor %s %s", name, why) }
+
 func (w *Weights) fail(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf(format+": %w", append(args, ErrWeights)...)

@@ -1,0 +1,120 @@
+// Package gemma4_assistant runs model type "gemma4_assistant", which drafts for a gemma4 model: a few layers that keep no
+// keys and values, and read those of the target's last layers.
+//
+// Reference: transformers 5.23, models/gemma4_assistant/modeling_gemma4_assistant.py, and
+// SinglePositionMultiTokenCandidateGenerator of generation/candidate_generator.py: all steps of a round stand at one
+// position, that of the token that the target chose last. Of a sliding window the reference lets a draft see one or two
+// positions more than the target's next token will; here it sees the same ones.
+package gemma4_assistant
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() {
+	models.RegisterDraft("gemma4_assistant", func(t *mlx.Thread, config, target arch.Model, w *nn.Weights) models.Draft {
+		return build(t, config.(*arch.Gemma4Assistant), target.(*arch.Gemma4), w)
+	})
+}
+
+type model struct {
+	dtype   mlx.DType
+	in      *nn.Linear // of the token's vector beside the hidden state
+	layers  []layer
+	norm    *nn.RMSNorm
+	head    *nn.Embedding
+	ordered *ordered // nil where all tokens are scored
+	out     *nn.Linear
+}
+
+type layer struct {
+	attentionNorm *nn.RMSNorm
+	attention     *nn.StoredAttention
+	attendedNorm  *nn.RMSNorm
+	mlpNorm       *nn.RMSNorm
+	mlp           *nn.MLP
+	mlpedNorm     *nn.RMSNorm
+	scalar        *mlx.Array // [1], of the layer's output
+}
+
+func build(t *mlx.Thread, config *arch.Gemma4Assistant, target *arch.Gemma4, w *nn.Weights) *model {
+	c := config.Text
+	norm := func(name string) *nn.RMSNorm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	m := &model{
+		dtype: w.DType,
+		in:    nn.NewLinear(w, "pre_projection", c.Hidden, 2*config.Backbone, false),
+		norm:  norm(c.Prefix + "norm"),
+		head:  nn.NewEmbedding(w, c.Prefix+"embed_tokens", c.Vocab, c.Hidden),
+		out:   nn.NewLinear(w, "post_projection", config.Backbone, c.Hidden, false),
+	}
+	full := nn.NewRope(t, w, c.Rope, c.Layer[c.Layers-1].HeadDim) // the last layer always is a full one
+	sliding := nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
+	for i, l := range c.Layer {
+		options := nn.AttendOptions{Scale: 1, Rope: full}
+		if l.Sliding {
+			options.Rope, options.Window = sliding, c.Window
+		}
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		m.layers = append(m.layers, layer{
+			attentionNorm: norm(p + "input_layernorm"),
+			attention:     nn.NewStoredAttention(w, p+"self_attn", target.LastKV(l.Sliding), c.Common, l.HeadDim, options),
+			attendedNorm:  norm(p + "post_attention_layernorm"),
+			mlpNorm:       norm(p + "pre_feedforward_layernorm"),
+			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GEGLUTanh),
+			mlpedNorm:     norm(p + "post_feedforward_layernorm"),
+			scalar:        w.Take(p+"layer_scalar", 1),
+		})
+	}
+	if !c.TieEmbeddings {
+		m.head = nn.NewEmbedding(w, "lm_head", c.Vocab, c.Hidden) // nobody looks up the other
+	}
+	if config.Centroids > 0 {
+		m.ordered = newOrdered(w, config)
+	}
+	return m
+}
+
+// Layers implements models.Draft.
+func (m *model) Layers() []cache.Kind { return nil }
+
+// Step implements models.Draft. Its segments have one row each.
+func (m *model) Step(b *models.DraftBatch) (hidden, scores *mlx.Array) {
+	at := anchored(b)
+	h := m.in.Apply(mlx.AsType(mlx.Concatenate(1, b.Vectors, b.Hidden), m.dtype))
+	for i := range m.layers {
+		l := &m.layers[i]
+		y := l.attention.Apply(at, l.attentionNorm.Apply(h))
+		var x *mlx.Array
+		h, x = l.mlpNorm.AddApply(h, l.attendedNorm.Apply(y))
+		h = mlx.Multiply(mlx.Add(h, l.mlpedNorm.Apply(l.mlp.Apply(x))), l.scalar)
+	}
+	h = m.norm.Apply(b.Wanted(h))
+	hidden = mlx.AsType(m.out.Apply(h), b.Hidden.DType())
+	if m.ordered != nil {
+		return hidden, m.ordered.scores(h, m.head)
+	}
+	return hidden, m.head.Project(h)
+}
+
+// anchored is the batch with the target's sequences, each row at the position where the target goes on.
+func anchored(b *models.DraftBatch) *nn.Batch {
+	at := &nn.Batch{Tokens: b.Tokens}
+	var positions []int32
+	for i, s := range b.Segments {
+		if s.Len != 1 {
+			panic(&mlx.Error{Message: fmt.Sprintf("gemma4_assistant: %d rows of a sequence, it drafts from one", s.Len)})
+		}
+		s.Seq = b.Target[i]
+		s.Pos = s.Seq.Offset()
+		at.Segments = append(at.Segments, s)
+		positions = append(positions, int32(s.Pos))
+	}
+	at.Positions = mlx.FromSlice(b.Hidden.Thread(), positions)
+	return at
+}
