@@ -1,0 +1,56 @@
+package gemma4
+
+import (
+	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models/modeltest"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// counted notes how many rows pass a layer.
+type counted struct {
+	attender
+	rows *int
+}
+
+func (c counted) Apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
+	*c.rows += x.Dim(0)
+	return c.attender.Apply(b, x)
+}
+
+// Layers that store no keys and values see only the rows whose output is wanted.
+func TestRowsOfAPrefill(t *testing.T) {
+	config, weights := modeltest.Weights(t, "gemma4-e2b")
+	c := config.(*arch.Gemma4)
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		m := build(e, c, weights)
+		rows := make([]int, len(m.layers))
+		for i := range m.layers {
+			m.layers[i].attention = counted{m.layers[i].attention, &rows[i]}
+		}
+		seq, other := cache.NewSequence(m.Layers()), cache.NewSequence(m.Layers())
+		defer seq.Free()
+		defer other.Free()
+		h := m.Forward(nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, 20)}, nn.Part{Seq: other, Tokens: make([]int32, 4), All: true}))
+		if h.Dim(0) != 5 {
+			t.Errorf("%d rows come out, want 5", h.Dim(0))
+		}
+		shared := 0
+		for i, n := range rows {
+			want := 24
+			if c.Shared(i) {
+				shared, want = shared+1, 5
+			}
+			if n != want {
+				t.Errorf("%d rows pass layer %d, want %d", n, i, want)
+			}
+		}
+		if shared == 0 {
+			t.Error("the model has no layers that share keys and values")
+		}
+	})
+}
