@@ -15,10 +15,10 @@ func (a *app) verifyCmd() *cobra.Command {
 		Short: "Check a model, alone or against a reference",
 		Long: `Check a model.
 
-Without a reference: every blob's digest, every tensor's name, shape and type, and that the model loads and computes
-finite scores. With one: its tokens run through the model, and the scores are compared. The reference is a safetensors
-file with tokens int32 [T] and logits float32 [T, V] of another implementation, and perhaps greedy int32 [N], its greedy
-continuation.`,
+Without a reference: every blob's digest, every tensor's name, shape and type, and that the model, and its draft if it
+has one, load and compute finite scores. With one: its tokens run through the model, and the scores are compared. The
+reference is a safetensors file with tokens int32 [T] and logits float32 [T, V] of another implementation, and perhaps
+greedy int32 [N], its greedy continuation.`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error { return a.verify(c, args[0], o) },
 	}
@@ -69,7 +69,11 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 	}
 	defer model.Close()
 	if ref == nil {
-		return a.verifyAlone(ctx, model, checked, o)
+		drafted, err := model.ProbeDraft(ctx, store, entry, runtime.Options{Float32: o.float32})
+		if err != nil {
+			return err
+		}
+		return a.verifyAlone(ctx, model, checked, drafted, o)
 	}
 	return a.verifyReference(ctx, model, ref, o)
 }
@@ -79,19 +83,24 @@ type aloneJSON struct {
 	Bytes   int64 `json:"bytes"`
 	Tensors int   `json:"tensors"`
 	Tokens  int   `json:"tokens"`
+	Drafted int   `json:"drafted,omitempty"`
 	OK      bool  `json:"ok"`
 }
 
-func (a *app) verifyAlone(ctx context.Context, model *runtime.Local, s runtime.CheckStats, o verifyOptions) error {
+func (a *app) verifyAlone(ctx context.Context, model *runtime.Local, s runtime.CheckStats, drafted int, o verifyOptions) error {
 	tokens, err := model.Probe(ctx)
 	if err != nil {
 		return err
 	}
 	if o.json {
-		return a.printJSON(aloneJSON{s.Blobs, s.Bytes, s.Tensors, tokens, true})
+		return a.printJSON(aloneJSON{s.Blobs, s.Bytes, s.Tensors, tokens, drafted, true})
 	}
-	_, err = fmt.Fprintf(a.out, "ok: %d blobs (%s) match their digests, %d tensors fit the architecture, scores of %d tokens are finite\n",
+	text := fmt.Sprintf("ok: %d blobs (%s) match their digests, %d tensors fit the architecture, scores of %d tokens are finite",
 		s.Blobs, size(s.Bytes), s.Tensors, tokens)
+	if drafted > 0 {
+		text += fmt.Sprintf(", so are those of %d drafts", drafted)
+	}
+	_, err = fmt.Fprintln(a.out, text)
 	return err
 }
 

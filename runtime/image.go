@@ -35,13 +35,15 @@ func (f files) read(kind manifest.Kind, name string) ([]byte, error) {
 }
 
 // config parses config.json.
-func (f files) config() (arch.Model, error) {
-	b, err := f.read(manifest.KindFile, "config.json")
+func (f files) config() (arch.Model, error) { return f.configOf("config.json") }
+
+func (f files) configOf(name string) (arch.Model, error) {
+	b, err := f.read(manifest.KindFile, name)
 	if err != nil {
 		return nil, err
 	}
 	if b == nil {
-		return nil, fmt.Errorf("config.json is not in the image: %w", ErrImage)
+		return nil, fmt.Errorf("%s is not in the image: %w", name, ErrImage)
 	}
 	return arch.Detect(b)
 }
@@ -111,11 +113,11 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// tensorLayers lists the image's tensor blobs, sorted by name.
-func (f files) tensorLayers() []manifest.Layer {
+// tensorLayers lists the tensor blobs of the image's model, or of its draft, sorted by name.
+func (f files) tensorLayers(draft bool) []manifest.Layer {
 	var layers []manifest.Layer
 	for _, l := range f.image.Layers {
-		if l.Kind == manifest.KindTensor {
+		if l.Kind == manifest.KindTensor && strings.HasPrefix(l.Name, draftPrefix) == draft {
 			layers = append(layers, l)
 		}
 	}

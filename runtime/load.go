@@ -53,7 +53,7 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := f.openBlobs(config)
+	blobs, err := f.openBlobs(config, false)
 	if err != nil {
 		return nil, err
 	}
@@ -75,23 +75,10 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 
 // build runs on the engine's thread. Whatever fails, no array stays behind.
 func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
-	tensors := map[string]*nn.Tensor{}
-	defer func() {
-		if l.model == nil {
-			nn.NewWeights(0, tensors).Free()
-		}
-	}()
-	for _, b := range blobs {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		tensor, err := b.load(l.thread, o.Float32)
-		if err != nil {
-			return err
-		}
-		tensors[b.layer.Name] = tensor
+	weights, err := loadWeights(ctx, l.thread, blobs, o)
+	if err != nil {
+		return err
 	}
-	weights := nn.NewWeights(computeType(tensors, o), tensors)
 	model, err := models.Build(l.thread, l.config, weights)
 	if err != nil {
 		weights.Free()
@@ -99,6 +86,29 @@ func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
 	}
 	l.model, l.weights = model, weights
 	return nil
+}
+
+// loadWeights runs on the engine's thread.
+func loadWeights(ctx context.Context, t *mlx.Thread, blobs []blob, o Options) (*nn.Weights, error) {
+	tensors := map[string]*nn.Tensor{}
+	done := false
+	defer func() {
+		if !done { // failed, or left by a panic
+			nn.NewWeights(0, tensors).Free()
+		}
+	}()
+	for _, b := range blobs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		tensor, err := b.load(t, o.Float32)
+		if err != nil {
+			return nil, err
+		}
+		tensors[b.name()] = tensor
+	}
+	done = true
+	return nn.NewWeights(computeType(tensors, o), tensors), nil
 }
 
 // computeType is the type of activations: that of most plain weights.

@@ -81,12 +81,7 @@ func (l *Local) greedy(ctx context.Context, prompt []int32, n int) ([]int32, err
 
 // Probe runs a few tokens through the model; scores that are not finite are an error. It gives the number of tokens.
 func (l *Local) Probe(ctx context.Context) (int, error) {
-	facts := l.config.Facts()
-	n := int(min(8, facts.Context, facts.Vocab))
-	tokens := make([]int32, n)
-	for i := range tokens {
-		tokens[i] = int32(int64(i) * facts.Vocab / int64(n)) // spread over the vocabulary
-	}
+	tokens := l.probeTokens()
 	position := -1
 	var bad error
 	err := l.forward(ctx, tokens, func(scores []float32) {
@@ -100,7 +95,17 @@ func (l *Local) Probe(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return n, bad
+	return len(tokens), bad
+}
+
+// probeTokens are spread over the vocabulary.
+func (l *Local) probeTokens() []int32 {
+	facts := l.config.Facts()
+	tokens := make([]int32, min(8, facts.Context, facts.Vocab))
+	for i := range tokens {
+		tokens[i] = int32(int64(i) * facts.Vocab / int64(len(tokens)))
+	}
+	return tokens
 }
 
 // CheckStats is what CheckImage looked at.
@@ -126,11 +131,15 @@ func CheckImage(ctx context.Context, store *manifest.Store, entry *manifest.Entr
 	if err != nil {
 		return s, err
 	}
-	blobs, err := f.openBlobs(config)
+	blobs, err := f.openBlobs(config, false)
 	if err != nil {
 		return s, err
 	}
-	s.Tensors = len(blobs)
+	_, draft, err := f.draft(config)
+	if err != nil {
+		return s, err
+	}
+	s.Tensors = len(blobs) + len(draft)
 	_, err = f.tokenizer()
 	return s, err
 }

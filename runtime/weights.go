@@ -119,10 +119,13 @@ func sourceType(scales safetensors.Tensor) quantize.DType {
 	return quantize.DType(scales.DType)
 }
 
+// name is the tensor's in its own model, which may be a draft.
+func (b *blob) name() string { return strings.TrimPrefix(b.layer.Name, draftPrefix) }
+
 // info is what the architecture's table wants to know.
 func (b *blob) info() (arch.TensorInfo, error) {
 	t := b.parts[""]
-	i := arch.TensorInfo{Name: b.layer.Name, DType: string(t.DType), Shape: t.Shape}
+	i := arch.TensorInfo{Name: b.name(), DType: string(t.DType), Shape: t.Shape}
 	if b.packed == 0 {
 		return i, nil
 	}
@@ -132,11 +135,12 @@ func (b *blob) info() (arch.TensorInfo, error) {
 	return i, err
 }
 
-// openBlobs reads the headers of all tensor blobs and checks them against the architecture's table.
-func (f files) openBlobs(config arch.Model) ([]blob, error) {
+// openBlobs reads the headers of the tensor blobs of the model, or of its draft, and checks them against the
+// architecture's table.
+func (f files) openBlobs(config arch.Model, draft bool) ([]blob, error) {
 	var blobs []blob
 	var have []arch.TensorInfo
-	for _, l := range f.tensorLayers() {
+	for _, l := range f.tensorLayers(draft) {
 		b, err := openBlob(f.store, l)
 		if err != nil {
 			return nil, err
