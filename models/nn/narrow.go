@@ -24,7 +24,7 @@ func (b *Batch) Narrow() *Batch {
 			n.Segments[last].Len++
 			continue
 		}
-		n.Segments = append(n.Segments, Segment{Seq: from.Seq, Row: i, Len: 1, Pos: pos})
+		n.Segments = append(n.Segments, Segment{Seq: from.Seq, Row: i, Len: 1, Pos: pos, Text: from.length()})
 	}
 	return n
 }

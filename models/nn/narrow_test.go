@@ -44,6 +44,9 @@ func TestNarrow(t *testing.T) {
 			var segs [][3]int
 			for _, s := range n.Segments {
 				segs = append(segs, [3]int{s.Row, s.Len, s.Pos})
+				if s.Text != s.Seq.Offset() {
+					t.Errorf("%s: a rope by the length of the text would turn for %d tokens, not %d", test.name, s.Text, s.Seq.Offset())
+				}
 			}
 			if !slices.Equal(segs, test.segs) {
 				t.Errorf("%s: segments %v, want %v", test.name, segs, test.segs)
