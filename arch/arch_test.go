@@ -170,6 +170,9 @@ func TestDetect(t *testing.T) {
 		{`"llama"`, "null", true},
 		{`"llama"`, "[]", true},
 		{"-", `["LlamaForCausalLM"]`, true},
+		{`"mistral"`, `["MistralForCausalLM"]`, true},
+		{`"mistral"`, "-", true},
+		{"-", `["MistralForCausalLM"]`, true},
 		{"-", "-", false},
 		{`"llama"`, `["LlamaForSequenceClassification"]`, false},
 		{`"mamba"`, `["LlamaForCausalLM"]`, false},
@@ -185,6 +188,33 @@ func TestDetect(t *testing.T) {
 	want := `config.json: model_type "mamba", architectures ["MambaForCausalLM"]: unknown architecture (known: `
 	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "llama (LlamaForCausalLM)") {
 		t.Errorf("error %v, want %s...", err, want)
+	}
+}
+
+// A Mistral has defaults of its own, where null is not the same as absent.
+func TestMistral(t *testing.T) {
+	type facts struct {
+		Class           string
+		Window, KVHeads int
+		Context         int
+		Bias            bool
+	}
+	const name = "MistralForCausalLM"
+	for _, c := range []struct {
+		modelType, classes string
+		keys               []string
+		want               facts
+	}{
+		{`"mistral"`, "-", nil, facts{name, 4096, 8, 131072, false}},
+		{"-", `["MistralForCausalLM"]`, nil, facts{name, 4096, 8, 131072, false}},
+		{`"mistral"`, `["MistralForCausalLM"]`, []string{"sliding_window", "null", "num_key_value_heads", "null"}, facts{name, 0, 16, 131072, false}},
+		{`"mistral"`, "-", []string{"sliding_window", "8", "attention_bias", "true", "mlp_bias", "true", "max_position_embeddings", "64"}, facts{name, 8, 8, 64, false}},
+		{`"llama"`, `["LlamaForCausalLM"]`, []string{"sliding_window", "8"}, facts{"LlamaForCausalLM", 0, 16, 2048, false}},
+	} {
+		m := mustLlama(t, append([]string{"model_type", c.modelType, "architectures", c.classes, "num_attention_heads", "16"}, c.keys...)...)
+		if got := (facts{m.Architecture, m.Window, m.KVHeads, m.Context, m.AttentionBias || m.MLPBias}); got != c.want {
+			t.Errorf("%s %s %v: %+v, want %+v", c.modelType, c.classes, c.keys, got, c.want)
+		}
 	}
 }
 

@@ -17,7 +17,8 @@ const (
 	maxContext = 1 << 30
 )
 
-// Llama is the configuration of model type "llama": pre-norm decoder, grouped-query attention, gated MLP.
+// Llama is the configuration of model type "llama": pre-norm decoder, grouped-query attention, gated MLP; and of "mistral",
+// the same with a sliding window in all layers.
 // Defaults of absent keys are those of transformers 5.23, except that sizes must be given.
 type Llama struct {
 	Architecture  string
@@ -33,6 +34,7 @@ type Llama struct {
 	NormEps       float64
 	Activation    string // always "silu"
 	Rope          Rope
+	Window        int  // positions that a layer sees, itself included; 0 = all, as every model type but mistral does
 	AttentionBias bool // biases on q, k, v and o
 	MLPBias       bool // biases on gate, up and down
 	TieEmbeddings bool // the head is the embedding
@@ -46,13 +48,19 @@ var llamaRopes = []RopeType{RopeDefault, RopeLinear, RopeLlama3, RopeYarn}
 func init() {
 	register(Arch{
 		ModelType: "llama",
+		Aliases:   []string{mistral},
 		// The second spelling is in the first conversions that were published.
-		Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM"},
+		Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", mistralClass},
 		Parse:         func(config []byte) (Model, error) { return ParseLlama(config) },
 	})
 }
 
-// ParseLlama reads the config.json of a llama model.
+const (
+	mistral      = "mistral"
+	mistralClass = "MistralForCausalLM"
+)
+
+// ParseLlama reads the config.json of a llama or mistral model.
 func ParseLlama(config []byte) (*Llama, error) {
 	o, err := parseObject(config)
 	if err != nil {
@@ -76,6 +84,9 @@ func ParseLlama(config []byte) (*Llama, error) {
 		EOS:           o.tokens("eos_token_id", []int32{2}),
 	}
 	m.KVHeads = o.integer("num_key_value_heads", m.Heads, 1, maxHeads)
+	if modelType := o.str("model_type", ""); modelType == mistral || modelType == "" && slices.Contains(o.strs("architectures"), mistralClass) {
+		m.mistral(o)
+	}
 	if m.Heads%m.KVHeads != 0 {
 		o.fail("num_key_value_heads", fmt.Sprintf("divide num_attention_heads = %d", m.Heads))
 	}
@@ -89,6 +100,20 @@ func ParseLlama(config []byte) (*Llama, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// mistral reads what that model type has of its own: a window, other defaults, and no biases whatever the file says. A key
+// whose value is null is not absent here: it means no window, and as many heads of keys as of queries.
+func (m *Llama) mistral(o object) {
+	m.Architecture, m.AttentionBias, m.MLPBias = mistralClass, false, false
+	m.Context = o.integer("max_position_embeddings", 1<<17, 1, maxContext)
+	if _, given := o.raw["num_key_value_heads"]; !given {
+		m.KVHeads = 8
+	}
+	if _, given := o.raw["sliding_window"]; !given {
+		m.Window = 4096
+	}
+	m.Window = o.integer("sliding_window", m.Window, 1, maxContext)
 }
 
 const dropInvFreq = "a buffer of old checkpoints: computed from the configuration"

@@ -1,7 +1,7 @@
-// Package llama runs model type "llama" (Llama 2, 3, 3.x and their many relatives): pre-norm decoder layers of rotary
-// grouped-query attention and a SwiGLU network.
+// Package llama runs model type "llama" (Llama 2, 3, 3.x and their many relatives) and "mistral": pre-norm decoder layers
+// of rotary grouped-query attention, which a Mistral lets see a window only, and a SwiGLU network.
 //
-// Reference: transformers 5.23, models/llama/modeling_llama.py.
+// Reference: transformers 5.23, models/llama/modeling_llama.py, models/mistral/modeling_mistral.py.
 package llama
 
 import (
@@ -32,8 +32,7 @@ type layer struct {
 	index         int
 	attentionNorm *nn.RMSNorm
 	q, k, v, o    *nn.Linear
-	scale         float64
-	rope          *nn.Rope
+	options       nn.AttendOptions
 
 	mlpNorm        *nn.RMSNorm
 	gate, up, down *nn.Linear
@@ -54,8 +53,7 @@ func build(t *mlx.Thread, c *arch.Llama, w *nn.Weights) *model {
 			k:             nn.NewLinear(w, p+"self_attn.k_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
 			v:             nn.NewLinear(w, p+"self_attn.v_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
 			o:             nn.NewLinear(w, p+"self_attn.o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias).Join(),
-			scale:         1 / math.Sqrt(float64(c.HeadDim)),
-			rope:          rope,
+			options:       nn.AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Window: c.Window, Rope: rope},
 			mlpNorm:       nn.NewRMSNorm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps),
 			gate:          nn.NewLinear(w, p+"mlp.gate_proj", c.Intermediate, c.Hidden, c.MLPBias),
 			up:            nn.NewLinear(w, p+"mlp.up_proj", c.Intermediate, c.Hidden, c.MLPBias),
@@ -72,7 +70,7 @@ func build(t *mlx.Thread, c *arch.Llama, w *nn.Weights) *model {
 func (m *model) Layers() []cache.Kind {
 	kinds := make([]cache.Kind, len(m.layers))
 	for i := range kinds {
-		kinds[i] = cache.Full
+		kinds[i] = m.layers[i].options.Kind()
 	}
 	return kinds
 }
@@ -97,8 +95,8 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 
 func (l *layer) attention(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	qkv := nn.Linears(x, l.q, l.k, l.v)
-	q, k := l.rope.Apply(b, qkv[0], qkv[1])
-	return l.o.Apply(nn.Attend(b, l.index, q, k, qkv[2], nn.AttendOptions{Scale: l.scale}))
+	q, k := l.options.Rope.Apply(b, qkv[0], qkv[1])
+	return l.o.Apply(nn.Attend(b, l.index, q, k, qkv[2], l.options))
 }
 
 func (l *layer) mlp(x *mlx.Array) *mlx.Array {
