@@ -179,7 +179,7 @@ func TestDetect(t *testing.T) {
 		{`"mamba"`, "-", false},
 		{"-", `["MambaForCausalLM"]`, false},
 	} {
-		_, err := Detect(with(t, "model_type", c.modelType, "architectures", c.classes))
+		_, err := Detect(with(t, "model_type", c.modelType, "architectures", c.classes, "num_key_value_heads", "2"))
 		if c.known != (err == nil) || (!c.known && !errors.Is(err, ErrUnknownArchitecture)) {
 			t.Errorf("model_type %s, architectures %s: error %v", c.modelType, c.classes, err)
 		}
