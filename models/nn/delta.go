@@ -19,8 +19,9 @@ type GatedDelta struct {
 	qkv, z, a, b    *Linear
 	conv            *mlx.Array // [taps, channels of queries, keys and values]
 	unit            *mlx.Array // float32 [key dim]: 1/sqrt(key dim) - 1
-	dtBias, decay   *mlx.Array // float32 [value heads]; decay is -exp(A_log)
-	norm            *mlx.Array // [value dim]
+	decay           *mlx.Array // float32 [1, value heads]: -exp(A_log)
+	dtBias, zero    *mlx.Array // float32 [1, value heads]
+	norm            *mlx.Array // float32 [value dim]
 	unitEps, outEps float64
 	out             *Linear
 }
@@ -45,15 +46,17 @@ func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps f
 		outEps: eps * dim,
 	}
 	conv := w.Take(name+".conv1d.weight", channels, 1, d.Kernel)
-	dtBias, decay := w.Take(name+".dt_bias", d.ValueHeads), w.Take(name+".A_log", d.ValueHeads)
+	dtBias, aLog := w.Take(name+".dt_bias", d.ValueHeads), w.Take(name+".A_log", d.ValueHeads)
 	norm := w.Take(name+".norm.weight", d.ValueDim)
-	if conv == nil || dtBias == nil || decay == nil || norm == nil {
+	if conv == nil || dtBias == nil || aLog == nil || norm == nil {
 		return l
 	}
 	l.conv = w.Constant(mlx.AsType(mlx.Contiguous(mlx.Transpose(mlx.Squeeze(conv, 1))), w.DType))
-	l.dtBias = w.Constant(mlx.AsType(dtBias, mlx.Float32))
-	l.decay = w.Constant(mlx.Negative(mlx.Exp(mlx.AsType(decay, mlx.Float32))))
-	l.norm = w.Constant(mlx.AsType(norm, w.DType))
+	perHead := func(x *mlx.Array) *mlx.Array { return w.Constant(mlx.ExpandDims(x, 0)) } // nothing to broadcast for one row
+	l.dtBias = perHead(mlx.AsType(dtBias, mlx.Float32))
+	l.decay = perHead(mlx.Negative(mlx.Exp(mlx.AsType(aLog, mlx.Float32))))
+	l.zero = perHead(mlx.Zeros(conv.Thread(), mlx.Float32, d.ValueHeads))
+	l.norm = w.Constant(mlx.AsType(norm, mlx.Float32))
 	l.unit = w.Constant(mlx.Full(conv.Thread(), 1/math.Sqrt(dim)-1, mlx.Float32, d.KeyDim))
 	return l
 }
@@ -65,7 +68,7 @@ func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
 	qkv, z, a, beta := in[0], in[1], in[2], mlx.Sigmoid(in[3])
 	// exp(-exp(A_log) softplus(a + dt_bias))
 	gate := mlx.Add(mlx.AsType(a, mlx.Float32), l.dtBias)
-	gate = mlx.Exp(mlx.Multiply(mlx.LogAddExp(gate, mlx.Zeros(x.Thread(), mlx.Float32, 1)), l.decay))
+	gate = mlx.Exp(mlx.Multiply(mlx.LogAddExp(gate, l.zero), l.decay))
 
 	states := b.recurrent(layer)
 	lengths := make([]int, len(states))
@@ -78,15 +81,17 @@ func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
 		}
 	}
 	mixed := mlx.CausalConv(qkv, l.conv, nil, tails, true, false, lengths...)
-	parts := mlx.Split(mixed[0], 1, 2*d.Keys())
+	// From here to the gate all is float32: what is rounded before the memory sees it stays in there.
+	parts := mlx.Split(mlx.AsType(mixed[0], mlx.Float32), 1, 2*d.Keys())
 	qk := mlx.RMSNormPlusOne(mlx.Reshape(parts[0], -1, 2*d.KeyHeads, d.KeyDim), l.unit, l.unitEps)
 	heads := mlx.SplitEven(qk, 2, 1)
 	v := mlx.Reshape(parts[1], -1, d.ValueHeads, d.ValueDim)
-	said := mlx.GatedDeltaRows(heads[0], heads[1], v, gate, beta, memories, false, false, lengths...)
+	said := mlx.GatedDeltaRows(heads[0], heads[1], v, gate, beta, memories, false, true, lengths...)
 	for i, c := range states {
 		c.Advance(mixed[1+i], said[1+i], lengths[i])
 	}
-	return l.out.Apply(SwiGLU(z, mlx.RMSNorm(said[0], l.norm, l.outEps)))
+	y := SwiGLU(z, mlx.RMSNorm(said[0], l.norm, l.outEps))
+	return l.out.Apply(mlx.AsType(y, x.DType()))
 }
 
 // recurrent gives, of each segment's sequence, the state of a layer.

@@ -1,11 +1,16 @@
 package qwen3_5_test
 
 import (
+	"math"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
+	"github.com/ingotml/ingot/models/nn"
 	_ "github.com/ingotml/ingot/models/qwen3_5"
 )
 
@@ -32,4 +37,37 @@ func checkpoints(t *testing.T) []string {
 		t.Fatalf("%s has no model of this type", modeltest.Dir(""))
 	}
 	return names
+}
+
+// A long text gives the same scores whether its rows come in pieces of hundreds or one by one: what a memory keeps does not
+// drift.
+func TestLongText(t *testing.T) {
+	const rows = 2000
+	c := modeltest.Load(t, "qwen3_5-default")
+	tokens := make([]int32, rows)
+	for i := range tokens {
+		n := len(c.Tokens)
+		tokens[i] = (c.Tokens[i%n] + int32(i/n)) % int32(c.Vocab)
+	}
+	last := func(piece int) (scores []float32) {
+		mlxtest.Do(t, func(e *mlx.Thread) {
+			seq := cache.NewSequence(c.Model.Layers())
+			defer seq.Free()
+			for at := 0; at < rows; at += piece {
+				e.Scope(func() {
+					part := nn.Part{Seq: seq, Tokens: tokens[at:min(at+piece, rows)]}
+					scores = c.Model.Head(c.Model.Forward(nn.NewBatch(e, part))).Float32s()
+				})
+			}
+		})
+		return scores
+	}
+	single, whole, worst := last(1), last(700), 0.0
+	for i := range single {
+		worst = max(worst, math.Abs(float64(single[i])-float64(whole[i])))
+	}
+	t.Logf("largest difference %.2g standard deviations", worst/c.Scale)
+	if !(worst < modeltest.Tolerance*c.Scale) {
+		t.Errorf("off by %v standard deviations after %d rows", worst/c.Scale, rows)
+	}
 }
