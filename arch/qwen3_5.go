@@ -46,6 +46,9 @@ func init() {
 	})
 }
 
+// maxTaps is the widest convolution that runs.
+const maxTaps = 8
+
 // ParseQwen35 reads the config.json of a qwen3_5 model.
 func ParseQwen35(config []byte) (*Qwen35, error) {
 	top, o, err := openText(config)
@@ -72,7 +75,7 @@ func parseQwen35(top, o object, d commonDefaults) Qwen35 {
 			ValueHeads: o.integer("linear_num_value_heads", 32, 1, maxHeads),
 			KeyDim:     o.integer("linear_key_head_dim", 128, 1, maxHeadDim),
 			ValueDim:   o.integer("linear_value_head_dim", 128, 1, maxHeadDim),
-			Kernel:     o.integer("linear_conv_kernel_dim", 4, 1, 64),
+			Kernel:     o.integer("linear_conv_kernel_dim", 4, 2, maxTaps),
 		},
 		MTP: o.integer("mtp_num_hidden_layers", o.integer("num_nextn_predict_layers", 1, 0, 16), 0, 16),
 	}
@@ -111,7 +114,8 @@ func parseQwen35(top, o object, d commonDefaults) Qwen35 {
 // parseRope reads the rope keys: those of any decoder, a quarter of each head by default, and the sections.
 func (m *Qwen35) parseRope(o object) {
 	m.Rope = parseRope(o, m.Context, ropeOptions{partial: 0.25, zeroPartial: true, headDim: m.HeadDim})
-	if int(float64(m.HeadDim)*m.Rope.PartialFactor) < 2 && o.failed() == nil {
+	pairs := int(float64(m.HeadDim)*m.Rope.PartialFactor) / 2
+	if pairs < 1 && o.failed() == nil {
 		*o.err = configErrorf("partial_rotary_factor = %v: must leave a pair of %d channels to rotate", m.Rope.PartialFactor, m.HeadDim)
 	}
 	m.Sections, m.Interleaved = [3]int{11, 11, 10}, true
@@ -135,6 +139,9 @@ func (m *Qwen35) parseRope(o object) {
 		break
 	}
 	m.Interleaved = o.boolean("mrope_interleaved", in.optional("mrope_interleaved", true))
+	if sum := m.Sections[0] + m.Sections[1] + m.Sections[2]; !m.Interleaved && sum != pairs {
+		o.fail("mrope_interleaved", fmt.Sprintf("be true where the sections have %d pairs of a head's %d", sum, pairs))
+	}
 }
 
 // optional is boolean for an object that may not be there at all.

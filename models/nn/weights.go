@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ingotml/ingot/mlx"
 )
@@ -75,15 +74,6 @@ func (w *Weights) Free() { mlx.Free(w.owned...) }
 
 // Has tells whether a tensor is there, for parts of a model that may be absent.
 func (w *Weights) Has(name string) bool { return w.tensors[name] != nil }
-
-// Leave says that nobody needs the tensors whose names start with a prefix.
-func (w *Weights) Leave(prefix string) {
-	for name := range w.tensors {
-		if strings.HasPrefix(name, prefix) {
-			w.taken[name] = true
-		}
-	}
-}
 
 // Take gives a plain tensor, which must be there with the given shape.
 func (w *Weights) Take(name string, shape ...int) *mlx.Array {
