@@ -95,16 +95,20 @@ func TopSoftmax(scores *mlx.Array, k int, sumToOne bool) (weights, chosen *mlx.A
 	return top[0], top[1]
 }
 
-// bank is the matrices [experts, out, in] of all experts.
+// bank is matrices [n, out, in] of which a row meets some.
 type bank struct {
 	weight *Tensor
 	turned *mlx.Array // of plain weights: [experts, in, out], over the same memory
 }
 
 func newBank(w *Weights, name string, experts, out, in int) *bank {
-	b := &bank{weight: w.Matrix(name, experts, out, in)}
-	if b.weight != nil && b.weight.Packed == nil {
-		b.turned = w.Constant(mlx.SwapAxes(b.weight.Array, -1, -2))
+	return bankOf(w, w.Matrix(name, experts, out, in))
+}
+
+func bankOf(w *Weights, t *Tensor) *bank {
+	b := &bank{weight: t}
+	if t != nil && t.Packed == nil {
+		b.turned = w.Constant(mlx.SwapAxes(t.Array, -1, -2))
 	}
 	return b
 }
