@@ -5,6 +5,7 @@ import (
 	_ "github.com/ingotml/ingot/models/gemma3"
 	_ "github.com/ingotml/ingot/models/gemma4"
 	_ "github.com/ingotml/ingot/models/gemma4_assistant"
+	_ "github.com/ingotml/ingot/models/glm4_moe_lite"
 	_ "github.com/ingotml/ingot/models/llama"
 	_ "github.com/ingotml/ingot/models/qwen3"
 	_ "github.com/ingotml/ingot/models/qwen3_5"

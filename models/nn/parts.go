@@ -41,11 +41,12 @@ func (w *Weights) Heads(t *Tensor, heads int) *Tensor {
 
 // Transposed is matrices [..., out, in] as plain ones [..., in, out] of the type of activations.
 func (w *Weights) Transposed(t *Tensor) *Tensor {
-	plain := t.Array
-	if p := t.Packed; p != nil {
-		plain = mlx.Dequantize(plain, p.Scales, p.Biases, p.Group, p.Bits, p.Mode, nil, w.DType)
-	}
-	return &Tensor{Array: w.Constant(mlx.Contiguous(mlx.SwapAxes(plain, -1, -2)))}
+	return &Tensor{Array: w.constant(t.Array, func(plain *mlx.Array) *mlx.Array {
+		if p := t.Packed; p != nil {
+			plain = mlx.Dequantize(plain, p.Scales, p.Biases, p.Group, p.Bits, p.Mode, nil, w.DType)
+		}
+		return mlx.Contiguous(mlx.SwapAxes(plain, -1, -2))
+	})}
 }
 
 // Release ends the life of tensors that others were made of, which are computed first.
@@ -62,17 +63,23 @@ func (w *Weights) Release(made []*Tensor, gone ...*Tensor) {
 }
 
 func (w *Weights) each(t *Tensor, f func(*mlx.Array) *mlx.Array) *Tensor {
-	out := &Tensor{Array: w.Constant(f(t.Array))}
+	out := &Tensor{Array: w.constant(t.Array, f)}
 	if t.Packed == nil {
 		return out
 	}
 	p := *t.Packed
-	p.Scales = w.Constant(f(p.Scales))
+	p.Scales = w.constant(p.Scales, f)
 	if p.Biases != nil {
-		p.Biases = w.Constant(f(p.Biases))
+		p.Biases = w.constant(p.Biases, f)
 	}
 	out.Packed = &p
 	return out
+}
+
+// constant keeps what f makes of an array, and nothing on the way, which would hold on to the array's memory.
+func (w *Weights) constant(a *mlx.Array, f func(*mlx.Array) *mlx.Array) (made *mlx.Array) {
+	a.Thread().Scope(func() { made = w.Constant(f(a)) })
+	return made
 }
 
 func (t *Tensor) present() []*mlx.Array {

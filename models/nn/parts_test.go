@@ -1,0 +1,99 @@
+package nn_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func wantClose(t *testing.T, what string, got, want *mlx.Array) {
+	t.Helper()
+	if fmt.Sprint(got.Shape()) != fmt.Sprint(want.Shape()) {
+		t.Errorf("%s: shape %v, want %v", what, got.Shape(), want.Shape())
+		return
+	}
+	if d := mlx.Max(mlx.Abs(mlx.Subtract(got, want)), false).Float32s()[0]; !(d < 1e-4) {
+		t.Errorf("%s: off by %v", what, d)
+	}
+}
+
+// Layers stored as one give the shares of what the one gives.
+func TestLinearParts(t *testing.T) {
+	for _, f := range bankFormats {
+		mlxtest.Do(t, func(e *mlx.Thread) {
+			weight, plain := stored(e, mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, 24, 128), f)
+			bias := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.Float32, 24)
+			w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a.weight": weight, "a.bias": {Array: mlx.Keep(bias)}})
+			defer w.Free()
+			parts := nn.NewLinearParts(w, "a", []int{16, 8}, 128, true)
+			if err := w.Err(); err != nil {
+				t.Error(err)
+				return
+			}
+			x := mlx.RandomNormal(mlx.RandomKey(e, 3), mlx.Float32, 3, 128)
+			whole := mlx.Add(mlx.MatMul(x, mlx.Transpose(plain)), bias)
+			got := nn.Linears(x, parts[0], parts[1].Split(2))
+			wantClose(t, fmt.Sprintf("%d bits, first", f.Bits), got[0], mlx.SliceAxis(whole, 1, mlx.Range(0, 16)))
+			wantClose(t, fmt.Sprintf("%d bits, second", f.Bits), got[1], mlx.Reshape(mlx.SliceAxis(whole, 1, mlx.Range(16, 24)), 3, 2, 4))
+		})
+	}
+	mlxtest.Do(t, func(*mlx.Thread) {
+		w := nn.NewWeights(mlx.Float32, nil)
+		nn.NewLinearParts(w, "a", []int{1, 2}, 4, false)
+		if err := w.Err(); err == nil || err.Error() != "tensor a.weight is absent: "+nn.ErrWeights.Error() {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A matrix cut into heads, their rows and transposes; what it was made of is gone.
+func TestHeadLinear(t *testing.T) {
+	const heads, n, in = 3, 96, 64
+	for _, f := range bankFormats {
+		mlxtest.Do(t, func(e *mlx.Thread) {
+			tensor, plain := stored(e, mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, heads*n, in), f)
+			plain = mlx.Reshape(plain, heads, n, in)
+			w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a": tensor})
+			whole := w.Heads(w.Matrix("a", heads*n, in), heads)
+			upper := w.Rows(whole, 0, 64)
+			lower, turned := w.Rows(whole, 64, n), w.Transposed(upper)
+			w.Release([]*nn.Tensor{lower, turned}, tensor, whole, upper)
+			forth, back := nn.NewHeadLinear(w, lower), nn.NewHeadLinear(w, turned)
+			e.Scope(func() {
+				x := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.Float32, 5, heads, in)
+				perHead := func(x, matrices *mlx.Array) *mlx.Array {
+					return mlx.SwapAxes(mlx.MatMul(mlx.SwapAxes(x, 0, 1), matrices), 0, 1)
+				}
+				down := mlx.SwapAxes(mlx.SliceAxis(plain, 1, mlx.Range(64, n)), 1, 2)
+				wantClose(t, fmt.Sprintf("%d bits, rows", f.Bits), forth.Apply(x), perHead(x, down))
+				wantClose(t, fmt.Sprintf("%d bits, transposed", f.Bits), back.Apply(x), perHead(x, mlx.SliceAxis(plain, 1, mlx.Range(0, 64))))
+			})
+			w.Free()
+		})
+	}
+}
+
+// Release frees what it is told to, and nothing else.
+func TestRelease(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		const size = 1 << 20
+		before := e.Memory().Active
+		var zeros *mlx.Array
+		e.Scope(func() { zeros = mlx.Keep(mlx.Zeros(e, mlx.Float32, size/4/64, 64)) })
+		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a": {Array: zeros}})
+		a := w.Matrix("a", size/4/64, 64)
+		mlx.Eval(a.Array)
+		turned := w.Transposed(a)
+		w.Release([]*nn.Tensor{turned}, a)
+		if held := e.Memory().Active - before; held < size || held > size+size/2 {
+			t.Errorf("%d bytes are held, want about %d", held, size)
+		}
+		w.Free()
+		if held := e.Memory().Active - before; held > size/2 {
+			t.Errorf("%d bytes are held in the end", held)
+		}
+	})
+}
