@@ -1,0 +1,113 @@
+package runtime
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/models/modeltest"
+)
+
+// A model runs as without its draft, whatever the draft is: one that reads the model's keys, the model's own head, or
+// another model.
+func TestDraft(t *testing.T) {
+	for _, test := range []struct{ name, draft string }{
+		{"gemma4-e2b", "gemma4_assistant-ordered"},
+		{"gemma4-12b", "gemma4_assistant-dense"},
+		{"qwen3_5-published", ""},
+		{"llama-default", "llama-mha"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var more []modelfile.Command
+			if test.draft != "" {
+				more = append(more, modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir(test.draft)})
+			}
+			store, entry := pack(t, test.name, more...)
+			if _, err := CheckImage(t.Context(), store, entry); err != nil {
+				t.Error(err)
+			}
+			before := arrays(t)
+			l, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{Float32: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := l.ProbeDraft(t.Context(), store, entry, Options{Float32: true}); err != nil || n != 3 {
+				t.Errorf("%d drafts, %v", n, err)
+			}
+			ref, err := ReadReference(modeltest.Reference(test.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, greedy, err := l.Compare(t.Context(), ref); err != nil || c.MaxAbs > modeltest.Tolerance*c.Scale || !*greedy {
+				t.Errorf("%+v, %v", c, err)
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			if after := arrays(t); after != before {
+				t.Errorf("%d arrays live after Close, %d before Load", after, before)
+			}
+		})
+	}
+}
+
+func TestNoDraft(t *testing.T) {
+	store, entry := pack(t, "llama-default")
+	l, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if n, err := l.ProbeDraft(t.Context(), store, entry, Options{}); n != 0 || err != nil {
+		t.Errorf("%d drafts, %v", n, err)
+	}
+}
+
+func TestDraftDamaged(t *testing.T) {
+	store, entry := pack(t, "gemma4-12b", modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir("gemma4_assistant-dense")})
+	// check gives what CheckImage says of the image without a layer.
+	check := func(name string) error {
+		less := *entry
+		less.Image.Layers = slices.DeleteFunc(slices.Clone(entry.Image.Layers), func(l manifest.Layer) bool { return l.Name == name })
+		_, err := CheckImage(t.Context(), store, &less)
+		return err
+	}
+	if err := check(draftConfig); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), draftConfig) {
+		t.Errorf("without its configuration: %v", err)
+	}
+	if err := check("draft.post_projection.weight"); !errors.Is(err, arch.ErrTable) || !strings.Contains(err.Error(), "post_projection.weight") {
+		t.Errorf("without a tensor: %v", err)
+	}
+
+	// Every element of a norm becomes NaN.
+	norm, ok := entry.Image.Find(manifest.KindTensor, "draft.model.norm.weight")
+	if !ok {
+		t.Fatal("no draft.model.norm.weight")
+	}
+	path := store.BlobPath(norm.Digest)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := len(b) - 32; i < len(b); i++ {
+		b[i] = 0xff
+	}
+	rewrite(t, path, b)
+	l, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := l.Probe(t.Context()); err != nil {
+		t.Errorf("the model itself: %v", err)
+	}
+	if _, err := l.ProbeDraft(t.Context(), store, entry, Options{}); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "in step 0 is NaN") {
+		t.Errorf("a draft of NaN: %v", err)
+	}
+}
