@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,7 +11,9 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -23,12 +26,32 @@ type tensor struct {
 	add   float64 // to every element, in float32
 }
 
+// precision is how a checkpoint is loaded.
+type precision struct {
+	format quantize.Type // of the weights, by the architecture's rules; 0 as they are
+	dtype  mlx.DType     // of all other elements, and of activations; 0 leaves what is stored
+	unpack bool          // give plain weights, of the values that the format holds
+}
+
 // Weights reads a checkpoint in whatever layout it is: its configuration, and its tensors in float32, which are freed when
 // the test ends.
 func Weights(t *testing.T, name string) (arch.Model, *nn.Weights) {
 	t.Helper()
 	config, tensors := read(t, name)
-	return config, hold(t, tensors)
+	weights, _ := hold(t, config, tensors, precision{dtype: mlx.Float32})
+	return config, weights
+}
+
+// load builds the model, and tells how many of its tensors are quantized.
+func (c *Checkpoint) load(t *testing.T, p precision) (m models.Model, packed int) {
+	t.Helper()
+	weights, packed := hold(t, c.config, c.tensors, p)
+	var err error
+	mlxtest.Do(t, func(e *mlx.Thread) { m, err = models.Build(e, c.config, weights) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, packed
 }
 
 // read gives the tensors of a checkpoint in the order of its table.
@@ -87,37 +110,109 @@ func assemble(ckpt *safetensors.Checkpoint, m arch.Matched) (tensor, error) {
 
 var dtypes = map[safetensors.DType]mlx.DType{
 	"BF16": mlx.BFloat16, "F16": mlx.Float16, "F32": mlx.Float32, "F64": mlx.Float64, "I32": mlx.Int32, "I64": mlx.Int64,
+	"U32": mlx.Uint32, "U8": mlx.Uint8,
 }
 
-// array is the tensor as the engine takes it: floating point as float32, the rest as it is.
-func (x tensor) array(e *mlx.Thread) *mlx.Array {
-	shape := make([]int, len(x.shape))
-	for i, d := range x.shape {
-		shape[i] = int(d)
+// array is elements as the engine takes them, floating point as dtype unless that is 0.
+func array(e *mlx.Thread, data []byte, from safetensors.DType, shape []int64, dtype mlx.DType) *mlx.Array {
+	dims := make([]int, len(shape))
+	for i, d := range shape {
+		dims[i] = int(d)
 	}
-	a := mlx.FromBytes(e, x.data, dtypes[x.dtype], shape...)
-	if a.DType().Float() {
-		a = mlx.AsType(a, mlx.Float32)
-	}
-	if x.add != 0 {
-		a = mlx.Add(a, mlx.Full(e, x.add, mlx.Float32))
+	a := mlx.FromBytes(e, data, dtypes[from], dims...)
+	if dtype != 0 && a.DType().Float() {
+		a = mlx.AsType(a, dtype)
 	}
 	return a
 }
 
-// hold gives the tensors to the engine until the test ends.
-func hold(t *testing.T, tensors []tensor) *nn.Weights {
+// tensor gives the weight to the engine.
+func (x tensor) tensor(e *mlx.Thread, rules arch.Rules, p precision) (*nn.Tensor, error) {
+	float := dtypes[x.dtype].Float()
+	if x.add != 0 { // exact in float32 only
+		a := array(e, x.data, x.dtype, x.shape, mlx.Float32)
+		return &nn.Tensor{Array: mlx.Add(a, mlx.Full(e, x.add, mlx.Float32))}, nil
+	}
+	format, _ := rules.Precision(x.name, x.shape, p.format)
+	if format == 0 || format.IsCast() || !float {
+		to := p.dtype
+		if to == 0 && float && format != 0 {
+			to = dtypes[safetensors.DType(format.DType())]
+		}
+		return &nn.Tensor{Array: array(e, x.data, x.dtype, x.shape, to)}, nil
+	}
+	return x.quantized(e, format, p)
+}
+
+// quantized codes the weight.
+func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p precision) (*nn.Tensor, error) {
+	from := quantize.DType(x.dtype)
+	parts, err := format.Parts(from, x.shape)
+	if err != nil {
+		return nil, err
+	}
+	blocks := quantize.Blocks{
+		Packed: make([]byte, parts.Packed.Size()), Scales: make([]byte, parts.Scales.Size()), Biases: make([]byte, parts.Biases.Size()),
+	}
+	if err := format.Encode(blocks, x.data, from); err != nil {
+		return nil, err
+	}
+	give := func(data []byte, part quantize.Part) *mlx.Array {
+		if part.DType == "" {
+			return nil
+		}
+		return array(e, data, safetensors.DType(part.DType), part.Shape, p.dtype)
+	}
+	codes := give(blocks.Packed, parts.Packed)
+	packed := &nn.Packed{
+		Scales: give(blocks.Scales, parts.Scales), Biases: give(blocks.Biases, parts.Biases),
+		Mode: modes[format.Mode()], Bits: format.Bits(), Group: format.Group(),
+	}
+	if p.unpack {
+		a := mlx.Dequantize(codes, packed.Scales, packed.Biases, packed.Group, packed.Bits, packed.Mode, nil, p.dtype)
+		return &nn.Tensor{Array: a}, nil
+	}
+	return &nn.Tensor{Array: codes, Packed: packed}, nil
+}
+
+var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
+
+// hold gives the tensors to the engine until the test ends, and tells how many of them are quantized.
+func hold(t *testing.T, config arch.Model, tensors []tensor, p precision) (weights *nn.Weights, packed int) {
 	t.Helper()
 	all := map[string]*nn.Tensor{}
+	count := map[mlx.DType]int{}
+	var err error
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		for _, x := range tensors {
-			all[x.name] = &nn.Tensor{Array: mlx.Keep(x.array(e))}
+			var made *nn.Tensor
+			if made, err = x.tensor(e, config.Rules(), p); err != nil {
+				err = fmt.Errorf("tensor %s: %w", x.name, err)
+				return
+			}
+			all[x.name] = made
+			mlx.Keep(made.Array)
+			if made.Packed != nil {
+				mlx.Keep(made.Packed.Scales, made.Packed.Biases)
+				packed++
+			} else {
+				count[made.Array.DType()]++
+			}
 		}
 	})
-	weights := nn.NewWeights(mlx.Float32, all)
+	dtype := p.dtype
+	for d, n := range count {
+		if p.dtype == 0 && n > count[dtype] {
+			dtype = d // most plain weights have it
+		}
+	}
+	weights = nn.NewWeights(dtype, all)
 	t.Cleanup(func() {
 		// The test's own context has ended by now.
 		_ = mlxtest.Open(t).Do(context.Background(), func() error { weights.Free(); return nil })
 	})
-	return weights
+	if err != nil {
+		t.Fatal(err)
+	}
+	return weights, packed
 }

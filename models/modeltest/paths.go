@@ -1,0 +1,170 @@
+package modeltest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// Paths checks that the reference's scores and greedy continuation come out whatever way the tokens take: the whole
+// prompt at once, token by token, in chunks of 7, packed beside two other sequences, and after other tokens and a return to
+// snapshots; and, within the limits, where it computes in the type of the stored weights, and with weights at int8.
+func (c *Checkpoint) Paths(t *testing.T) {
+	t.Run("whole", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, len(c.Tokens), nil)) })
+	t.Run("token by token", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 1, nil)) })
+	t.Run("chunks of 7", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 7, nil)) })
+	t.Run("packed", func(t *testing.T) { c.check(t, c.packed(t, c.Model)) })
+	t.Run("snapshots", func(t *testing.T) { c.check(t, c.restored(t, c.Model)) })
+	t.Run("greedy", func(t *testing.T) { c.checkGreedy(t) })
+	t.Run("as stored", func(t *testing.T) { c.checkStored(t) })
+	t.Run("int8", func(t *testing.T) { c.checkInt8(t) })
+}
+
+// packed gives the scores of all tokens in chunks beside two other sequences.
+func (c *Checkpoint) packed(t *testing.T, m models.Model) []float32 {
+	t.Helper()
+	return c.chunked(t, m, 11, [][]int32{c.Tokens[3:17], c.Tokens[20:29]})
+}
+
+// chunked gives the scores of all tokens, taken n at a time; others run in the same batches, one before and one after,
+// each in pieces of their own.
+func (c *Checkpoint) chunked(t *testing.T, m models.Model, n int, others [][]int32) []float32 {
+	t.Helper()
+	var scores []float32
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		seq := cache.NewSequence(m.Layers())
+		defer seq.Free()
+		var side []*cache.Sequence
+		for range others {
+			s := cache.NewSequence(m.Layers())
+			defer s.Free()
+			side = append(side, s)
+		}
+		for start := 0; start < len(c.Tokens); start += n {
+			chunk := c.Tokens[start:min(start+n, len(c.Tokens))]
+			parts := []nn.Part{{Seq: seq, Tokens: chunk, All: true}}
+			for i := range others {
+				take := min(3+2*i, len(others[i]))
+				if take == 0 {
+					continue
+				}
+				p := nn.Part{Seq: side[i], Tokens: others[i][:take]}
+				others[i] = others[i][take:]
+				if i == 0 {
+					parts = append([]nn.Part{p}, parts...)
+				} else {
+					parts = append(parts, p)
+				}
+			}
+			e.Scope(func() {
+				all := m.Head(m.Forward(nn.NewBatch(e, parts...))).Float32s()
+				first := 0
+				if parts[0].Seq != seq {
+					first = 1 // the other sequence wants one row
+				}
+				scores = append(scores, all[first*c.Vocab:][:len(chunk)*c.Vocab]...)
+			})
+		}
+	})
+	return scores
+}
+
+// restored gives the scores of all tokens, each third of them after a return from other tokens: snapshots are taken where
+// the thirds meet, and restored by a sequence that has gone on, and by one that has seen nothing.
+func (c *Checkpoint) restored(t *testing.T, m models.Model) []float32 {
+	t.Helper()
+	var scores []float32
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		seq := cache.NewSequence(m.Layers())
+		defer seq.Free()
+		run := func(tokens []int32) (scores []float32) {
+			for len(tokens) > 0 {
+				n := min(5, len(tokens))
+				e.Scope(func() {
+					part := nn.Part{Seq: seq, Tokens: tokens[:n], All: true}
+					scores = append(scores, m.Head(m.Forward(nn.NewBatch(e, part))).Float32s()...)
+				})
+				tokens = tokens[n:]
+			}
+			return scores
+		}
+		astray := func() { run(c.Tokens[:9]); run(c.Tokens[4:5]) }
+		first, second := len(c.Tokens)/3, 2*len(c.Tokens)/3
+		var path []cache.Snapshots
+		defer func() {
+			for _, s := range path {
+				s.Close()
+			}
+		}()
+		back := func(to int) {
+			if !seq.Restore(path[len(path)-1], to) {
+				t.Errorf("no restore to %d", to)
+			}
+		}
+		scores = run(c.Tokens[:first])
+		path = append(path, seq.Snapshot(0))
+		astray()
+		back(first)
+		scores = append(scores, run(c.Tokens[first:second])...)
+		path = append(path, seq.Snapshot(first))
+		astray()
+		seq.Free()
+		if !seq.Restore(path[0], first) {
+			t.Errorf("no restore to %d of what is empty", first)
+		}
+		back(second)
+		scores = append(scores, run(c.Tokens[second:])...)
+	})
+	return scores
+}
+
+func (c *Checkpoint) check(t *testing.T, scores []float32) {
+	t.Helper()
+	c.compare(t, scores, c.Logits)
+}
+
+// compare wants scores that differ by less than the tolerance.
+func (c *Checkpoint) compare(t *testing.T, scores, want []float32) {
+	t.Helper()
+	if len(scores) != len(want) {
+		t.Fatalf("%d scores, want %d", len(scores), len(want))
+	}
+	worst, at := 0.0, 0
+	for i, want := range want {
+		d := math.Abs(float64(scores[i]) - float64(want))
+		if !(d <= worst) { // NaN counts
+			worst, at = d, i
+		}
+	}
+	t.Logf("largest difference %.2g standard deviations", worst/c.Scale)
+	if !(worst < Tolerance*c.Scale) {
+		t.Errorf("score %d at position %d is %v, want %v: %.3g standard deviations off",
+			at%c.Vocab, at/c.Vocab, scores[at], want[at], worst/c.Scale)
+	}
+}
+
+func (c *Checkpoint) checkGreedy(t *testing.T) {
+	t.Helper()
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		seq := cache.NewSequence(c.Model.Layers())
+		defer seq.Free()
+		next := c.Tokens
+		for i, want := range c.Greedy {
+			var got int
+			e.Scope(func() {
+				hidden := c.Model.Forward(nn.NewBatch(e, nn.Part{Seq: seq, Tokens: next}))
+				got = mlx.ArgMax(c.Model.Head(hidden), -1, false).Int()
+			})
+			if got != int(want) {
+				t.Errorf("greedy token %d is %d, want %d", i, got, want)
+				return
+			}
+			next = []int32{want}
+		}
+	})
+}
