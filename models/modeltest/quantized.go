@@ -13,14 +13,14 @@ import (
 // Limits are the largest mean divergences from the reference, in nats per position; 0 leaves the usual one. A checkpoint
 // of few and random weights may need more than others of the same kind: where a router is nearly undecided, say.
 type Limits struct {
-	Int8   float64 // of weights at int8; usually 0.005
+	Int8   float64 // of weights at int8; usually 0.01
 	Stored float64 // of computing in the type that the weights are stored in; usually 0.01
 }
 
 // Of weights in other formats only that computing in the stored type does not go astray.
 const maxNarrowKL = 0.1
 
-func (l Limits) int8() float64   { return cmp.Or(l.Int8, 0.005) }
+func (l Limits) int8() float64   { return cmp.Or(l.Int8, 0.01) }
 func (l Limits) stored() float64 { return cmp.Or(l.Stored, 0.01) }
 
 // checkStored wants the reference's distributions of the model in the type of the stored weights.

@@ -1,8 +1,6 @@
 package qwen3_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/ingotml/ingot/models/modeltest"
@@ -11,20 +9,7 @@ import (
 
 // TestReference runs every qwen3 checkpoint of testdata.
 func TestReference(t *testing.T) {
-	entries, err := os.ReadDir(modeltest.Dir(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := false
-	for _, e := range entries {
-		if name := e.Name(); strings.HasPrefix(name, "qwen3-") {
-			found = true
-			t.Run(name, func(t *testing.T) { modeltest.Load(t, name).Paths(t) })
-		}
-	}
-	if !found {
-		t.Errorf("%s has no model of this type", modeltest.Dir(""))
-	}
+	modeltest.Every(t, modeltest.Limits{}, "qwen3-")
 }
 
 // Texts beyond the context that the model was made for.

@@ -1,8 +1,6 @@
 package qwen3_5_moe_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/ingotml/ingot/models/modeltest"
@@ -11,27 +9,8 @@ import (
 
 // TestReference runs every qwen3_5_moe checkpoint of testdata.
 func TestReference(t *testing.T) {
-	for _, name := range checkpoints(t) {
-		t.Run(name, func(t *testing.T) { modeltest.Load(t, name).Paths(t) })
-	}
-}
-
-func checkpoints(t *testing.T) []string {
-	t.Helper()
-	entries, err := os.ReadDir(modeltest.Dir(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "qwen3_5_moe-") {
-			names = append(names, e.Name())
-		}
-	}
-	if len(names) == 0 {
-		t.Fatalf("%s has no model of this type", modeltest.Dir(""))
-	}
-	return names
+	// What a delta net remembers adds errors up, and its routers are nearly undecided at some tokens.
+	modeltest.Every(t, modeltest.Limits{Int8: 0.05, Stored: 0.02}, "qwen3_5_moe-")
 }
 
 // TestDraft runs the head that predicts the token after the next, which has experts too.

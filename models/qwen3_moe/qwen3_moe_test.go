@@ -1,8 +1,6 @@
 package qwen3_moe_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/ingotml/ingot/models/modeltest"
@@ -11,18 +9,5 @@ import (
 
 // TestReference runs every qwen3_moe checkpoint of testdata.
 func TestReference(t *testing.T) {
-	entries, err := os.ReadDir(modeltest.Dir(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := false
-	for _, e := range entries {
-		if name := e.Name(); strings.HasPrefix(name, "qwen3_moe-") {
-			found = true
-			t.Run(name, func(t *testing.T) { modeltest.Load(t, name).Paths(t) })
-		}
-	}
-	if !found {
-		t.Errorf("%s has no model of this type", modeltest.Dir(""))
-	}
+	modeltest.Every(t, modeltest.Limits{}, "qwen3_moe-")
 }
