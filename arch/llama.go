@@ -42,9 +42,6 @@ type Llama struct {
 	EOS           []int32
 }
 
-// llamaRopes are the types whose frequencies do not depend on the length of a text.
-var llamaRopes = []RopeType{RopeDefault, RopeLinear, RopeLlama3, RopeYarn}
-
 func init() {
 	register(Arch{
 		ModelType: "llama",
@@ -91,7 +88,7 @@ func ParseLlama(config []byte) (*Llama, error) {
 		o.fail("num_key_value_heads", fmt.Sprintf("divide num_attention_heads = %d", m.Heads))
 	}
 	m.HeadDim = parseHeadDim(o, m.Hidden, m.Heads, 0)
-	m.Rope = parseRope(o, m.Context, ropeOptions{types: llamaRopes, headDim: m.HeadDim})
+	m.Rope = parseRope(o, m.Context, ropeOptions{headDim: m.HeadDim})
 	m.Rope.ignorePartial(o) // as the reference's default type does
 	if classes := o.strs("architectures"); len(classes) > 0 {
 		m.Architecture = classes[0]
