@@ -80,6 +80,7 @@ func TestRender(t *testing.T) {
 			r.Options.Now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 		}},
 		{"go suffix", "{{ if .Suffix }}<pre>{{ .Prompt }}<suf>{{ .Suffix }}<mid>{{ else }}{{ .Prompt }}{{ end }}", "<pre>And now?<suf>end<mid>", func(r *chat.Request) { r.Suffix = "end" }},
+		{"go unset", "{{ .Prompt }}[{{ .System }}{{ .Suffix }}{{ .ThinkLevel }}]{{ .Response }}", "And now?[]", func(r *chat.Request) { r.Messages = r.Messages[4:] }},
 		{"go think", "{{ range .Messages }}{{ .Thinking }}{{ end }}{{ .IsThinkSet }}{{ .Think }}{{ .ThinkLevel }}", "hmtruetruelow", func(r *chat.Request) { r.ThinkLevel = "low" }},
 	} {
 		r := request(t)
@@ -133,6 +134,43 @@ func TestGoLimits(t *testing.T) {
 	}
 }
 
+func TestLanguage(t *testing.T) {
+	for _, c := range []struct {
+		text, want string // the text, or the error
+		err        error
+	}{
+		{"{{ .Prompt }}", "And now?", nil},
+		{"{{ messages[4].content }}", "And now?", nil},
+		{"{{ .Prompt", "unclosed action", chat.ErrTemplate},
+		{"{{ if .System }}x", "unexpected EOF", chat.ErrTemplate}, // Jinja has a variable "if" here
+		{"{{ if .System }}{{ .Prompt }}{{ end", "unclosed action", chat.ErrTemplate},
+		{"{{ .Prompt }}{{ end }}", "unexpected {{end}}", chat.ErrTemplate},
+		{"{{ end }}", "unexpected {{end}}", chat.ErrTemplate},
+		{"{{/* why", "unclosed comment", chat.ErrTemplate},
+		{"{{ not tools }}", "False", nil},
+		{"{{ printf \"%d\" 5 }}", "5", nil},
+		{"{% raw %}{{ .Prompt {% endraw %}", "{{ .Prompt ", nil},
+		{"{% if tools %}{{ .Prompt }}{% endif %}", "unexpected '.'", jinja.ErrSyntax},
+		{"{%- if tools %}{{ messages[4].content }}", "template line 1", jinja.ErrSyntax},
+	} {
+		var got string
+		tmpl, err := chat.Parse(c.text)
+		if err == nil {
+			r := request(t)
+			if strings.HasPrefix(c.text, "{{ .") {
+				r.Messages = r.Messages[4:]
+			}
+			got, err = tmpl.Render(context.Background(), r)
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if !errors.Is(err, c.err) || c.err == nil && got != c.want || !strings.Contains(got, c.want) {
+			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
 func TestChoose(t *testing.T) {
 	file := func(name, text string) chat.File { return chat.File{Name: name, Data: []byte(text)} }
 	list := file("tokenizer_config.json", `{"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]}`)
@@ -154,7 +192,11 @@ func TestChoose(t *testing.T) {
 	if _, err := chat.Choose(nil, ""); !errors.Is(err, chat.ErrNoTemplate) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := chat.Choose([]chat.File{list}, "rag"); err == nil || !strings.Contains(err.Error(), "default, tool_use") {
+	list.Data = []byte(strings.Replace(string(list.Data), `"default"`, `"rag"`, 1))
+	if _, err := chat.Choose([]chat.File{list}, ""); !errors.Is(err, chat.ErrOtherTemplates) || !strings.Contains(err.Error(), `there is no "default", but rag, tool_use`) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := chat.Choose([]chat.File{list}, "default"); err == nil || !strings.Contains(err.Error(), "rag, tool_use") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := chat.Choose([]chat.File{file("tokenizer_config.json", `{"chat_template": 5}`)}, ""); !errors.Is(err, chat.ErrTemplate) {

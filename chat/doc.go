@@ -12,5 +12,7 @@ import "errors"
 // Errors that a caller may want to tell apart; those of a template itself are package jinja's.
 var (
 	ErrNoTemplate = errors.New("the model has no chat template")
-	ErrTemplate   = errors.New("chat template cannot be read")
+	// ErrOtherTemplates says that a model has templates, but none of the wanted name.
+	ErrOtherTemplates = errors.New("the model has other chat templates")
+	ErrTemplate       = errors.New("chat template cannot be read")
 )

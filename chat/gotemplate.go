@@ -236,7 +236,15 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // execute runs a tree over data.
-func (g *goTemplate) execute(ctx context.Context, w *bounded, o jinja.Options, data any, cut bool) error {
+// goTexts are the variables that are texts: missing ones are empty, where text/template would print "<no value>".
+var goTexts = []string{"System", "Prompt", "Response", "Suffix", "ThinkLevel"}
+
+func (g *goTemplate) execute(ctx context.Context, w *bounded, o jinja.Options, data map[string]any, cut bool) error {
+	for _, name := range goTexts {
+		if _, given := data[name]; !given {
+			data[name] = ""
+		}
+	}
 	t, err := g.t.Clone()
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrTemplate, err)

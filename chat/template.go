@@ -33,39 +33,31 @@ type Template interface {
 	RenderVars(ctx context.Context, vars *jinja.Dict, o jinja.Options) (string, error)
 }
 
-// goAction begins an action that only Go templates have: a field, a variable, or a keyword that Jinja has in other braces.
-var goAction = regexp.MustCompile(`\{\{-?\s*(\.[A-Za-z]|\$|(if|range|with|end|else|define|template|block|break|continue|json|slice|len|index|eq|and|or|not|printf)\b[^|}]*[ .$]?|/\*)`)
+// What tells the languages apart. A Go action is a field, a variable, a comment, or a keyword that Jinja has in other
+// braces; there, Jinja would print a variable of that name. A function may be either.
+var (
+	jinjaStatement = regexp.MustCompile(`\{%[-+]?\s*[a-z]`)
+	goAction       = regexp.MustCompile(`\{\{-?\s*(\.[A-Za-z]|\$|/\*|(if|range|with|end|else|define|template|block|break|continue)\b)`)
+	goOrJinja      = regexp.MustCompile(`\{\{-?\s*(json|slice|len|index|eq|ne|lt|le|gt|ge|and|or|not|print|println|printf)\b[^|}]*[ .$]?`)
+)
 
-// Parse reads a template and tells which of the languages it is in: Jinja unless it has actions of Go's.
-// Its error wraps jinja.ErrSyntax or ErrTemplate.
+// Parse reads a template and tells which of the languages it is in: Jinja unless it has actions of Go's and no statements
+// of Jinja's, which may show Go's actions in a text. Its error wraps jinja.ErrSyntax or ErrTemplate.
 func Parse(text string) (Template, error) {
-	if looksGo(text) {
-		t, err := parseGo(text)
-		if err == nil {
+	switch {
+	case jinjaStatement.MatchString(text):
+	case goAction.MatchString(text):
+		return parseGo(text)
+	case goOrJinja.MatchString(text):
+		if t, err := parseGo(text); err == nil {
 			return t, nil
 		}
-		if j, jerr := jinja.Compile(text); jerr == nil {
-			return jinjaTemplate{j}, nil
-		}
-		return nil, err
 	}
 	j, err := jinja.Compile(text)
 	if err != nil {
 		return nil, err
 	}
 	return jinjaTemplate{j}, nil
-}
-
-func looksGo(text string) bool {
-	if !goAction.MatchString(text) {
-		return false
-	}
-	// A Jinja template may show such an action in a text of its own, but has statements too.
-	if !strings.Contains(text, "{%") {
-		return true
-	}
-	_, err := jinja.Compile(text)
-	return err != nil
 }
 
 type jinjaTemplate struct{ t *jinja.Template }
@@ -131,7 +123,7 @@ func HoldsTemplate(name string) bool {
 }
 
 // Choose finds the text of the template with a name, "" being the default one, among a model's files.
-// Its error is ErrNoTemplate, naming the templates that there are.
+// Its error is ErrNoTemplate, or ErrOtherTemplates, which names those that there are.
 func Choose(files []File, name string) (string, error) {
 	all, order := map[string]string{}, []string{}
 	add := func(name, text string) {
@@ -167,7 +159,7 @@ func Choose(files []File, name string) (string, error) {
 	if len(order) == 0 {
 		return "", ErrNoTemplate
 	}
-	return "", fmt.Errorf("%w named %q; it has %s", ErrNoTemplate, name, strings.Join(order, ", "))
+	return "", fmt.Errorf("%w: there is no %q, but %s", ErrOtherTemplates, name, strings.Join(order, ", "))
 }
 
 // addConfig reads chat_template of a configuration: one text, or a list of names with texts.

@@ -54,7 +54,7 @@ func (o runOptions) conversation(c *cobra.Command, store *manifest.Store, entry 
 	}
 	t := &conversation{parser: texts.Parser}
 	t.text, err = imageTemplate(store, entry, "")
-	if errors.Is(err, chat.ErrNoTemplate) && texts.Template == "" {
+	if errors.Is(err, chat.ErrNoTemplate) {
 		for _, name := range []string{"think", "system"} {
 			if c.Flags().Changed(name) {
 				return nil, fmt.Errorf("%s has no chat template, which --%s would go into", entry.Name, name)

@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +17,10 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"ingot": func() { os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"ingot": func() {
+			cmd.Version = cmp.Or(os.Getenv("AS_VERSION"), cmd.Version) // a release's build sets it
+			os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		},
 	})
 }
 

@@ -52,6 +52,9 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := checkRequires(store, entry); err != nil {
+		return err
+	}
 	var checked runtime.CheckStats
 	if ref == nil {
 		if checked, err = runtime.CheckImage(ctx, store, entry); err != nil {

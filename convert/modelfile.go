@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 )
@@ -25,26 +26,25 @@ type Texts struct {
 // ReadTexts reads the texts of a model of the store.
 func ReadTexts(store *manifest.Store, entry *manifest.Entry) (*Texts, error) {
 	t := &Texts{}
-	var shipped [3]string // the checkpoint's templates, the better ones first
+	var shipped []chat.File // what holds the checkpoint's templates
 	for _, l := range entry.Image.Layers {
 		if err := t.read(store, l, &shipped); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", entry.Name, l.Name, err)
 		}
 	}
 	t.Template = t.own
-	for _, s := range shipped {
-		if t.Template == "" {
-			t.Template = s
-		}
+	if t.own == "" {
+		// The model runs without a template too; who needs it is told by chat.Choose what is wrong.
+		t.Template, _ = chat.Choose(shipped, "")
 	}
 	return t, nil
 }
 
-func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[3]string) error {
+func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[]chat.File) error {
 	file := l.Kind == manifest.KindFile
-	at := slices.Index([]string{"chat_template.jinja", "chat_template.json", tokenizerConfigName}, l.Name)
+	template := file && chat.HoldsTemplate(l.Name)
 	switch {
-	case file && (at >= 0 || l.Name == recordName):
+	case template || file && l.Name == recordName:
 	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense, l.Kind == manifest.KindParams, l.Kind == kindMessages:
 	default:
 		return nil
@@ -56,10 +56,8 @@ func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[3]string
 	switch {
 	case file && l.Name == recordName:
 		return json.Unmarshal(data, &t.Record)
-	case file && at == 0:
-		shipped[at] = string(data)
-	case file:
-		shipped[at] = defaultTemplate(data)
+	case template:
+		*shipped = append(*shipped, chat.File{Name: l.Name, Data: data})
 	case l.Kind == manifest.KindTemplate:
 		t.own = string(data)
 	case l.Kind == manifest.KindSystem:
@@ -72,20 +70,6 @@ func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[3]string
 		t.Parameters, err = decodeParameters(data)
 	}
 	return err
-}
-
-// defaultTemplate is the template that is used where none is named.
-func defaultTemplate(config []byte) string {
-	all := templates(config)
-	for _, t := range all {
-		if t.Name == "default" {
-			return t.Template
-		}
-	}
-	if len(all) > 0 {
-		return all[0].Template
-	}
-	return ""
 }
 
 // Modelfile says in the words of a Modelfile what the image has beside what it is made from. FROM names the image itself,

@@ -16,6 +16,7 @@ var marks = []struct {
 	{"nemotron", []string{"<toolcall>"}},
 	{"qwen3-coder", []string{"<tool_call>", "<function="}},
 	{"hermes", []string{"<tool_call>", "arguments"}},
+	{"granite", []string{"<|tool_call|>"}},
 	{"llama3", []string{"<|python_tag|>"}},
 	{"llama3", []string{"<|start_header_id|>", "ipython", "tool_calls"}},
 	{"llama3", []string{"<|start_header_id|>", "ipython", ".ToolCalls"}}, // a Go template

@@ -25,6 +25,7 @@ func TestDetect(t *testing.T) {
 		{`{{- "<|python_tag|>" + tool_call.name + ".call(" }}`, "llama3", ""},
 		{`<|start_header_id|>{{ range .ToolCalls }}{"name": "{{ .Function.Name }}"}{{ end }}<|start_header_id|>ipython`, "llama3", ""},
 		{`{{ range .ToolCalls }}<tool_call>{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}`, "hermes", ""},
+		{`<|end_of_role|><|tool_call|>' + message['content']`, "granite", ""},
 		{`<TOOLCALL>`, "nemotron", ""},
 		{`<|START_THINKING|><|END_THINKING|><|START_ACTION|>`, "cohere", "<|END_THINKING|>"},
 		{`<seed:think></seed:think>`, "thinking", "</seed:think>"},
@@ -43,7 +44,7 @@ func TestDetect(t *testing.T) {
 func TestDetectPublished(t *testing.T) {
 	dir := corpus(t)
 	for part, want := range map[string]string{
-		"deepseek-r1_8b": "deepseek3", "deepseek-v2.5": "deepseek3", "deepseek-v3.1": "deepseek3", "granite4_": "hermes",
+		"deepseek-r1_8b": "deepseek3", "deepseek-v2.5": "deepseek3", "deepseek-v3.1": "deepseek3", "granite4_": "hermes", "granite3.3_": "granite", "granite3.2-vision": "granite",
 		"llama3.1_": "llama3", "llama4": "llama3", "cogito_3b": "llama3", "qwen2.5-coder": "hermes", "qwen3-next": "hermes", "qwq_32b": "hermes", "rnj-1": "hermes",
 		"gemma4": "gemma4", "laguna": "glm-4.7", "nemotron35": "qwen3-coder", "qwen38": "qwen3-coder", "command-r7b": "cohere",
 		"llama2_": "", "gemma2": "", "tinyllama": "", "phi3_": "",

@@ -91,6 +91,12 @@ var formats = map[string]*format{
 		control: []string{"<|python_start|>", "<|python_end|>"},
 		noise:   []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
 	},
+	// Granite 3, and Phi-4-mini: a JSON list after a tag; Phi closes it.
+	"granite": {
+		think: thinkTags,
+		forms: []form{{open: "<|tool_call|>", end: func() ender { return &jsonEnd{} }, parse: parseJSON}},
+		noise: []string{"<|/tool_call|>", "<|end_of_text|>"},
+	},
 	// Command R7B and later: JSON lists of actions.
 	"cohere": {
 		think:   Tags{"<|START_THINKING|>", "<|END_THINKING|>"},
@@ -114,4 +120,6 @@ var aliases = map[string]string{
 	"cogito":            "deepseek3",
 	"ministral":         "mistral",
 	"llama3.1":          "llama3",
+	"granite3":          "granite",
+	"phi4-mini":         "granite",
 }

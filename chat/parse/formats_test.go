@@ -31,6 +31,7 @@ var spellings = []spelling{
 	}, "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\""},
 	{"mistral", "[THINK]", "[/THINK]", func(a string) string { return `[TOOL_CALLS]f[ARGS]{"a": ` + a + `}` }, `[TOOL_CALLS]f[ARGS]{"a": `},
 	{"llama3", "", "", func(a string) string { return `<|python_tag|>{"name": "f", "parameters": {"a": ` + a + `}}` }, `<|python_tag|>{"name": "f", "param`},
+	{"granite", "<think>", "</think>", func(a string) string { return `<|tool_call|>[{"name": "f", "arguments": {"a": ` + a + `}}]` }, `<|tool_call|>[{"name": "f", "argum`},
 	{"cohere", "<|START_THINKING|>", "<|END_THINKING|>", func(a string) string {
 		return `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "f", "parameters": {"a": ` + a + `}}]<|END_ACTION|>`
 	}, `<|START_ACTION|>[{"tool_call_id": "0"`},

@@ -1,0 +1,15 @@
+package cmd
+
+import (
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/manifest"
+)
+
+// checkRequires refuses to run a model that needs a later version of the program.
+func checkRequires(store *manifest.Store, entry *manifest.Entry) error {
+	texts, err := convert.ReadTexts(store, entry)
+	if err != nil {
+		return err
+	}
+	return texts.CheckRequires(entry.Name.String(), Version)
+}
