@@ -5,7 +5,8 @@ import json
 import re
 
 import torch
-from safetensors.torch import save_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 
 def write_json(path, value):
@@ -93,18 +94,66 @@ def apart(tensors, base=r"mlp\.experts"):
     return out
 
 
-def stack(tensors, base=r"mlp\.experts", to="mlp.switch_mlp"):
-    """Fused experts as one tensor per projection, as mlx-lm writes them."""
+# Where mlx-lm puts experts, one tensor per projection: in gemma4, and elsewhere.
+SWITCHES = ((r"\.experts\.switch_glu", ".experts"), (r"\.mlp\.switch_mlp", ".mlp.experts"))
+# The norms of Qwen 3.5 whose weights are used as 1 + w, and which mlx-lm writes with the 1 added.
+SHIFTED = r"(^|\.)(input_layernorm|post_attention_layernorm|[qk]_norm|model\.norm|language_model\.norm)\.weight$"
+
+
+def to_mlx(config, tensors):
+    """A checkpoint as mlx-lm writes it: no towers and no heads that draft, stacked experts; of Qwen 3.5 the axes of
+    convolutions the other way round, and other norms."""
+    config = {k: v for k, v in config.items() if "qwen3_5" not in config["model_type"] or k != "vision_config"}
+    tensors = rename(fuse(tensors), (r"visual\.|vision|audio|^mtp\.", None), (r"^model\.language_model\.", "language_model.model."),
+                     *([(r"^lm_head", "language_model.lm_head")] if "text_config" in config else []))
+    to = "experts.switch_glu" if "gemma4" in config["model_type"] else "switch_mlp"
     out = {}
     for name, tensor in tensors.items():
-        if m := re.fullmatch(rf"(.*){base}\.gate_up_proj", name):
+        if m := re.fullmatch(r"(.*)experts\.gate_up_proj", name):
             for projection, part in zip(("gate_proj", "up_proj"), tensor.chunk(2, dim=1)):
                 out[f"{m[1]}{to}.{projection}.weight"] = part
-        elif m := re.fullmatch(rf"(.*){base}\.down_proj", name):
+        elif m := re.fullmatch(r"(.*)experts\.down_proj", name):
             out[f"{m[1]}{to}.down_proj.weight"] = tensor
+        elif name.endswith("conv1d.weight"):
+            out[name] = tensor.transpose(1, 2)
+        elif "qwen3_5" in config["model_type"] and re.search(SHIFTED, name):
+            out[name] = (1 + tensor.float()).to(tensor.dtype)
         else:
             out[name] = tensor
-    return out
+    return config, out
+
+
+def is_mlx(folder):
+    path = folder / "model.safetensors"
+    if not path.exists():
+        return False
+    with safe_open(path, "pt") as file:
+        return any(re.search(r"\.switch_(glu|mlp)\.", name) for name in file.keys())
+
+
+def from_mlx(folder, plain):
+    """The text model of a folder by mlx-lm, with experts, as transformers reads it, in float32."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    outer, config = config["architectures"][0], config.get("text_config", config)
+    config["architectures"] = [outer.replace("ForConditionalGeneration", "ForCausalLM")]
+    shifted = "qwen3_5" in config["model_type"]
+    tensors, banks = {}, {}
+    for name, tensor in load_file(folder / "model.safetensors").items():
+        name, tensor = name.removeprefix("language_model."), tensor.float()
+        for pattern, to in SWITCHES:
+            name = re.sub(pattern, to, name)
+        if m := re.fullmatch(r"(.*experts)\.(gate|up)_proj\.weight", name):
+            banks.setdefault(m[1], {})[m[2]] = tensor
+            continue
+        if shifted and name.endswith("conv1d.weight"):
+            tensor = tensor.transpose(1, 2)
+        elif shifted and re.search(SHIFTED, name):
+            tensor = tensor - 1
+        tensors[re.sub(r"(experts\.down_proj)\.weight$", r"\1", name)] = tensor
+    for name, bank in banks.items():
+        tensors[name + ".gate_up_proj"] = torch.cat([bank["gate"], bank["up"]], dim=1)
+    write_json(plain / "config.json", config)
+    store({n: t.contiguous() for n, t in tensors.items()}, plain / "model.safetensors")
 
 
 def store(tensors, path):

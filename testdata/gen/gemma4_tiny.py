@@ -9,6 +9,7 @@ import reference  # first: keeps transformers offline
 from transformers import (Gemma4Config, Gemma4ForCausalLM, Gemma4ForConditionalGeneration, Gemma4TextConfig,
                           Gemma4UnifiedConfig, Gemma4UnifiedForConditionalGeneration)
 
+import checkpoint
 import tiny
 from tiny import VOCAB, Variant, change
 
@@ -102,6 +103,7 @@ VARIANTS = {
     "gemma4-12b-saved": nested("12b", None, [text("final_logit_softcapping", to=None)]),
     "gemma4-31b": nested("31b", published, [text("sliding_window", to=12)], vision=VISION),
     "gemma4-26b-a4b": nested("26b-a4b", published, [text("top_k_experts", to=3)]),
+    "gemma4-26b-a4b-mlx": nested("26b-a4b", lambda c, t: checkpoint.to_mlx(*published(c, t)), vision=VISION),
     "gemma4-26b-a4b-saved": nested("26b-a4b", None, [text("top_k_experts", to=3)], attention_k_eq_v=False,
                                    num_global_key_value_heads=None),
 }

@@ -115,6 +115,13 @@ EXPERTS = {
             text_config={**MOE, "num_experts": 4, "tie_word_embeddings": True},
             vision_config=VISION, tie_word_embeddings=True))),
         published, rules=RULES, exact=EXACT, limit=640 * 1024),
+    # mlx-lm adds 1 to the norms, which is exact for these.
+    "qwen3_5_moe-mlx": Variant(
+        lambda: with_mtp(Qwen3_5MoeForConditionalGeneration(Qwen3_5MoeConfig(
+            text_config={**MOE, "num_experts": 4, "tie_word_embeddings": True}, vision_config=VISION,
+            tie_word_embeddings=True))),
+        lambda c, t: checkpoint.to_mlx(*published(c, t)), exact=EXACT, limit=640 * 1024,
+        rules=((checkpoint.SHIFTED, lambda normal: np.round(128 * (0.9 + 0.15 * normal)) / 128 - 1), *RULES)),
     "qwen3_5_moe-next": following(None, [change("norm_topk_prob", to=False), rope("rope_theta", 100.0)],
                                   tie_word_embeddings=True),
     "qwen3_5_moe-next-published": following(published_next, [change("partial_rotary_factor", to=0.5)],

@@ -9,9 +9,11 @@ Without --check the files are written; with it they are computed again and compa
 """
 
 import argparse
+import copy
 import json
 import os
 import sys
+import tempfile
 import zlib
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 from transformers.utils import logging
 
+import checkpoint
 import llama_float64
 import qwen3_5_mtp
 import story
@@ -33,6 +36,8 @@ LENGTH, STORY_LENGTH, GREEDY = 48, 64, 16
 # In units of the logits' standard deviation. The project's own bound is 2e-3 for a logit, so twice that for a margin.
 AGREEMENT, MARGIN = 1e-4, 5e-3
 NUDGE, STEADY = 1e-5, 4e-3
+# Mean KL of transformers' own bf16 arithmetic from the golden; the project's bound is 1e-2.
+ROUGH = 3e-3
 # Tensors that transformers has no place for: heads that draft, which may also be numbered as the layer after the last.
 LEFT_OUT = ("mtp.",)
 
@@ -61,6 +66,10 @@ def vocabulary(folder):
 
 def load(folder, strict=True):
     """The model that config.json names, in float32. All that it needs must be in the folder, and strictly nothing else."""
+    if checkpoint.is_mlx(folder):
+        with tempfile.TemporaryDirectory() as plain:
+            checkpoint.from_mlx(folder, Path(plain))
+            return load(Path(plain), strict)
     kind = getattr(transformers, config_of(folder)["architectures"][0])
     model, info = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
     wrong = [*info["missing_keys"], *info["mismatched_keys"]]
@@ -72,7 +81,7 @@ def load(folder, strict=True):
 
 @torch.no_grad()
 def logits_of(model, tokens):
-    return model(torch.tensor(np.asarray(tokens)[None].astype(np.int64)), use_cache=False).logits[0].numpy()
+    return model(torch.tensor(np.asarray(tokens)[None].astype(np.int64)), use_cache=False).logits[0].float().numpy()
 
 
 @torch.no_grad()
@@ -110,6 +119,7 @@ def compute(folder):
         second_opinion(folder, tokens, logits, greedy)
     else:
         steady(model, greedy)
+        rough(model, tokens, logits)
     if closest < MARGIN * std:
         raise Unsuitable(f"a greedy token is ahead by only {closest / std:.1e} deviations")
     golden = {"tokens": tokens, "logits": logits.astype(np.float32), "greedy": np.array(greedy[len(tokens) :], np.int32)}
@@ -145,6 +155,15 @@ def steady(model, tokens):
             raise Unsuitable(f"weights moved by {NUDGE} move the logits by {off:.1e} deviations")
     for name, p in model.named_parameters():
         p.copy_(kept[name])
+
+
+def rough(model, tokens, logits):
+    """Unsuitable: in bf16 other experts are chosen, and too much comes out otherwise."""
+    want = torch.log_softmax(torch.tensor(logits).double(), -1)
+    got = torch.log_softmax(torch.tensor(logits_of(copy.deepcopy(model).to(torch.bfloat16), tokens)).double(), -1)
+    kl = float((want.exp() * (want - got)).sum(-1).mean())
+    if kl > ROUGH:
+        raise Unsuitable(f"in bf16 the mean KL is {kl:.1e}")
 
 
 def path_of(folder):
