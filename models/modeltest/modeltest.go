@@ -5,8 +5,6 @@
 package modeltest
 
 import (
-	"encoding/binary"
-	"io"
 	"math"
 	"path/filepath"
 	"runtime"
@@ -15,7 +13,6 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
-	"github.com/ingotml/ingot/safetensors"
 )
 
 // Tolerance is the largest difference of a score from the reference, in standard deviations of its scores.
@@ -62,42 +59,16 @@ func Load(t *testing.T, name string) *Checkpoint {
 
 func (c *Checkpoint) reference(t *testing.T, name string) {
 	t.Helper()
-	f, err := safetensors.Open(Reference(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	words := func(name string) []uint32 {
-		tensor, ok := f.Lookup(name)
-		if !ok {
-			t.Fatalf("%s has no %s", f.Path(), name)
-		}
-		raw, err := io.ReadAll(f.Reader(tensor))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := make([]uint32, len(raw)/4)
-		for i := range out {
-			out[i] = binary.LittleEndian.Uint32(raw[4*i:])
-		}
-		return out
-	}
-	for _, w := range words("tokens") {
-		c.Tokens = append(c.Tokens, int32(w))
-	}
-	for _, w := range words("greedy") {
-		c.Greedy = append(c.Greedy, int32(w))
-	}
+	c.Tokens, c.Greedy = Golden[int32](t, name, "tokens"), Golden[int32](t, name, "greedy")
+	c.Logits = Golden[float32](t, name, "logits")
 	var sum, squares float64
-	for _, w := range words("logits") {
-		v := math.Float32frombits(w)
-		c.Logits = append(c.Logits, v)
+	for _, v := range c.Logits {
 		sum += float64(v)
 		squares += float64(v) * float64(v)
 	}
 	n := float64(len(c.Logits))
 	c.Scale = math.Sqrt(squares/n - sum/n*sum/n)
 	if len(c.Logits) != len(c.Tokens)*c.Vocab {
-		t.Fatalf("%s: %d scores for %d tokens", f.Path(), len(c.Logits), len(c.Tokens))
+		t.Fatalf("%s: %d scores for %d tokens", Reference(name), len(c.Logits), len(c.Tokens))
 	}
 }

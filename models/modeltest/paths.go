@@ -13,7 +13,8 @@ import (
 
 // Paths checks that the reference's scores and greedy continuation come out whatever way the tokens take: the whole
 // prompt at once, token by token, in chunks of 7, packed beside two other sequences, and after other tokens and a return to
-// snapshots; and, within the limits, where it computes in the type of the stored weights, and with weights at int8.
+// snapshots; and, within the limits, where it computes in the type of the stored weights, and with weights at int8. In a
+// format of each other family it computes what the same weights say unpacked.
 func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("whole", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, len(c.Tokens), nil)) })
 	t.Run("token by token", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 1, nil)) })
@@ -23,6 +24,7 @@ func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("greedy", func(t *testing.T) { c.checkGreedy(t) })
 	t.Run("as stored", func(t *testing.T) { c.checkStored(t) })
 	t.Run("int8", func(t *testing.T) { c.checkInt8(t) })
+	t.Run("4 bits and floats of 8", func(t *testing.T) { c.checkModes(t) })
 }
 
 // packed gives the scores of all tokens in chunks beside two other sequences.

@@ -39,18 +39,33 @@ func (c *Checkpoint) checkInt8(t *testing.T) {
 	c.compare(t, c.restored(t, m), whole)
 }
 
+// checkModes wants weights in the formats of other families, and at 4 bits, to compute what they do unpacked.
+func (c *Checkpoint) checkModes(t *testing.T) {
+	t.Helper()
+	for _, format := range []quantize.Type{quantize.Int4, quantize.MXFP4, quantize.MXFP8, quantize.NVFP4} {
+		c.asUnpacked(t, format)
+	}
+}
+
 // checkPacked wants a model with weights in a format to compute what one does that has the same weights unpacked, whole and
 // token by token. It gives the scores, and the model.
 func (c *Checkpoint) checkPacked(t *testing.T, format quantize.Type) ([]float32, models.Model) {
 	t.Helper()
+	whole, m := c.asUnpacked(t, format)
+	c.compare(t, c.chunked(t, m, 1, nil), whole)
+	return whole, m
+}
+
+// asUnpacked is the first half of checkPacked.
+func (c *Checkpoint) asUnpacked(t *testing.T, format quantize.Type) ([]float32, models.Model) {
+	t.Helper()
 	m, packed := c.load(t, precision{format: format, dtype: mlx.Float32})
 	if packed == 0 && format.Group() <= 64 {
-		t.Error("no tensor is quantized")
+		t.Errorf("%s: no tensor is quantized", format)
 	}
 	unpacked, _ := c.load(t, precision{format: format, dtype: mlx.Float32, unpack: true})
 	whole := c.chunked(t, m, len(c.Tokens), nil)
 	c.compare(t, whole, c.chunked(t, unpacked, len(c.Tokens), nil))
-	c.compare(t, c.chunked(t, m, 1, nil), whole)
 	return whole, m
 }
 
