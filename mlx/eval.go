@@ -5,8 +5,8 @@ import "unsafe"
 // Eval computes arrays and waits for them. None given, or only nil ones, is no work and no error.
 func Eval(arrays ...*Array) { evaluate(arrays, false) }
 
-// AsyncEval starts to compute arrays; reading them waits. Of arrays that are never read a failure shows up in whatever
-// is evaluated next, so whoever gives such work up must read it or synchronize first.
+// AsyncEval starts to compute arrays on a GPU; reading them waits. Of arrays that are never read a failure shows up in
+// whatever is evaluated next, so whoever gives such work up must read it or synchronize first. On a CPU it is Eval.
 func AsyncEval(arrays ...*Array) { evaluate(arrays, true) }
 
 func evaluate(arrays []*Array, async bool) {

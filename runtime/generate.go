@@ -91,26 +91,28 @@ func (l *Local) begin(r Request) (*generation, error) {
 
 // step gives the next token.
 //
-// While the device computes a token, the next step is built upon it unread and sent after it, so that the device does
-// not wait for the host. Where the token ends the stream, that step was for nothing; penalties need its value first.
+// While a GPU computes a token, the next step is built upon it unread and sent after it, so that the GPU does not wait
+// for the host. Where the token ends the stream, that step was for nothing; penalties need its value first.
 func (g *generation) step(ctx context.Context) (Event, error) {
-	for len(g.pending) > 0 {
-		rows := g.pending[:min(len(g.pending), prefillChunk)]
-		last := len(rows) == len(g.pending)
+	for len(g.pending) > prefillChunk {
 		if err := g.do(ctx, func() error {
-			g.forward(nn.NewBatch(g.thread, nn.Part{Seq: g.seq, Tokens: rows, Text: len(g.request.Prompt)}), last)
+			g.forward(g.batch(g.pending[:prefillChunk]), false)
 			return nil
 		}); err != nil {
 			return Event{}, err
 		}
-		g.pending = g.pending[len(rows):]
+		g.pending = g.pending[prefillChunk:]
 	}
 	var token int32
 	if err := g.do(ctx, func() error {
+		if len(g.pending) > 0 {
+			g.forward(g.batch(g.pending), true)
+			g.pending = nil
+		}
 		chosen := g.chosen
 		defer mlx.Free(chosen)
 		g.chosen = nil
-		if g.budget > 1 && !g.sampler.penalizes() {
+		if g.thread.Info().GPU && g.budget > 1 && !g.sampler.penalizes() {
 			g.forward(nn.NextBatch(g.seq, chosen, 0), true)
 		}
 		token = int32(chosen.Int())
@@ -122,6 +124,11 @@ func (g *generation) step(ctx context.Context) (Event, error) {
 		g.stats.PromptTime = time.Since(g.started)
 	}
 	return g.emit(token), nil
+}
+
+// batch is the request's next tokens.
+func (g *generation) batch(tokens []int32) *nn.Batch {
+	return nn.NewBatch(g.thread, nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)})
 }
 
 // forward advances the caches by a batch and, unless rows of the prompt are still to come, begins to choose a token.

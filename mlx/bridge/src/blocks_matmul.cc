@@ -229,6 +229,7 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
     std::string mode;
   };
   std::vector<Layer> layers;
+  layers.reserve(n);
   for (size_t i = 0; i < n; i++) {
     if (formats[i] < -1 || formats[i] >= int(std::size(kModes))) {
       throw std::invalid_argument("linear layers: unknown format " + std::to_string(formats[i]));
@@ -264,6 +265,7 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
 
   // One node for all that our kernels take and that give the same type.
   std::vector<mx::array> out(n, x), arrays;
+  arrays.reserve(parts.size() + 1);
   std::vector<Matrix> matrices;
   std::vector<int> added;
   std::vector<size_t> ours;

@@ -3,6 +3,7 @@
 
 #include "call.h"
 #include "cpu.h"
+#include "cpu_eval.h"
 #include "cpu_node.h"
 #include "mlx/backend/cuda/cuda.h"
 #include "mlx/backend/metal/metal.h"
@@ -34,6 +35,17 @@ std::vector<mx::array> list(void* const* arrays, int64_t n) {
     }
   }
   return v;
+}
+
+void evaluate(std::vector<mx::array> arrays, bool async) {
+  if (!engine().gpu && cpu::evaluate(arrays)) {
+    return;
+  }
+  if (async) {
+    mx::async_eval(std::move(arrays));
+  } else {
+    mx::eval(std::move(arrays));
+  }
 }
 
 // Brings MLX's count of active tasks back to zero after an evaluation that failed. A task that throws on its stream's
@@ -110,11 +122,7 @@ const char* ig_eval(void* const* arrays, int64_t n, int32_t async) {
     if (v.empty()) {
       return;
     }
-    if (async) {
-      mx::async_eval(std::move(v));
-    } else {
-      mx::eval(std::move(v));
-    }
+    evaluate(std::move(v), async);
   });
 }
 
@@ -122,7 +130,7 @@ const char* ig_from_host(const void* data, int32_t dtype, const int64_t* shape, 
   return guard([&] {
     auto type = dtype_of(dtype);
     mx::array a(shape_of(shape, rank), type, nullptr, {});
-    reserve(bytes_of(a), to_string(a));
+    reserve(a);
     a.set_data(mx::allocator::malloc(a.nbytes()));
     if (a.nbytes() > 0) {
       std::memcpy(a.data<void>(), data, a.nbytes());
@@ -142,10 +150,10 @@ const char* ig_to_host(void* array, void* data, int64_t bytes) {
     if (bytes == 0) {
       return;
     }
-    a.eval();
+    evaluate({a}, false);
     if (!a.flags().row_contiguous) {
       a = mx::contiguous(a, false, Call(nullptr).s);
-      a.eval();
+      evaluate({a}, false);
     }
     std::memcpy(data, a.data<void>(), bytes);
   });

@@ -86,13 +86,27 @@ mx::Shape shape_of(const int64_t* dims, int rank) {
   return shape;
 }
 
+namespace {
+
+void refuse(const std::string& what, size_t bytes, int64_t left) {
+  std::ostringstream o;
+  o << what << " needs " << bytes << " bytes; " << left << " of the memory budget of " << engine().budget << " are left";
+  throw OutOfMemory(o.str());
+}
+
+int64_t left_of_budget() { return std::max<int64_t>(0, engine().budget - int64_t(mx::get_active_memory())); }
+
+}  // namespace
+
 void reserve(size_t bytes, const std::string& what) {
-  int64_t budget = engine().budget;
-  int64_t left = std::max<int64_t>(0, budget - int64_t(mx::get_active_memory()));
-  if (bytes > size_t(left)) {
-    std::ostringstream o;
-    o << what << " needs " << bytes << " bytes; " << left << " of the memory budget of " << budget << " are left";
-    throw OutOfMemory(o.str());
+  if (int64_t left = left_of_budget(); bytes > size_t(left)) {
+    refuse(what, bytes, left);
+  }
+}
+
+void reserve(const mx::array& a) {
+  if (int64_t left = left_of_budget(); bytes_of(a) > size_t(left)) {
+    refuse(to_string(a), bytes_of(a), left);
   }
 }
 
@@ -119,7 +133,7 @@ void describe(mx::array a, ig_desc* out) {
     throw std::invalid_argument("a result has more than 8 axes");
   }
   if (a.status() == mx::array::Status::unscheduled) {
-    reserve(bytes_of(a), to_string(a));
+    reserve(a);
   }
   out->dtype = code_of(a.dtype());
   out->rank = int32_t(a.ndim());

@@ -56,9 +56,10 @@ const char* guard(F&& f) noexcept {
   }
 }
 
-// Refuses bytes that the memory budget does not leave: MLX's CPU allocator does not check for null, so an allocation
-// that fails ends the process.
+// Refuses what the memory budget leaves no room for: MLX's CPU allocator does not check for null, so an allocation that
+// fails ends the process.
 void reserve(size_t bytes, const std::string& what);
+void reserve(const mx::array& a);
 
 // An array's bytes by its shape; MLX's own nbytes wraps around.
 size_t bytes_of(const mx::array& a);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <typeinfo>
 
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
@@ -61,47 +62,61 @@ struct Strided {
   size_t item;
 };
 
-class Node : public mx::Primitive {
+// Where a node's arrays lie.
+struct Run {
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  std::vector<Strided> strided;
+  std::vector<mx::array> copies;  // row-major, of strided inputs
+
+  void clear() {
+    in.clear();
+    out.clear();
+    strided.clear();
+    copies.clear();
+  }
+
+  void now(const Body& body, Spent& counter) const {
+    auto begun = std::chrono::steady_clock::now();
+    for (const auto& s : strided) {
+      compact(s.from, s.to, s.shape, s.strides, s.item, 0);
+    }
+    body(Memory{in.data(), out.data()});
+    auto time = std::chrono::steady_clock::now() - begun;
+    counter.calls.fetch_add(1, std::memory_order_relaxed);
+    counter.nanoseconds.fetch_add(std::chrono::nanoseconds(time).count(), std::memory_order_relaxed);
+  }
+};
+
+class Node : public mx::Primitive, public std::enable_shared_from_this<Node> {
  public:
   Node(mx::Stream s, const char* name, std::vector<mx::Shape> shapes, Body body, std::vector<Reuse> reuse)
-      : Primitive(s), name_(name), spent_(&spent(name)), shapes_(std::move(shapes)),
-        body_(std::make_shared<Body>(std::move(body))), reuse_(std::move(reuse)) {}
+      : Primitive(s), name_(name), spent_(&spent(name)), shapes_(std::move(shapes)), body_(std::move(body)), reuse_(std::move(reuse)) {}
 
+  // On the stream's thread.
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     auto& encoder = mx::cpu::get_command_encoder(stream());
-    std::vector<const void*> in;
-    std::vector<Strided> strided;
-    in.reserve(inputs.size());
-    for (const auto& x : inputs) {
-      encoder.set_input_array(x);
-      if (x.flags().row_contiguous || x.size() <= 1) {
-        in.push_back(x.data<char>());
-        continue;
-      }
-      mx::array row_major(x.shape(), x.dtype(), nullptr, {});
-      row_major.set_data(mx::allocator::malloc(row_major.nbytes()));
-      strided.push_back({x.data<char>(), row_major.data<char>(), x.shape(), x.strides(), x.itemsize()});
-      in.push_back(row_major.data<char>());
-      encoder.add_temporary(std::move(row_major));
+    Run run;
+    prepare(inputs, outputs, run);
+    for (auto& x : run.copies) {
+      encoder.add_temporary(std::move(x));
     }
-    std::vector<void*> out;
-    out.reserve(outputs.size());
-    for (size_t i = 0; i < outputs.size(); i++) {
-      place(inputs, outputs[i], int(i));
-      encoder.set_output_array(outputs[i]);
-      out.push_back(outputs[i].data<char>());
-    }
+    run.copies.clear();
     // The encoder keeps the inputs' memory until the task has run.
-    encoder.dispatch([body = body_, counter = spent_, in = std::move(in), out = std::move(out), strided = std::move(strided)] {
-      auto begun = std::chrono::steady_clock::now();
-      for (const auto& s : strided) {
-        compact(s.from, s.to, s.shape, s.strides, s.item, 0);
-      }
-      (*body)(Memory{in.data(), out.data()});
-      auto time = std::chrono::steady_clock::now() - begun;
-      counter->calls.fetch_add(1, std::memory_order_relaxed);
-      counter->nanoseconds.fetch_add(std::chrono::nanoseconds(time).count(), std::memory_order_relaxed);
-    });
+    encoder.dispatch([self = shared_from_this(), run = std::move(run)] { run.now(self->body_, *self->spent_); });
+  }
+
+  // At once, on this thread; the inputs are computed.
+  void run(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+    static thread_local Run run;  // its lists keep their memory
+    prepare(inputs, outputs, run);
+    try {
+      run.now(body_, *spent_);
+    } catch (...) {
+      run.clear();
+      throw;
+    }
+    run.clear();
   }
 
   void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
@@ -113,6 +128,24 @@ class Node : public mx::Primitive {
   std::vector<mx::Shape> output_shapes(const std::vector<mx::array>&) override { return shapes_; }
 
  private:
+  void prepare(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Run& run) {
+    for (const auto& x : inputs) {
+      if (x.flags().row_contiguous || x.size() <= 1) {
+        run.in.push_back(x.data<char>());
+        continue;
+      }
+      mx::array row_major(x.shape(), x.dtype(), nullptr, {});
+      row_major.set_data(mx::allocator::malloc(row_major.nbytes()));
+      run.strided.push_back({x.data<char>(), row_major.data<char>(), x.shape(), x.strides(), x.itemsize()});
+      run.in.push_back(row_major.data<char>());
+      run.copies.push_back(std::move(row_major));
+    }
+    for (size_t i = 0; i < outputs.size(); i++) {
+      place(inputs, outputs[i], int(i));
+      run.out.push_back(outputs[i].data<char>());
+    }
+  }
+
   void place(const std::vector<mx::array>& inputs, mx::array& out, int index) {
     for (const auto& r : reuse_) {
       const auto& x = inputs[size_t(r.input)];
@@ -131,7 +164,7 @@ class Node : public mx::Primitive {
   const char* name_;
   Spent* spent_;
   std::vector<mx::Shape> shapes_;
-  std::shared_ptr<Body> body_;
+  Body body_;
   std::vector<Reuse> reuse_;
 };
 
@@ -141,6 +174,12 @@ std::vector<mx::array> node(const char* name, std::vector<mx::array> inputs, std
                             std::vector<mx::Dtype> types, mx::StreamOrDevice s, Body body, std::vector<Reuse> reuse) {
   auto made = std::make_shared<Node>(mx::to_stream(s), name, shapes, std::move(body), std::move(reuse));
   return mx::array::make_arrays(std::move(shapes), types, made, std::move(inputs));
+}
+
+bool is_node(const mx::Primitive& p) { return typeid(p) == typeid(Node); }
+
+void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+  static_cast<Node&>(p).run(inputs, outputs);
 }
 
 bool on_cpu(mx::StreamOrDevice s) { return mx::to_stream(s).device == mx::Device::cpu; }

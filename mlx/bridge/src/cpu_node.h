@@ -41,6 +41,11 @@ std::vector<mx::array> node(const char* name, std::vector<mx::array> inputs, std
                             std::vector<mx::Dtype> types, mx::StreamOrDevice s, Body body,
                             std::vector<Reuse> reuse = {});
 
+bool is_node(const mx::Primitive& p);
+
+// Runs a node on this thread. The inputs are computed.
+void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs);
+
 // Whether operations on this stream are ours.
 bool on_cpu(mx::StreamOrDevice s);
 

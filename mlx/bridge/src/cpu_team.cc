@@ -17,8 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than the pause between two kernels of one graph, shorter than that between two tokens.
-constexpr auto kSpin = std::chrono::microseconds(60);
+// Longer than the pause between two kernels of one graph: to wake a thread takes longer than most kernels.
+constexpr auto kSpin = std::chrono::microseconds(150);
 // A wait at the end of a run that only a thread taken off its processor explains.
 constexpr auto kStall = std::chrono::microseconds(800);
 // How long the team then does with one helper fewer.

@@ -1,0 +1,192 @@
+#include "cpu_eval.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "cpu_node.h"
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/primitives.h"
+
+namespace ingot::cpu {
+
+namespace {
+
+using Order = std::vector<mx::array>;
+
+// Addresses seen. A token's graph has hundreds, and no set of the standard library comes without an allocation for each.
+class Seen {
+ public:
+  // Whether it is new.
+  bool insert(std::uintptr_t id) {
+    if (2 * ++count_ > slots_.size()) {
+      grow();
+    }
+    return place(id);
+  }
+
+ private:
+  bool place(std::uintptr_t id) {
+    size_t mask = slots_.size() - 1, i = size_t((uint64_t(id) * 0x9e3779b97f4a7c15) >> 32) & mask;
+    for (; slots_[i] != 0; i = (i + 1) & mask) {
+      if (slots_[i] == id) {
+        return false;
+      }
+    }
+    slots_[i] = id;
+    return true;
+  }
+
+  void grow() {
+    std::vector<std::uintptr_t> old(std::max<size_t>(1024, 2 * slots_.size()));
+    old.swap(slots_);
+    for (auto id : old) {
+      if (id != 0) {
+        place(id);
+      }
+    }
+  }
+
+  std::vector<std::uintptr_t> slots_;
+  size_t count_ = 0;
+};
+
+// Lists what is to be computed, inputs before what needs them.
+class Walk {
+ public:
+  // False at the first array that is not for a CPU.
+  bool add(const mx::array& root) {
+    if (!visit(root)) {
+      return false;
+    }
+    while (!path_.empty()) {
+      auto& [a, next] = path_.back();
+      if (next < a->inputs().size()) {
+        if (!visit(a->inputs()[next++])) {
+          return false;
+        }
+        continue;
+      }
+      order.push_back(*a);
+      path_.pop_back();
+    }
+    return true;
+  }
+
+  Order order;
+  Order pending;  // computed by MLX, perhaps not yet
+
+ private:
+  bool visit(const mx::array& a) {
+    if (a.status() == mx::array::Status::available) {
+      return true;
+    }
+    if (a.status() == mx::array::Status::evaluated) {
+      pending.push_back(a);
+      return true;
+    }
+    if (!a.has_primitive() || a.primitive().device() != mx::Device::cpu) {
+      return false;
+    }
+    if (seen_.insert(a.id())) {
+      path_.emplace_back(&a, 0);
+    }
+    return true;
+  }
+
+  std::vector<std::pair<const mx::array*, size_t>> path_;
+  Seen seen_;
+};
+
+// Operations of MLX that only look at their input's memory in another way, wherever that is possible (mlx 0.32.4,
+// backend/cpu/primitives.cpp and backend/common/common.cpp).
+bool is_view(const mx::Primitive& p) {
+  static const std::unordered_set<std::string_view> names = {
+      "AsStrided", "Broadcast", "BroadcastAxes", "Depends",   "ExpandDims",   "Flatten",   "Reshape",
+      "Slice",     "Split",     "Squeeze",       "StopGradient", "Transpose", "Unflatten",
+  };
+  return names.count(p.name()) > 0;
+}
+
+bool shares(const mx::array& x, const std::vector<mx::array>& inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [&](const auto& in) { return in.data_shared_ptr() == x.data_shared_ptr(); });
+}
+
+// Operations of MLX, which run on their streams' threads.
+class Others {
+ public:
+  void run(mx::array& a, std::vector<mx::array>& outputs) {
+    auto& p = a.primitive();
+    if (!streams_.empty() && streams_[0] != p.stream()) {
+      wait();
+    }
+    p.eval_cpu(a.inputs(), outputs);
+    bool view = is_view(p) && std::all_of(outputs.begin(), outputs.end(), [&](const auto& x) { return shares(x, a.inputs()); });
+    if (view) {
+      return;
+    }
+    auto& encoder = mx::cpu::get_command_encoder(p.stream());
+    // As MLX's own evaluation does: what is read must live until then. Memory that an output took over lives by it.
+    std::vector<std::shared_ptr<mx::array::Data>> read;
+    for (const auto& in : a.inputs()) {
+      read.push_back(in.data_shared_ptr());
+    }
+    for (const auto& s : a.siblings()) {
+      read.push_back(s.data_shared_ptr());
+    }
+    read.erase(std::remove(read.begin(), read.end(), a.data_shared_ptr()), read.end());
+    encoder.dispatch([read = std::move(read), temporaries = std::move(encoder.temporaries())] {});
+    streams_ = {p.stream()};
+  }
+
+  // Returns when they are done.
+  void wait() {
+    for (auto streams = std::exchange(streams_, {}); const auto& s : streams) {
+      mx::synchronize(s);
+    }
+  }
+
+ private:
+  std::vector<mx::Stream> streams_;  // the one with something to do, or none
+};
+
+}  // namespace
+
+bool evaluate(const std::vector<mx::array>& arrays) {
+  Walk walk;
+  for (const auto& a : arrays) {
+    if (!walk.add(a)) {
+      return false;
+    }
+  }
+  for (auto& a : walk.pending) {
+    a.wait();
+  }
+  walk.pending.clear();
+  Others others;
+  for (auto& next : walk.order) {
+    // Held by nobody but those that need it, it may give its memory to one of them.
+    mx::array a = std::move(next);
+    if (a.status() != mx::array::Status::unscheduled) {
+      continue;  // came with a sibling
+    }
+    auto outputs = a.outputs();
+    if (is_node(a.primitive())) {
+      others.wait();
+      run_node(a.primitive(), a.inputs(), outputs);
+    } else {
+      others.run(a, outputs);
+    }
+    for (auto& x : outputs) {
+      x.set_status(mx::array::Status::available);
+    }
+    outputs.clear();
+    a.detach();
+  }
+  others.wait();
+  return true;
+}
+
+}  // namespace ingot::cpu
