@@ -18,8 +18,15 @@ const prefillChunk = 2048
 
 // Generate implements Engine.
 func (l *Local) Generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
+	if err := l.refuseVideo(r.Prompt); err != nil {
+		return func(yield func(Event, error) bool) { yield(Event{}, err) }
+	}
+	return l.generate(ctx, r)
+}
+
+func (l *Local) generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		g, err := l.begin(r)
+		g, err := l.begin(ctx, r)
 		if err != nil {
 			yield(Event{}, err)
 			return
@@ -45,6 +52,8 @@ type generation struct {
 	seq     *cache.Sequence
 	sampler sampler
 	text    *textStream
+	show    *pictured  // nil without pictures
+	encoded bool       // they have been through the tower
 	pending []int32    // tokens that the caches have not seen
 	chosen  *mlx.Array // the token that comes next, or nil: the device may still be at it
 	budget  int        // new tokens that may still come
@@ -52,7 +61,8 @@ type generation struct {
 	stats   Stats
 }
 
-func (l *Local) begin(r Request) (*generation, error) {
+func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
+	started := time.Now()
 	facts := l.config.Facts()
 	limit := int(facts.Context)
 	switch {
@@ -69,15 +79,23 @@ func (l *Local) begin(r Request) (*generation, error) {
 	if err := r.Sampling.check(); err != nil {
 		return nil, err
 	}
+	show, err := l.picture(ctx, r.Prompt, r.Pictures, limit)
+	if err != nil {
+		return nil, err
+	}
+	if show != nil {
+		r.Prompt = show.prompt
+	}
 	g := &generation{
 		Local:   l,
 		request: r,
 		seq:     cache.NewSequence(l.model.Layers()),
 		sampler: sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
 		text:    newTextStream(l.tok, r.Stop, r.Special),
+		show:    show,
 		pending: r.Prompt,
 		budget:  limit - len(r.Prompt),
-		started: time.Now(),
+		started: started,
 		stats:   Stats{PromptTokens: len(r.Prompt)},
 	}
 	if seed := r.Sampling.Seed; seed != nil && *seed >= 0 {
@@ -94,6 +112,12 @@ func (l *Local) begin(r Request) (*generation, error) {
 // While a GPU computes a token, the next step is built upon it unread and sent after it, so that the GPU does not wait
 // for the host. Where the token ends the stream, that step was for nothing; penalties need its value first.
 func (g *generation) step(ctx context.Context) (Event, error) {
+	if !g.encoded {
+		if err := g.see(ctx, g.show); err != nil {
+			return Event{}, err
+		}
+		g.encoded = true
+	}
 	for len(g.pending) > prefillChunk {
 		if err := g.do(ctx, func() error {
 			g.forward(g.batch(g.pending[:prefillChunk]), false)
@@ -113,7 +137,7 @@ func (g *generation) step(ctx context.Context) (Event, error) {
 		defer mlx.Free(chosen)
 		g.chosen = nil
 		if g.thread.Info().GPU && g.budget > 1 && !g.sampler.penalizes() {
-			g.forward(nn.NextBatch(g.seq, chosen, 0), true)
+			g.forward(nn.NextBatch(g.seq, chosen, g.show.next()), true)
 		}
 		token = int32(chosen.Int())
 		return nil
@@ -128,7 +152,8 @@ func (g *generation) step(ctx context.Context) (Event, error) {
 
 // batch is the request's next tokens.
 func (g *generation) batch(tokens []int32) *nn.Batch {
-	return nn.NewBatch(g.thread, nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)})
+	part := nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)}
+	return nn.NewBatch(g.thread, g.show.part(part, g.seq.Offset()))
 }
 
 // forward advances the caches by a batch and, unless rows of the prompt are still to come, begins to choose a token.
@@ -183,6 +208,7 @@ func (g *generation) free() {
 	// An error here means that the engine is gone, and the memory with it.
 	_ = g.thread.Do(context.Background(), func() error {
 		mlx.Free(g.chosen)
+		g.show.free()
 		g.seq.Free()
 		return nil
 	})

@@ -30,6 +30,7 @@ type Local struct {
 	tok     *tokenizer.Tokenizer // nil where the image has none
 	eos     []int32
 	base    Defaults
+	sight   *sight // nil where the model takes no pictures
 
 	template bool
 
@@ -70,6 +71,9 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 	if l.base, err = f.defaults(); err != nil {
 		return nil, err
 	}
+	if l.sight, err = f.readSight(config); err != nil {
+		return nil, err
+	}
 	return l, t.Do(ctx, func() error { return l.build(ctx, blobs, o) })
 }
 
@@ -85,6 +89,7 @@ func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
 		return err
 	}
 	l.model, l.weights = model, weights
+	l.sight.look(model)
 	return nil
 }
 

@@ -33,8 +33,9 @@ type Engine interface {
 
 // Request is what to generate. A zero value but for the prompt is a greedy continuation to the end of the context.
 type Request struct {
-	Prompt    []int32 // token ids, taken as they are
-	MaxTokens int     // new tokens; <= 0 is what the context leaves
+	Prompt    []int32   // token ids, taken as they are; an image token for each picture, or as many as it has vectors
+	Pictures  []Picture // in the order of their places
+	MaxTokens int       // new tokens; <= 0 is what the context leaves
 	Sampling  Sampling
 	Stop      []string // generation ends before the first of these texts
 	IgnoreEOS bool     // go on after an end-of-sequence token

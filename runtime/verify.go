@@ -17,8 +17,8 @@ import (
 const verifyRows = 256
 
 // Compare runs the reference's tokens through the model and compares scores, and, where the reference has one, a greedy
-// continuation; greedyEqual is nil where it has none.
-func (l *Local) Compare(ctx context.Context, ref *Reference) (c Comparison, greedyEqual *bool, err error) {
+// continuation; greedyEqual is nil where it has none. The tokens have as many image tokens as the pictures have vectors.
+func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture) (c Comparison, greedyEqual *bool, err error) {
 	vocab := int(l.config.Facts().Vocab)
 	if ref.Vocab != vocab {
 		return c, nil, fmt.Errorf("logits have %d columns, the model's vocabulary %d: %w", ref.Vocab, vocab, ErrReference)
@@ -28,12 +28,19 @@ func (l *Local) Compare(ctx context.Context, ref *Reference) (c Comparison, gree
 			return c, nil, fmt.Errorf("tokens[%d] is %d, the vocabulary has %d: %w", i, id, vocab, ErrReference)
 		}
 	}
+	show, err := l.picture(ctx, ref.Tokens, pictures, math.MaxInt)
+	if err != nil {
+		return c, nil, err
+	}
+	if show != nil && len(show.prompt) != len(ref.Tokens) {
+		return c, nil, fmt.Errorf("the pictures make %d tokens more than the reference has for them: %w", len(show.prompt)-len(ref.Tokens), ErrReference)
+	}
 	compare := newComparer(ref)
-	if err := l.forward(ctx, ref.Tokens, compare.add); err != nil {
+	if err := l.forward(ctx, ref.Tokens, show, compare.add); err != nil {
 		return c, nil, err
 	}
 	if ref.Greedy != nil {
-		ids, err := l.greedy(ctx, ref.Tokens, len(ref.Greedy))
+		ids, err := l.greedy(ctx, Request{Prompt: ref.Tokens, Pictures: pictures, MaxTokens: len(ref.Greedy), IgnoreEOS: true})
 		if err != nil {
 			return c, nil, err
 		}
@@ -44,15 +51,19 @@ func (l *Local) Compare(ctx context.Context, ref *Reference) (c Comparison, gree
 }
 
 // forward gives the scores of every position to row, in order. The context's length does not bound it.
-func (l *Local) forward(ctx context.Context, tokens []int32, row func(scores []float32)) error {
+func (l *Local) forward(ctx context.Context, tokens []int32, show *pictured, row func(scores []float32)) error {
 	seq := cache.NewSequence(l.model.Layers())
 	defer func() {
-		_ = l.thread.Do(context.Background(), func() error { seq.Free(); return nil })
+		_ = l.thread.Do(context.Background(), func() error { seq.Free(); show.free(); return nil })
 	}()
+	if err := l.see(ctx, show); err != nil {
+		return err
+	}
 	for chunk := range slices.Chunk(tokens, verifyRows) {
 		var scores []float32
 		if err := l.do(ctx, func() error {
-			hidden := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: chunk, All: true, Text: len(tokens)}))
+			part := nn.Part{Seq: seq, Tokens: chunk, All: true, Text: len(tokens)}
+			hidden := l.model.Forward(nn.NewBatch(l.thread, show.part(part, seq.Offset())))
 			scores = l.model.Head(hidden).Float32s()
 			return nil
 		}); err != nil {
@@ -65,12 +76,13 @@ func (l *Local) forward(ctx context.Context, tokens []int32, row func(scores []f
 	return nil
 }
 
-func (l *Local) greedy(ctx context.Context, prompt []int32, n int) ([]int32, error) {
-	if n == 0 {
+// greedy gives the ids that a request generates. What the prompt's tokens stand for was decided elsewhere.
+func (l *Local) greedy(ctx context.Context, r Request) ([]int32, error) {
+	if r.MaxTokens == 0 {
 		return nil, nil
 	}
 	var ids []int32
-	for e, err := range l.Generate(ctx, Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true}) {
+	for e, err := range l.generate(ctx, r) {
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +96,7 @@ func (l *Local) Probe(ctx context.Context) (int, error) {
 	tokens := l.probeTokens()
 	position := -1
 	var bad error
-	err := l.forward(ctx, tokens, func(scores []float32) {
+	err := l.forward(ctx, tokens, nil, func(scores []float32) {
 		position++
 		for i, v := range scores {
 			if bad == nil && (math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)) {

@@ -1,0 +1,258 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/vision"
+)
+
+// ErrPictures says that a model cannot be given the pictures of a request.
+var ErrPictures = errors.New("pictures cannot be used")
+
+// Picture is a picture of a prompt.
+type Picture struct {
+	ID   int    // of [img-ID] in a text
+	Data []byte // a PNG, JPEG, GIF, WebP or BMP file
+}
+
+// sight is how a model takes pictures.
+type sight struct {
+	arch.Pictures
+	processor vision.Processor
+	tower     models.Tower
+}
+
+// readSight is nil for models without a tower. The tower is not there before the model is built.
+func (f files) readSight(config arch.Model) (*sight, error) {
+	m, ok := config.(interface{ Pictures() *arch.Pictures })
+	if !ok || m.Pictures() == nil {
+		return nil, nil
+	}
+	s := &sight{Pictures: *m.Pictures()}
+	s.processor = vision.New(s.Patch, s.Temporal, s.Merge)
+	const name = "preprocessor_config.json"
+	b, err := f.read(manifest.KindFile, name)
+	if err != nil || b == nil {
+		return s, err
+	}
+	s.processor, err = s.processor.Configured(b)
+	return s, err
+}
+
+// look takes the tower of a model that was built.
+func (s *sight) look(m models.Model) {
+	if s == nil {
+		return
+	}
+	if seeing, ok := m.(models.Seeing); ok {
+		s.tower = seeing.Tower()
+	}
+}
+
+// needSight gives how the model takes pictures, or why it does not.
+func (l *Local) needSight() (*sight, error) {
+	switch s := l.sight; {
+	case s == nil || s.tower == nil:
+		return nil, fmt.Errorf("%s without a vision tower: %w", l.config.Facts().ModelType, ErrPictures)
+	case s.Image == 0:
+		return nil, fmt.Errorf("config.json has no image_token_id: %w", ErrPictures)
+	}
+	return l.sight, nil
+}
+
+// refuseVideo names the token of a video in a prompt.
+func (l *Local) refuseVideo(prompt []int32) error {
+	if l.sight == nil || l.sight.Video == 0 {
+		return nil
+	}
+	if i := slices.Index(prompt, int32(l.sight.Video)); i >= 0 {
+		return fmt.Errorf("token %d of the prompt stands for a video, which no model here takes: %w", i, ErrPictures)
+	}
+	return nil
+}
+
+// pictured is what the pictures of a prompt add to its rows. It belongs to one request.
+type pictured struct {
+	prompt []int32    // with as many image tokens as the pictures have vectors
+	grid   [3][]int32 // time, height and width of each token
+	shift  int        // of text after the prompt against its place in the sequence
+	spans  []span     // in order
+	seen   []*seen    // the different pictures
+}
+
+// span is where a picture stands in a prompt.
+type span struct {
+	start, end int // tokens
+	of         *seen
+}
+
+// seen is a picture, however often it is shown.
+type seen struct {
+	patches vision.Patches
+	vectors *mlx.Array // [tokens, hidden], kept; nil before see
+}
+
+// picture puts pictures in the places that a prompt has for them: single image tokens, which become as many as there are
+// vectors, or runs of as many. It is nil without pictures. What has more than limit tokens is refused before all is decoded.
+func (l *Local) picture(ctx context.Context, prompt []int32, pictures []Picture, limit int) (*pictured, error) {
+	if len(pictures) == 0 {
+		return nil, nil
+	}
+	s, err := l.needSight()
+	if err != nil {
+		return nil, err
+	}
+	image := int32(s.Image)
+	runs := runsOf(prompt, image)
+	if len(runs) != len(pictures) {
+		return nil, fmt.Errorf("the prompt has places for %d pictures, %d were given: %w", len(runs), len(pictures), ErrPictures)
+	}
+	p := &pictured{}
+	known := map[[sha256.Size]byte]*seen{}
+	done := 0
+	for i, run := range runs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		key := sha256.Sum256(pictures[i].Data)
+		of := known[key]
+		if of == nil {
+			patches, err := s.processor.Read(pictures[i].Data)
+			if err != nil {
+				return nil, fmt.Errorf("picture %d: %w", i+1, err)
+			}
+			of = &seen{patches: patches}
+			known[key], p.seen = of, append(p.seen, of)
+		}
+		n := of.patches.Tokens()
+		if length := run[1] - run[0]; length != 1 && length != n {
+			return nil, fmt.Errorf("picture %d makes %d tokens, the prompt has %d for it at token %d: %w", i+1, n, length, run[0], ErrPictures)
+		}
+		p.prompt = append(p.prompt, prompt[done:run[0]]...)
+		p.spans = append(p.spans, span{len(p.prompt), len(p.prompt) + n, of})
+		p.prompt = append(p.prompt, slices.Repeat([]int32{image}, n)...)
+		done = run[1]
+		if len(p.prompt)+len(prompt)-done >= limit {
+			return nil, fmt.Errorf("the prompt has %d tokens with picture %d, the model's context %d: %w", len(p.prompt)+len(prompt)-done, i+1, limit, ErrPrompt)
+		}
+	}
+	p.prompt = append(p.prompt, prompt[done:]...)
+	p.place()
+	return p, nil
+}
+
+// runsOf lists where a token stands, once or several times in a row: starts and ends.
+func runsOf(tokens []int32, token int32) (runs [][2]int) {
+	for i := 0; i < len(tokens); i++ {
+		if tokens[i] != token {
+			continue
+		}
+		start := i
+		for i < len(tokens) && tokens[i] == token {
+			i++
+		}
+		runs = append(runs, [2]int{start, i})
+	}
+	return runs
+}
+
+// place gives each token its three positions. Text takes the next one in all three; a picture stands at one time, its rows
+// and columns count from there, and what follows comes after the longer side.
+func (p *pictured) place() {
+	at, done := int32(0), 0
+	text := func(end int) {
+		for ; done < end; done++ {
+			for axis := range p.grid {
+				p.grid[axis] = append(p.grid[axis], at)
+			}
+			at++
+		}
+	}
+	for _, s := range p.spans {
+		text(s.start)
+		rows, cols := int32(s.of.patches.Rows/s.of.patches.Merge), int32(s.of.patches.Cols/s.of.patches.Merge)
+		for i := range rows * cols {
+			for axis, offset := range [3]int32{0, i / cols, i % cols} {
+				p.grid[axis] = append(p.grid[axis], at+offset)
+			}
+		}
+		at += max(rows, cols)
+		done = s.end
+	}
+	text(len(p.prompt))
+	p.shift = int(at) - len(p.prompt)
+}
+
+// see runs the pictures through the tower, one after the other, so that others get their turn.
+func (l *Local) see(ctx context.Context, p *pictured) error {
+	if p == nil {
+		return nil
+	}
+	for _, s := range p.seen {
+		if err := l.do(ctx, func() error {
+			patches := mlx.FromSlice(l.thread, s.patches.Pixels, s.patches.Rows*s.patches.Cols, s.patches.Width())
+			vectors, err := l.sight.tower.Encode(ctx, patches, s.patches.Rows, s.patches.Cols)
+			if err != nil {
+				return err
+			}
+			mlx.Eval(vectors)
+			s.vectors = mlx.Keep(vectors)
+			s.patches.Pixels = nil
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part adds to a part of n tokens, from token start of the text on, what pictures there are.
+func (p *pictured) part(part nn.Part, start int) nn.Part {
+	if p == nil {
+		return part
+	}
+	end := start + len(part.Tokens)
+	if start >= len(p.prompt) { // generated text
+		part.Shift = p.shift
+		return part
+	}
+	for axis := range p.grid {
+		part.Grid[axis] = p.grid[axis][start:end]
+	}
+	for _, s := range p.spans {
+		from, to := max(s.start, start), min(s.end, end)
+		if from < to {
+			x := mlx.Slice(s.of.vectors, mlx.Range(from-s.start, to-s.start), mlx.All())
+			part.Vectors = append(part.Vectors, nn.Vectors{Row: from - start, X: x})
+		}
+	}
+	return part
+}
+
+// next is the shift of text that is generated.
+func (p *pictured) next() int {
+	if p == nil {
+		return 0
+	}
+	return p.shift
+}
+
+// free gives up the vectors. It runs on the engine's thread.
+func (p *pictured) free() {
+	if p == nil {
+		return
+	}
+	for _, s := range p.seen {
+		mlx.Free(s.vectors)
+		s.vectors = nil
+	}
+}

@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mark is where a text shows a picture.
+var mark = regexp.MustCompile(`\[img-([0-9]+)\]`)
+
+// ShowPictures puts the model's own tokens for a picture in place of the marks [img-ID] of a text, and gives the pictures in
+// the order of their places; one may have several. Those without a mark come before the text. Without pictures marks are text.
+func (l *Local) ShowPictures(text string, pictures []Picture) (string, []Picture, error) {
+	if len(pictures) == 0 {
+		return text, nil, nil
+	}
+	place, err := l.placeholder()
+	if err != nil {
+		return "", nil, err
+	}
+	byID := map[int]Picture{}
+	for _, p := range pictures {
+		if _, twice := byID[p.ID]; twice {
+			return "", nil, fmt.Errorf("two pictures have the ID %d: %w", p.ID, ErrPictures)
+		}
+		byID[p.ID] = p
+	}
+	var shown []Picture
+	var unknown string
+	marked := mark.ReplaceAllStringFunc(text, func(m string) string {
+		id, err := strconv.Atoi(mark.FindStringSubmatch(m)[1])
+		p, ok := byID[id]
+		if (err != nil || !ok) && unknown == "" {
+			unknown = m
+		}
+		shown = append(shown, p)
+		return place
+	})
+	if unknown != "" {
+		return "", nil, fmt.Errorf("the prompt shows %s, which is not among its pictures: %w", unknown, ErrPictures)
+	}
+	var first []Picture
+	for _, p := range pictures {
+		if !slices.ContainsFunc(shown, func(s Picture) bool { return s.ID == p.ID }) {
+			first = append(first, p)
+		}
+	}
+	return strings.Repeat(place, len(first)) + marked, append(first, shown...), nil
+}
+
+// PicturePlaces counts the places for pictures in a prompt.
+func (l *Local) PicturePlaces(prompt []int32) int {
+	if l.sight == nil || l.sight.Image == 0 {
+		return 0
+	}
+	return len(runsOf(prompt, int32(l.sight.Image)))
+}
+
+// CheckPictures says why the model cannot be given pictures; nil where it can.
+func (l *Local) CheckPictures() error {
+	_, err := l.needSight()
+	return err
+}
+
+// placeholder is the text of a picture's start, one image token, and the end.
+func (l *Local) placeholder() (string, error) {
+	s, err := l.needSight()
+	if err != nil {
+		return "", err
+	}
+	if l.tok == nil {
+		return "", fmt.Errorf("%w: give the prompt as token ids", ErrNoTokenizer)
+	}
+	text := ""
+	for _, id := range []int{s.Start, s.Image, s.End} {
+		if id == 0 {
+			continue
+		}
+		token, ok := l.tok.Token(int32(id))
+		if !ok {
+			return "", fmt.Errorf("the tokenizer has no token %d, which config.json has for pictures: %w", id, ErrPictures)
+		}
+		text += token
+	}
+	return text, nil
+}
