@@ -24,9 +24,14 @@ What flags leave open, the image's parameters decide.
 
 Where the model has a chat template, the prompt is the user's turn of a conversation that begins with the image's own
 system text and messages. The answer goes to standard output, calls of tools as lines of JSON; what the model thinks goes
-to standard error, on a terminal or with --verbose. --raw gives prompt and answer as they are.`,
+to standard error, on a terminal or with --verbose. --raw gives prompt and answer as they are.
+
+Models that see are shown the pictures whose paths are in a prompt given as an argument: words with a slash that end in
+.png, .jpg, .jpeg, .gif, .webp or .bmp, in quotes or with \ before spaces where they have some. They come before the text,
+in their order, and their paths are taken out of it. A path that leads to no file stays text.`,
 		Example: `  ingot run mymodel "Once upon a time"
-  ingot run mymodel --temperature 0 --json < prompt.txt`,
+  ingot run mymodel --temperature 0 --json < prompt.txt
+  ingot run mymodel "What is in this picture? ./cat.png"`,
 		Args: between(1, 2),
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c, args, o) },
 	}
@@ -75,7 +80,7 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if prompt.ids == nil && prompt.text == "" {
+	if prompt.ids == nil && prompt.text == "" && prompt.pictures == nil {
 		return errors.New("the prompt is empty") // before a tokenizer adds its own
 	}
 	store, entry, err := resolve(c, args[0])
@@ -83,6 +88,10 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 		return err
 	}
 	talk, err := o.conversation(c, store, entry, prompt)
+	if err != nil {
+		return err
+	}
+	pictures, err := readPictures(prompt.pictures)
 	if err != nil {
 		return err
 	}
@@ -102,10 +111,15 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	case prompt.ids != nil:
 		request.Prompt = prompt.ids
 	case talk != nil:
+		talk.pictures = pictures
 		request.Prompt, reader, err = talk.begin(ctx, model)
 		request.Special = reader.parser != nil
+		request.Pictures = talk.pictures
 	default:
-		request.Prompt, err = model.Encode(prompt.text)
+		var text string
+		if text, request.Pictures, err = model.ShowPictures(prompt.text, pictures); err == nil {
+			request.Prompt, err = model.Encode(text)
+		}
 	}
 	if err != nil {
 		return err
@@ -141,10 +155,11 @@ func (o runOptions) request(c *cobra.Command, d runtime.Defaults) runtime.Reques
 	return r
 }
 
-// prompt is a text, or token ids.
+// prompt is a text and the paths of its pictures, or token ids.
 type prompt struct {
-	text string
-	ids  []int32
+	text     string
+	pictures []string
+	ids      []int32
 }
 
 func (a *app) readPrompt(ctx context.Context, args []string, o runOptions) (prompt, error) {
@@ -153,7 +168,11 @@ func (a *app) readPrompt(ctx context.Context, args []string, o runOptions) (prom
 		return prompt{ids: ids}, err
 	}
 	if len(args) > 0 {
-		return prompt{text: args[0]}, nil
+		text, pictures, missing := takePictures(args[0])
+		for _, path := range missing {
+			a.note("there is no file %s: the path is a part of the text", path)
+		}
+		return prompt{text: text, pictures: pictures}, nil
 	}
 	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return prompt{}, usagef("no prompt: give one as an argument or on standard input")

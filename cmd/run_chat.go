@@ -38,6 +38,7 @@ type conversation struct {
 	text     string // of the template
 	own      bool   // the template is that of a TEMPLATE line
 	parser   string // "" = none
+	pictures []runtime.Picture
 }
 
 // conversation is nil where the prompt goes to the model as it is.
@@ -76,7 +77,7 @@ func (o runOptions) conversation(c *cobra.Command, store *manifest.Store, entry 
 		return nil, err
 	}
 	t.request = chat.Request{AddGenerationPrompt: true, Options: jinja.Options{Now: now}}
-	t.request.Messages = o.messages(c, texts, p.text)
+	t.request.Messages = o.messages(c, texts, p)
 	if o.think != "" {
 		think := o.think != "off"
 		t.request.Think = &think
@@ -87,8 +88,8 @@ func (o runOptions) conversation(c *cobra.Command, store *manifest.Store, entry 
 	return t, nil
 }
 
-// messages are the system text, the image's messages, and the prompt.
-func (o runOptions) messages(c *cobra.Command, texts *convert.Texts, prompt string) []chat.Message {
+// messages are the system text, the image's messages, and the prompt, its pictures first.
+func (o runOptions) messages(c *cobra.Command, texts *convert.Texts, p prompt) []chat.Message {
 	system := texts.System
 	if c.Flags().Changed("system") {
 		system = o.system
@@ -100,24 +101,47 @@ func (o runOptions) messages(c *cobra.Command, texts *convert.Texts, prompt stri
 	for _, m := range texts.Messages {
 		out = append(out, chat.Message{Role: m.Role, Content: m.Content})
 	}
-	return append(out, chat.Message{Role: "user", Content: prompt})
+	turn := chat.Message{Role: "user", Content: p.text}
+	if len(p.pictures) > 0 {
+		turn.Parts = append(slices.Repeat([]chat.Part{{Type: "image"}}, len(p.pictures)), chat.Part{Type: "text", Text: p.text})
+	}
+	return append(out, turn)
 }
 
 // begin gives the ids of the prompt and the reader of the answer.
 func (t *conversation) begin(ctx context.Context, model *runtime.Local) ([]int32, talkReader, error) {
 	t.request.BOS, t.request.EOS = model.BOSEOS()
-	text, err := t.template.Render(ctx, t.request)
-	if err != nil {
-		return nil, talkReader{}, fmt.Errorf("%w; --raw gives the model the prompt as it is", err)
+	if len(t.pictures) > 0 {
+		if err := model.CheckPictures(); err != nil {
+			return nil, talkReader{}, err
+		}
 	}
-	// Templates of Modelfiles leave BOS to the tokenizer; published ones write it themselves.
-	ids, err := model.EncodeRendered(text, t.own)
+	text, ids, err := t.render(ctx, model)
+	if len(t.pictures) > 0 && (err != nil || model.PicturePlaces(ids) < len(t.pictures)) {
+		// The template knows of no pictures: they are shown by the tokens that the model has for them.
+		turn := &t.request.Messages[len(t.request.Messages)-1]
+		turn.Parts = nil
+		if turn.Content, t.pictures, err = model.ShowPictures(turn.Content, t.pictures); err == nil {
+			text, ids, err = t.render(ctx, model)
+		}
+	}
 	if err != nil || !parse.Known(t.parser) {
 		return ids, talkReader{}, err
 	}
 	_, think := parse.Detect(t.text)
 	parser, err := parse.New(t.parser, parse.Options{Think: think, Thinking: parse.Opens(t.parser, think, text)})
 	return ids, talkReader{parser}, err
+}
+
+// render gives the prompt and its ids.
+func (t *conversation) render(ctx context.Context, model *runtime.Local) (string, []int32, error) {
+	text, err := t.template.Render(ctx, t.request)
+	if err != nil {
+		return "", nil, fmt.Errorf("%w; --raw gives the model the prompt as it is", err)
+	}
+	// Templates of Modelfiles leave BOS to the tokenizer; published ones write it themselves.
+	ids, err := model.EncodeRendered(text, t.own)
+	return text, ids, err
 }
 
 // talkReader takes the model's text apart; without a parser all of it is the answer.

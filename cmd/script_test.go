@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the scripts of testdata/script as a user would: each has a home and a store of its own, and the
-// engine of the user who runs the tests. $MODELS and $REFERENCE are the folders of testdata.
+// engine of the user who runs the tests. $MODELS, $REFERENCE and $PICTURES are folders of testdata.
 func TestScripts(t *testing.T) {
 	testdata, err := filepath.Abs(filepath.Join("..", "testdata"))
 	if err != nil {
@@ -44,6 +44,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("INGOT_ENGINE", installed)
 			e.Setenv("MODELS", filepath.Join(testdata, "models"))
 			e.Setenv("REFERENCE", filepath.Join(testdata, "reference"))
+			e.Setenv("PICTURES", filepath.Join(testdata, "pictures"))
 			return nil
 		},
 		Condition: func(name string) (bool, error) {

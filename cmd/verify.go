@@ -18,7 +18,8 @@ func (a *app) verifyCmd() *cobra.Command {
 Without a reference: every blob's digest, every tensor's name, shape and type, and that the model, and its draft if it
 has one, load and compute finite scores. With one: its tokens run through the model, and the scores are compared. The
 reference is a safetensors file with tokens int32 [T] and logits float32 [T, V] of another implementation, and perhaps
-greedy int32 [N], its greedy continuation.`,
+greedy int32 [N], its greedy continuation. Where the tokens have runs of image tokens,
+--image gives the picture of each run, in order.`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error { return a.verify(c, args[0], o) },
 	}
@@ -27,6 +28,7 @@ greedy int32 [N], its greedy continuation.`,
 	f.Float64Var(&o.maxKL, "max-kl", 1e-3, "largest mean divergence that passes, in nats")
 	f.Float64Var(&o.minTop1, "min-top1", 0.99, "smallest share of equal top scores that passes")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	f.StringArrayVar(&o.images, "image", nil, "picture `file` for the image tokens of the reference (repeatable)")
 	o.cpu.add(c)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
@@ -36,11 +38,19 @@ type verifyOptions struct {
 	reference      string
 	maxKL, minTop1 float64
 	float32, json  bool
+	images         []string
 	cpu            cpuFlags
 }
 
 func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 	ctx := c.Context()
+	if len(o.images) > 0 && o.reference == "" {
+		return usagef("--image needs --reference, whose tokens say where pictures are")
+	}
+	pictures, err := readPictures(o.images)
+	if err != nil {
+		return err
+	}
 	var ref *runtime.Reference
 	if o.reference != "" {
 		var err error
@@ -78,7 +88,7 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 		}
 		return a.verifyAlone(ctx, model, checked, drafted, o)
 	}
-	return a.verifyReference(ctx, model, ref, o)
+	return a.verifyReference(ctx, model, ref, pictures, o)
 }
 
 type aloneJSON struct {
@@ -117,8 +127,8 @@ type referenceJSON struct {
 	OK          bool    `json:"ok"`
 }
 
-func (a *app) verifyReference(ctx context.Context, model *runtime.Local, ref *runtime.Reference, o verifyOptions) error {
-	r, greedy, err := model.Compare(ctx, ref)
+func (a *app) verifyReference(ctx context.Context, model *runtime.Local, ref *runtime.Reference, pictures []runtime.Picture, o verifyOptions) error {
+	r, greedy, err := model.Compare(ctx, ref, pictures...)
 	if err != nil {
 		return err
 	}
