@@ -34,8 +34,8 @@ type layer struct {
 	q, k, v, o    *nn.Linear
 	options       nn.AttendOptions
 
-	mlpNorm        *nn.RMSNorm
-	gate, up, down *nn.Linear
+	mlpNorm *nn.RMSNorm
+	mlp     *nn.MLP
 }
 
 func build(t *mlx.Thread, c *arch.Llama, w *nn.Weights) *model {
@@ -55,9 +55,7 @@ func build(t *mlx.Thread, c *arch.Llama, w *nn.Weights) *model {
 			o:             nn.NewLinear(w, p+"self_attn.o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias).Join(),
 			options:       nn.AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Window: c.Window, Rope: rope},
 			mlpNorm:       nn.NewRMSNorm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps),
-			gate:          nn.NewLinear(w, p+"mlp.gate_proj", c.Intermediate, c.Hidden, c.MLPBias),
-			up:            nn.NewLinear(w, p+"mlp.up_proj", c.Intermediate, c.Hidden, c.MLPBias),
-			down:          nn.NewLinear(w, p+"mlp.down_proj", c.Hidden, c.Intermediate, c.MLPBias),
+			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SwiGLU),
 		})
 	}
 	if !c.TieEmbeddings {
@@ -86,10 +84,13 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 		l := &m.layers[i]
 		h, x = l.attentionNorm.AddApply(h, y)
 		y = l.attention(b, x)
+		if i == len(m.layers)-1 {
+			h, y = b.Wanted(h), b.Wanted(y)
+		}
 		h, x = l.mlpNorm.AddApply(h, y)
-		y = l.mlp(x)
+		y = l.mlp.Apply(x)
 	}
-	_, x = m.norm.AddApply(b.Wanted(h), b.Wanted(y))
+	_, x = m.norm.AddApply(h, y)
 	return x
 }
 
@@ -97,11 +98,6 @@ func (l *layer) attention(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	qkv := nn.Linears(x, l.q, l.k, l.v)
 	q, k := l.options.Rope.Apply(b, qkv[0], qkv[1])
 	return l.o.Apply(nn.Attend(b, l.index, q, k, qkv[2], l.options))
-}
-
-func (l *layer) mlp(x *mlx.Array) *mlx.Array {
-	gateUp := nn.Linears(x, l.gate, l.up)
-	return l.down.Apply(nn.SwiGLU(gateUp[0], gateUp[1]))
 }
 
 // Head implements models.Model.

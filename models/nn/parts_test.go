@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-func wantClose(t *testing.T, what string, got, want *mlx.Array) {
+func wantNearly(t *testing.T, what string, got, want *mlx.Array) {
 	t.Helper()
 	if fmt.Sprint(got.Shape()) != fmt.Sprint(want.Shape()) {
 		t.Errorf("%s: shape %v, want %v", what, got.Shape(), want.Shape())
@@ -36,8 +36,8 @@ func TestLinearParts(t *testing.T) {
 			x := mlx.RandomNormal(mlx.RandomKey(e, 3), mlx.Float32, 3, 128)
 			whole := mlx.Add(mlx.MatMul(x, mlx.Transpose(plain)), bias)
 			got := nn.Linears(x, parts[0], parts[1].Split(2))
-			wantClose(t, fmt.Sprintf("%d bits, first", f.Bits), got[0], mlx.SliceAxis(whole, 1, mlx.Range(0, 16)))
-			wantClose(t, fmt.Sprintf("%d bits, second", f.Bits), got[1], mlx.Reshape(mlx.SliceAxis(whole, 1, mlx.Range(16, 24)), 3, 2, 4))
+			wantNearly(t, fmt.Sprintf("%d bits, first", f.Bits), got[0], mlx.SliceAxis(whole, 1, mlx.Range(0, 16)))
+			wantNearly(t, fmt.Sprintf("%d bits, second", f.Bits), got[1], mlx.Reshape(mlx.SliceAxis(whole, 1, mlx.Range(16, 24)), 3, 2, 4))
 		})
 	}
 	mlxtest.Do(t, func(*mlx.Thread) {
@@ -68,8 +68,8 @@ func TestHeadLinear(t *testing.T) {
 					return mlx.SwapAxes(mlx.MatMul(mlx.SwapAxes(x, 0, 1), matrices), 0, 1)
 				}
 				down := mlx.SwapAxes(mlx.SliceAxis(plain, 1, mlx.Range(64, n)), 1, 2)
-				wantClose(t, fmt.Sprintf("%d bits, rows", f.Bits), forth.Apply(x), perHead(x, down))
-				wantClose(t, fmt.Sprintf("%d bits, transposed", f.Bits), back.Apply(x), perHead(x, mlx.SliceAxis(plain, 1, mlx.Range(0, 64))))
+				wantNearly(t, fmt.Sprintf("%d bits, rows", f.Bits), forth.Apply(x), perHead(x, down))
+				wantNearly(t, fmt.Sprintf("%d bits, transposed", f.Bits), back.Apply(x), perHead(x, mlx.SliceAxis(plain, 1, mlx.Range(0, 64))))
 			})
 			w.Free()
 		})
