@@ -82,16 +82,17 @@ func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
 	}
 	mixed := mlx.CausalConv(qkv, l.conv, nil, tails, true, false, lengths...)
 	// From here to the gate all is float32: what is rounded before the memory sees it stays in there.
-	parts := mlx.Split(mlx.AsType(mixed[0], mlx.Float32), 1, 2*d.Keys())
-	qk := mlx.RMSNormPlusOne(mlx.Reshape(parts[0], -1, 2*d.KeyHeads, d.KeyDim), l.unit, l.unitEps)
+	parts := mlx.Split(mixed[0], 1, 2*d.Keys())
+	qk := mlx.Reshape(mlx.AsType(parts[0], mlx.Float32), -1, 2*d.KeyHeads, d.KeyDim)
+	qk = mlx.RMSNormPlusOne(qk, l.unit, l.unitEps)
 	heads := mlx.SplitEven(qk, 2, 1)
-	v := mlx.Reshape(parts[1], -1, d.ValueHeads, d.ValueDim)
+	v := mlx.Reshape(mlx.AsType(parts[1], mlx.Float32), -1, d.ValueHeads, d.ValueDim)
 	said := mlx.GatedDeltaRows(heads[0], heads[1], v, gate, beta, memories, false, true, lengths...)
 	for i, c := range states {
 		c.Advance(mixed[1+i], said[1+i], lengths[i])
 	}
-	y := SwiGLU(z, mlx.RMSNorm(said[0], l.norm, l.outEps))
-	return l.out.Apply(mlx.AsType(y, x.DType()))
+	y := mlx.AsType(mlx.RMSNorm(said[0], l.norm, l.outEps), x.DType())
+	return l.out.Apply(SwiGLU(z, y))
 }
 
 // recurrent gives, of each segment's sequence, the state of a layer.
