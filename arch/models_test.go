@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// TestFixtures holds every checkpoint of testdata/models against the table of its configuration.
+// TestFixtures holds every checkpoint of testdata/models against the table of its configuration, and wants a golden of it.
 func TestFixtures(t *testing.T) {
 	configs, err := filepath.Glob("../testdata/models/*/config.json")
 	if err != nil || len(configs) == 0 {
@@ -17,6 +17,9 @@ func TestFixtures(t *testing.T) {
 	for _, config := range configs {
 		dir := filepath.Dir(config)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
+			if _, err := os.Stat(filepath.Join("../testdata/reference", filepath.Base(dir)+".safetensors")); err != nil {
+				t.Error(err)
+			}
 			data, err := os.ReadFile(config)
 			if err != nil {
 				t.Fatal(err)

@@ -94,13 +94,17 @@ def text(*path, to):
 
 ROPES = [text("rope_parameters", FULL, "rope_theta", to=100.0), text("rope_parameters", FULL, "partial_rotary_factor", to=1.0),
          text("rope_parameters", FULL, "rope_type", to="default"), text("rope_parameters", SLIDING, "rope_theta", to=100.0)]
+# Of texts longer than those it was trained on.
+SCALED = {FULL: {"rope_type": "proportional", "partial_rotary_factor": 0.5, "rope_theta": 10000.0, "factor": 4.0},
+          SLIDING: {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}}
 VARIANTS = {
     "gemma4-e2b": nested("e2b", published, [text("sliding_window", to=12), text("final_logit_softcapping", to=None), *ROPES]),
     "gemma4-e2b-saved": Variant(lambda: Gemma4ForCausalLM(Gemma4TextConfig(**shape("e2b"))), rules=RULES, limit=LIMIT,
                                 matters=[change("sliding_window", to=12)]),
     "gemma4-e4b": nested("e4b", published, [text("sliding_window", to=12)]),
     "gemma4-12b": nested("12b", published, [text("sliding_window", to=12), *ROPES]),
-    "gemma4-12b-saved": nested("12b", None, [text("final_logit_softcapping", to=None)]),
+    "gemma4-12b-saved": nested("12b", None, [text("rope_parameters", FULL, "factor", to=1.0),
+                                             text("rope_parameters", SLIDING, "factor", to=1.0)], rope_parameters=SCALED),
     "gemma4-31b": nested("31b", published, [text("sliding_window", to=12)], vision=VISION),
     "gemma4-26b-a4b": nested("26b-a4b", published, [text("top_k_experts", to=3)]),
     "gemma4-26b-a4b-mlx": nested("26b-a4b", lambda c, t: checkpoint.to_mlx(*published(c, t)), vision=VISION),

@@ -93,6 +93,8 @@ EXPERTS = {
                                [change("norm_topk_prob", to=True), change("rope_theta", to=10000.0)], norm_topk_prob=False,
                                num_experts=6, num_experts_per_tok=2, moe_intermediate_size=64, tie_word_embeddings=True),
     "qwen3_moe-fused": moe(lambda c, t: (checkpoint.four(c), checkpoint.fuse(t)), []),
+    "qwen3_moe-window": moe(None, [change("sliding_window", to=12), change("use_sliding_window", to=False)],
+                            use_sliding_window=True, sliding_window=8, tie_word_embeddings=True),
     "qwen3_moe-stacked": moe(lambda c, t: checkpoint.to_mlx(checkpoint.four(c), t), [], tie_word_embeddings=True),
     "qwen3_moe-dense-layers": moe(None, [change("attention_bias", to=False)], mlp_only_layers=[1], decoder_sparse_step=2, num_hidden_layers=4,
                                   num_experts=4, num_experts_per_tok=2, attention_bias=True, tie_word_embeddings=True),
