@@ -12,15 +12,16 @@ import (
 )
 
 // Paths checks that the reference's scores and greedy continuation come out whatever way the tokens take: the whole
-// prompt at once, token by token, in chunks of 7, packed beside two other sequences, and after other tokens and a return to
-// snapshots; and, within the limits, where it computes in the type of the stored weights, and with weights at int8. In a
-// format of each other family it computes what the same weights say unpacked.
+// prompt at once, token by token, in chunks of 7, packed beside two other sequences, after other tokens and a return to
+// snapshots, and by sequences that begin alike. Within the limits they come out in the type of the stored weights, and with
+// weights at int8; in formats of the other families the model computes what the same weights say unpacked.
 func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("whole", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, len(c.Tokens), nil)) })
 	t.Run("token by token", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 1, nil)) })
 	t.Run("chunks of 7", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 7, nil)) })
 	t.Run("packed", func(t *testing.T) { c.check(t, c.packed(t, c.Model)) })
 	t.Run("snapshots", func(t *testing.T) { c.check(t, c.restored(t, c.Model)) })
+	t.Run("shared prefix", func(t *testing.T) { c.checkShared(t) })
 	t.Run("greedy", func(t *testing.T) { c.checkGreedy(t) })
 	t.Run("as stored", func(t *testing.T) { c.checkStored(t) })
 	t.Run("int8", func(t *testing.T) { c.checkInt8(t) })
@@ -123,6 +124,62 @@ func (c *Checkpoint) restored(t *testing.T, m models.Model) []float32 {
 		scores = append(scores, run(c.Tokens[second:])...)
 	})
 	return scores
+}
+
+// checkShared lets three sequences go on from one beginning, in the same batches: one to its end; one with other tokens, given
+// up halfway; and one that starts then.
+func (c *Checkpoint) checkShared(t *testing.T) {
+	t.Helper()
+	begin := len(c.Tokens) / 2
+	rest := c.Tokens[begin:]
+	var beginning []float32
+	scores := make([][]float32, 3)
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		var seqs []*cache.Sequence
+		for range 3 {
+			s := cache.NewSequence(c.Model.Layers())
+			defer s.Free()
+			seqs = append(seqs, s)
+		}
+		run := func(parts ...nn.Part) []float32 {
+			return c.Model.Head(c.Model.Forward(nn.NewBatch(e, parts...))).Float32s()
+		}
+		e.Scope(func() { beginning = run(nn.Part{Seq: seqs[0], Tokens: c.Tokens[:begin], All: true}) })
+		snaps := seqs[0].Snapshot(0)
+		defer snaps.Close()
+		if !seqs[1].Restore(snaps, begin) {
+			t.Error("no second sequence from the beginning")
+			return
+		}
+		left := [][]int32{rest, c.Tokens[:len(rest)/2], nil}
+		for len(left[0])+len(left[2]) > 0 {
+			var parts []nn.Part
+			var who []int
+			for i, tokens := range left {
+				if n := min(len(tokens), 2+i); n > 0 {
+					parts, who = append(parts, nn.Part{Seq: seqs[i], Tokens: tokens[:n], All: true}), append(who, i)
+					left[i] = tokens[n:]
+				}
+			}
+			e.Scope(func() {
+				all := run(parts...)
+				for j, p := range parts {
+					n := len(p.Tokens) * c.Vocab
+					scores[who[j]], all = append(scores[who[j]], all[:n]...), all[n:]
+				}
+			})
+			if len(left[1]) == 0 && seqs[1].Offset() > 0 {
+				seqs[1].Free()
+				if left[2] = rest; !seqs[2].Restore(snaps, begin) {
+					t.Error("no third sequence from the beginning")
+					return
+				}
+			}
+		}
+	})
+	for _, i := range []int{0, 2} {
+		c.check(t, append(beginning[:len(beginning):len(beginning)], scores[i]...))
+	}
 }
 
 func (c *Checkpoint) check(t *testing.T, scores []float32) {
