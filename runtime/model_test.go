@@ -21,6 +21,12 @@ import (
 // pack makes an image of a checkpoint in testdata in a store of its own.
 func pack(t *testing.T, name string, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
 	t.Helper()
+	return packFrom(t, modeltest.Dir(name), name, more...)
+}
+
+// packFrom makes an image of a folder.
+func packFrom(t *testing.T, dir, name string, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
+	t.Helper()
 	store, err := manifest.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +35,7 @@ func pack(t *testing.T, name string, more ...modelfile.Command) (*manifest.Store
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: modeltest.Dir(name)}}, more...)}
+	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: dir}}, more...)}
 	if _, err := convert.Create(t.Context(), store, id, file, convert.Options{}); err != nil {
 		t.Fatal(err)
 	}

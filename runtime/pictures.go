@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,13 +40,38 @@ func (f files) readSight(config arch.Model) (*sight, error) {
 	}
 	s := &sight{Pictures: *m.Pictures()}
 	s.processor = vision.New(s.Patch, s.Temporal, s.Merge)
-	const name = "preprocessor_config.json"
-	b, err := f.read(manifest.KindFile, name)
+	name, b, err := f.preprocessor()
 	if err != nil || b == nil {
 		return s, err
 	}
-	s.processor, err = s.processor.Configured(b)
-	return s, err
+	if s.processor, err = s.processor.Configured(b); err != nil {
+		return s, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// preprocessor reads what the checkpoint says of preparing pictures, and where; nil where it says nothing. transformers 5
+// saves it as a part of processor_config.json and reads that first.
+func (f files) preprocessor() (name string, config []byte, err error) {
+	name = "processor_config.json"
+	whole, err := f.read(manifest.KindFile, name)
+	if err != nil {
+		return name, nil, err
+	}
+	if whole != nil {
+		var parts struct {
+			Image json.RawMessage `json:"image_processor"`
+		}
+		if err := json.Unmarshal(whole, &parts); err != nil {
+			return name, nil, fmt.Errorf("%s: %w: %w", name, vision.ErrConfig, err)
+		}
+		if parts.Image != nil {
+			return name, parts.Image, nil
+		}
+	}
+	name = "preprocessor_config.json"
+	config, err = f.read(manifest.KindFile, name)
+	return name, config, err
 }
 
 // look takes the tower of a model that was built.

@@ -230,6 +230,62 @@ func TestPicturesRefused(t *testing.T) {
 	}
 }
 
+// The limits of pictures come from either file; one that cannot be used is refused by its name.
+func TestPreprocessorFiles(t *testing.T) {
+	const old, part = "preprocessor_config.json", "processor_config.json"
+	for _, test := range []struct {
+		name   string
+		files  map[string]string
+		limit  int
+		failed string
+	}{
+		{"none", nil, 2097152, ""},
+		{"published", map[string]string{old: `{"max_pixels": 70000}`}, 70000, ""},
+		{"transformers 5", map[string]string{old: `{"max_pixels": 70000}`, part: `{"image_processor": {"max_pixels": 80000}}`}, 80000, ""},
+		{"another processor", map[string]string{old: `{"max_pixels": 70000}`, part: `{"processor_class": "Qwen3VLProcessor"}`}, 70000, ""},
+		{"bad value", map[string]string{old: `{"max_pixels": "many"}`}, 0, old},
+		{"bad value in a part", map[string]string{part: `{"image_processor": {"patch_size": 14}}`}, 0, part + ": patch_size is 14"},
+		{"no object", map[string]string{part: `[1]`}, 0, part},
+	} {
+		dir := t.TempDir()
+		copyModel(t, dir, "qwen3_5-vision", test.files)
+		store, entry := packFrom(t, dir, "pictures")
+		f := files{store, entry.Image}
+		config, err := f.config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := f.readSight(config)
+		switch {
+		case test.failed != "":
+			if !errors.Is(err, vision.ErrConfig) || !strings.Contains(err.Error(), test.failed) {
+				t.Errorf("%s: %v", test.name, err)
+			}
+		case err != nil || s.processor.MaxPixels != test.limit:
+			t.Errorf("%s: %+v, %v", test.name, s, err)
+		}
+	}
+}
+
+// copyModel copies config.json and weights of a checkpoint, and writes further files.
+func copyModel(t *testing.T, dir, name string, more map[string]string) {
+	t.Helper()
+	for _, file := range []string{"config.json", "model.safetensors"} {
+		b, err := os.ReadFile(filepath.Join(modeltest.Dir(name), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, text := range more {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestShowPictures(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	const p = "<|vision_start|><|image_pad|><|vision_end|>"

@@ -32,7 +32,7 @@ const bicubic = 3
 func (p Processor) Configured(config []byte) (Processor, error) {
 	var f file
 	if err := json.Unmarshal(config, &f); err != nil {
-		return p, fmt.Errorf("preprocessor_config.json: %w: %w", ErrConfig, err)
+		return p, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	for _, same := range []struct {
 		key    string
@@ -87,5 +87,5 @@ func setPositive(to, from *int) {
 }
 
 func configError(format string, args ...any) error {
-	return fmt.Errorf("preprocessor_config.json: "+format+": %w", append(args, ErrConfig)...)
+	return fmt.Errorf(format+": %w", append(args, ErrConfig)...)
 }

@@ -36,8 +36,8 @@ func with(p Processor, low, high int) Processor {
 
 func TestConfiguredRefuses(t *testing.T) {
 	for _, test := range []struct{ config, want string }{
-		{`{`, "preprocessor_config.json"},
-		{`[]`, "preprocessor_config.json"},
+		{`{`, "unexpected end"},
+		{`[]`, "array"},
 		{`{"patch_size": "16"}`, "patch_size"},
 		{`{"patch_size": 14}`, "patch_size is 14, the vision tower has 16"},
 		{`{"merge_size": 3}`, "merge_size is 3"},

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/modeltest"
+	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/ingotml/ingot/vision"
 )
@@ -98,6 +100,63 @@ func TestTower(t *testing.T) {
 			t.Errorf("%s: off by %.2g of the deviation", name, worst/scale)
 		}
 	}
+}
+
+// A prompt with pictures scores as in transformers in pieces of any size, between sequences without pictures.
+func TestPicturesPacked(t *testing.T) {
+	const name = "qwen3_5-vision-several"
+	c := modeltest.Load(t, "qwen3_5-vision")
+	m := c.Model.(models.Seeing)
+	tokens, positions, want := integers(t, name, "tokens"), integers(t, name, "positions"), golden(t, name, "logits")
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		features := mlx.Reshape(mlx.FromSlice(e, golden(t, name, "features")), -1, 64)
+		var row []int // of features, for each token that stands for a picture; else -1
+		n := 0
+		for _, id := range tokens {
+			row = append(row, -1)
+			if id == 382 {
+				row[len(row)-1] = n
+				n++
+			}
+		}
+		for _, size := range []int{1, 4, 7, len(tokens)} {
+			before, seq, after := cache.NewSequence(m.Layers()), cache.NewSequence(m.Layers()), cache.NewSequence(m.Layers())
+			var worst float64
+			for start := 0; start < len(tokens); start += size {
+				end := min(start+size, len(tokens))
+				part := nn.Part{Seq: seq, Tokens: tokens[start:end], All: true}
+				for axis := range part.Grid {
+					part.Grid[axis] = positions[axis*len(tokens)+start:][:end-start]
+				}
+				for i := start; i < end; i++ {
+					if row[i] >= 0 {
+						part.Vectors = append(part.Vectors, nn.Vectors{Row: i - start, X: mlx.Slice(features, mlx.Range(row[i], row[i]+1), mlx.All())})
+					}
+				}
+				e.Scope(func() {
+					hidden := m.Forward(nn.NewBatch(e, nn.Part{Seq: before, Tokens: []int32{5, 6}}, part, nn.Part{Seq: after, Tokens: []int32{7}}))
+					for i, v := range m.Head(hidden).Float32s()[c.Vocab:][:(end-start)*c.Vocab] {
+						worst = max(worst, math.Abs(float64(v)-float64(want[start*c.Vocab+i])))
+					}
+				})
+			}
+			if !(worst < modeltest.Tolerance*c.Scale) {
+				t.Errorf("pieces of %d: off by %.2g deviations", size, worst/c.Scale)
+			}
+			for _, s := range []*cache.Sequence{before, seq, after} {
+				s.Free()
+			}
+		}
+	})
+}
+
+func integers(t *testing.T, name, tensor string) []int32 {
+	t.Helper()
+	var out []int32
+	for _, v := range golden(t, name, tensor) {
+		out = append(out, int32(math.Float32bits(v)))
+	}
+	return out
 }
 
 func TestTowerCancelled(t *testing.T) {
