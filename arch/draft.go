@@ -54,6 +54,9 @@ func (m *Gemma4Assistant) check(target *Gemma4) error {
 		if l.Sliding && m.Text.Window != target.Window {
 			return fmt.Errorf("%w: its window is %d, the model's %d", ErrDraft, m.Text.Window, target.Window)
 		}
+		if l.Sliding && target.Window < 2 {
+			return fmt.Errorf("%w: in a window of 1 nothing is left of the model's keys for it to read", ErrDraft)
+		}
 	}
 	return nil
 }

@@ -48,6 +48,8 @@ func TestCheckDraft(t *testing.T) {
 		{"heads", changed("gemma-4-E2B", `"num_key_value_heads":1`, `"num_key_value_heads":8`), get("gemma-4-E2B-assistant"),
 			"its 4 heads cannot share the model's 8 heads of keys in layers of sliding_attention"},
 		{"window", changed("gemma-4-E2B", `"sliding_window":512`, `"sliding_window":1024`), get("gemma-4-E2B-assistant"), "its window is 512, the model's 1024"},
+		{"window of one", changed("gemma-4-E2B", `"sliding_window":512`, `"sliding_window":1`),
+			changed("gemma-4-E2B-assistant", `"text_config":{`, `"text_config":{"sliding_window":1,`), "in a window of 1 nothing is left"},
 	} {
 		err := CheckDraft(c.target, c.draft)
 		if c.want == "" {
