@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 // Longer than the pause between two kernels of one graph: to wake a thread takes longer than most kernels.
 constexpr auto kSpin = std::chrono::microseconds(150);
-// A wait at the end of a run that only a thread taken off its processor explains.
+// A wait at the end of a run, beyond what pieces take, that only a thread taken off its processor explains.
 constexpr auto kStall = std::chrono::microseconds(800);
 // How long the team then does with one helper fewer.
 constexpr auto kPenalty = std::chrono::milliseconds(20);
@@ -61,11 +61,12 @@ struct Team::State {
   int allowed = 0;  // helpers, fewer than there are after a stall
   Clock::time_point restore;
 
-  void take() {
-    for (;;) {
+  // Works until no piece is left, and gives the number of those it had.
+  int64_t take() {
+    for (int64_t pieces = 0;; pieces++) {
       int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
       if (begin >= n) {
-        return;
+        return pieces;
       }
       try {
         body(context, begin, std::min(n, begin + grain));
@@ -144,8 +145,8 @@ struct Team::State {
     helpers.clear();
   }
 
-  // Waits for the helpers that are in the middle of a piece.
-  void close() {
+  // Waits for the helpers that are in the middle of a piece, which takes about so long.
+  void close(Clock::duration piece) {
     uint64_t g = gate.fetch_and(~kOpen, std::memory_order_acq_rel);
     if ((g & kInside) == 0) {
       return;
@@ -154,7 +155,7 @@ struct Team::State {
     bool stalled = false;
     for (uint32_t spins = 1; (gate.load(std::memory_order_acquire) & kInside) != 0; spins++) {
       pause();
-      if (spins % 256 == 0 && Clock::now() - begun > kStall) {
+      if (spins % 256 == 0 && Clock::now() - begun > kStall + 2 * piece) {
         stalled = true;
         std::this_thread::yield();  // the helper may be waiting for this very processor
       }
@@ -213,9 +214,11 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
     }
   }
   inside_run = true;
-  s.take();
+  auto begun = Clock::now();
+  int64_t pieces = s.take();
+  auto piece = (Clock::now() - begun) / std::max<int64_t>(1, pieces);
   inside_run = false;
-  s.close();
+  s.close(piece);
   if (s.failed.load(std::memory_order_relaxed)) {
     std::rethrow_exception(std::exchange(s.error, nullptr));
   }
