@@ -101,6 +101,18 @@ func cRegionArray(region unsafe.Pointer, offset int64, dtype DType, shape *int64
 	return text(C.call_ig_region_array(region, C.int64_t(offset), C.int32_t(dtype), (*C.int64_t)(shape), C.int32_t(rank), (*C.ig_desc)(unsafe.Pointer(out))))
 }
 
+func cLayersNew(f *frame) (unsafe.Pointer, string) {
+	var layers unsafe.Pointer
+	failed := text(C.call_ig_layers_new((*C.ig_frame)(unsafe.Pointer(f)), &layers))
+	return layers, failed
+}
+
+func cLayersFree(layers unsafe.Pointer) { C.call_ig_layers_free(layers) }
+
+func cLayersApply(layers, x unsafe.Pointer, f *frame) string {
+	return text(C.call_ig_layers_apply(layers, x, (*C.ig_frame)(unsafe.Pointer(f))))
+}
+
 func cCounter(which int32, arrays *unsafe.Pointer, n int) int64 {
 	return int64(C.call_ig_counter(C.int32_t(which), arrays, C.int64_t(n)))
 }

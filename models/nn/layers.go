@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/ingotml/ingot/mlx"
+import (
+	"slices"
+
+	"github.com/ingotml/ingot/mlx"
+)
 
 // Linear is y = x W^T + b.
 type Linear struct {
@@ -8,12 +12,21 @@ type Linear struct {
 	bias   *mlx.Array // [out], or nil
 	heads  int        // that the output is split into; 0 is none
 	joins  bool       // the heads of its input
+
+	owner *Weights // frees group; nil for a layer of arrays that somebody else owns
+	group *group   // that the layer was last applied with, as its first
+}
+
+// group is layers that share an input, ready to be applied.
+type group struct {
+	layers []*Linear
+	ready  *mlx.Layers
 }
 
 // NewLinear is the one factory of linear layers: NAME.weight [out, in], which may be packed, and, if asked for, NAME.bias
 // [out].
 func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
-	l := &Linear{weight: w.Matrix(name+".weight", out, in)}
+	l := &Linear{weight: w.Matrix(name+".weight", out, in), owner: w}
 	if bias {
 		l.bias = w.Take(name+".bias", out)
 	}
@@ -43,6 +56,20 @@ func (l *Linear) Apply(x *mlx.Array) *mlx.Array { return Linears(x, l)[0] }
 // Linears applies layers that share an input in one operation: on a CPU, x is prepared once for all of them. All or none of
 // them join heads.
 func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
+	first := layers[0]
+	if first.owner == nil {
+		l := newLayers(layers)
+		defer l.Free()
+		return l.Apply(x)
+	}
+	if first.group == nil || !slices.Equal(first.group.layers, layers) {
+		first.group = &group{slices.Clone(layers), newLayers(layers)}
+		first.owner.groups = append(first.owner.groups, first.group.ready)
+	}
+	return first.group.ready.Apply(x)
+}
+
+func newLayers(layers []*Linear) *mlx.Layers {
 	var parts []*mlx.Array
 	n := len(layers)
 	numbers := make([]int, 5*n)
@@ -62,7 +89,7 @@ func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
 			parts = append(parts, l.bias)
 		}
 	}
-	return mlx.LinearLayers(x, parts, layers[0].joins, formats, groups, bits, biased, heads...)
+	return mlx.NewLayers(parts, layers[0].joins, formats, groups, bits, biased, heads)
 }
 
 // Embedding is a table of vectors, looked up by token and, where a model ties them, multiplied as the output head.
@@ -70,11 +97,13 @@ type Embedding struct {
 	weight *Tensor   // [vocab, hidden]
 	dtype  mlx.DType // of the vectors
 	scale  float64   // of the vectors, not of the scores
+	head   *Linear
 }
 
 // NewEmbedding takes NAME.weight [vocab, hidden], which may be packed.
 func NewEmbedding(w *Weights, name string, vocab, hidden int) *Embedding {
-	return &Embedding{w.Matrix(name+".weight", vocab, hidden), w.DType, 1}
+	weight := w.Matrix(name+".weight", vocab, hidden)
+	return &Embedding{weight, w.DType, 1, &Linear{weight: weight, owner: w}}
 }
 
 // Scaled makes the embedding multiply vectors by a factor, rounded to their type first.
@@ -92,7 +121,7 @@ func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array {
 }
 
 // Project gives the scores [T, vocab] of rows [T, hidden].
-func (e *Embedding) Project(x *mlx.Array) *mlx.Array { return (&Linear{weight: e.weight}).Apply(x) }
+func (e *Embedding) Project(x *mlx.Array) *mlx.Array { return e.head.Apply(x) }
 
 // RMSNorm divides rows by their root mean square and scales them.
 type RMSNorm struct {

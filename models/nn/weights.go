@@ -50,6 +50,7 @@ type Weights struct {
 
 	tensors map[string]*Tensor
 	owned   []*mlx.Array
+	groups  []*mlx.Layers
 	taken   map[string]bool
 	err     error
 }
@@ -70,7 +71,13 @@ func (w *Weights) Constant(a *mlx.Array) *mlx.Array {
 }
 
 // Free ends the life of all tensors and constants.
-func (w *Weights) Free() { mlx.Free(w.owned...) }
+func (w *Weights) Free() {
+	for _, g := range w.groups {
+		g.Free()
+	}
+	w.groups = nil
+	mlx.Free(w.owned...)
+}
 
 // Has tells whether a tensor is there, for parts of a model that may be absent.
 func (w *Weights) Has(name string) bool { return w.tensors[name] != nil }

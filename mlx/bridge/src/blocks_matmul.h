@@ -19,9 +19,7 @@ mx::array quantized_product(const mx::array& x, const mx::array& w, const mx::ar
                             const std::optional<mx::array>& biases, bool transpose, std::optional<int> group,
                             std::optional<int> bits, const std::string& mode, mx::StreamOrDevice s);
 
-// x W^T + bias for several W that share x. parts lists, for each W: W [out, in], or its codes and scales and, where the
-// format has them, biases; then its bias [out], where biased says so. A format is that of ops.txt's modes, -1 for plain.
-// Where joined is set, the last two axes of x count as one; a result of heads is [..., heads, out/heads], of 0 [..., out].
+// See Layers in blocks_layers.h.
 std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::array>& parts, bool joined,
                                      const std::vector<int>& formats, const std::vector<int>& groups,
                                      const std::vector<int>& bits, const std::vector<int>& biased,

@@ -1,0 +1,51 @@
+// Linear layers that share an input.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "blocks_matrix.h"
+#include "mlx/mlx.h"
+
+namespace ingot {
+
+// x W^T + bias for several W that share x. parts lists, for each W: W [out, in], or its codes and scales and, where the
+// format has them, biases; then its bias [out], where biased says so. A format is that of ops.txt's modes, -1 for plain.
+// Where joined is set, the last two axes of x count as one; a result of heads is [..., heads, out/heads], of 0 [..., out].
+class Layers {
+ public:
+  Layers(const std::vector<mx::array>& parts, bool joined, const std::vector<int>& formats, const std::vector<int>& groups,
+         const std::vector<int>& bits, const std::vector<int>& biased, const std::vector<int>& heads);
+
+  // Computes the weights, if they are not yet, and notes where they lie: products on a CPU then have x alone as an input.
+  void fix(mx::StreamOrDevice s);
+
+  std::vector<mx::array> operator()(const mx::array& x, mx::StreamOrDevice s) const;
+
+ private:
+  struct Layer {
+    mx::array w;
+    Optional scales, biases, bias;
+    std::string mode;
+    std::optional<int> group, bits;
+    int heads = 0;
+  };
+  struct Fixed {
+    std::vector<Matrix> matrices;
+    std::vector<Optional> added;
+    std::vector<cpu::Product> products;  // without results
+    std::vector<mx::array> held;         // the memory of all
+  };
+
+  mx::Shape result(size_t i, const mx::array& x) const;
+  std::vector<mx::array> of_fixed(const mx::array& x, mx::StreamOrDevice s) const;
+  std::vector<mx::array> of_arrays(const mx::array& x, int columns, mx::StreamOrDevice s) const;
+
+  bool joined_;
+  std::vector<Layer> layers_;
+  std::shared_ptr<const Fixed> fixed_;  // or null
+};
+
+}  // namespace ingot
