@@ -30,11 +30,8 @@ func (r *Rope) Sections(pairs [3]int, interleaved bool) *Rope {
 
 // positions are those that a batch's rows turn by, and how the pairs are divided among them.
 func (r *Rope) positions(b *Batch) (at *mlx.Array, interleaved bool, sections []int) {
-	switch {
-	case b.Grid == nil || r.grid == nil:
+	if b.Grid == nil || r.grid == nil {
 		return b.Positions, false, nil
-	case r.byLength != nil:
-		panic(&mlx.Error{Message: "rope: pictures in a text whose length decides the frequencies"})
 	}
 	return b.Grid, r.grid.interleaved, r.grid.pairs
 }
