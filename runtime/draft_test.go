@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/models/modeltest"
+	"github.com/ingotml/ingot/quantize"
 )
 
 // A model runs as without its draft, whatever the draft is: one that reads the model's keys, the model's own head, or
@@ -52,6 +54,25 @@ func TestDraft(t *testing.T) {
 			}
 			if after := arrays(t); after != before {
 				t.Errorf("%d arrays live after Close, %d before Load", after, before)
+			}
+		})
+	}
+}
+
+// Targets and drafts of different formats.
+func TestDraftFormats(t *testing.T) {
+	formats := []quantize.Type{quantize.Int4, quantize.Int8, quantize.MXFP4, quantize.MXFP8, quantize.NVFP4, quantize.ToF16}
+	for i, format := range formats {
+		t.Run(format.String(), func(t *testing.T) {
+			precision := convert.Precision{Type: formats[(i+1)%len(formats)], Draft: format}
+			store, entry := packAs(t, modeltest.Dir("gemma4-e2b"), "pair", precision, modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir("gemma4_assistant-ordered")})
+			l, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			if n, err := l.ProbeDraft(t.Context(), store, entry, Options{}); err != nil || n != 3 {
+				t.Errorf("%d drafts, %v", n, err)
 			}
 		})
 	}

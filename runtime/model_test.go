@@ -27,6 +27,12 @@ func pack(t *testing.T, name string, more ...modelfile.Command) (*manifest.Store
 // packFrom makes an image of a folder.
 func packFrom(t *testing.T, dir, name string, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
 	t.Helper()
+	return packAs(t, dir, name, convert.Precision{}, more...)
+}
+
+// packAs makes an image in other types.
+func packAs(t *testing.T, dir, name string, precision convert.Precision, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
+	t.Helper()
 	store, err := manifest.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +42,7 @@ func packFrom(t *testing.T, dir, name string, more ...modelfile.Command) (*manif
 		t.Fatal(err)
 	}
 	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: dir}}, more...)}
-	if _, err := convert.Create(t.Context(), store, id, file, convert.Options{}); err != nil {
+	if _, err := convert.Create(t.Context(), store, id, file, convert.Options{Precision: precision}); err != nil {
 		t.Fatal(err)
 	}
 	entry, err := store.Resolve(t.Context(), id)
