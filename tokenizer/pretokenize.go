@@ -76,6 +76,8 @@ func preTokenizerSteps(steps preTokenizers, c component) (preTokenizers, error) 
 	case "FixedLength":
 		p, err := newFixedLength(c)
 		return append(steps, p), err
+	case "UnicodeScripts":
+		return append(steps, unicodeScripts{}), nil
 	case "Metaspace":
 		m, err := newMetaspace(c)
 		return append(steps, m), err

@@ -191,7 +191,7 @@ func TestLongTexts(t *testing.T) {
 	if raceDetector {
 		size >>= 3
 	}
-	for _, unit := range []string{"a", " ", "\n", "▁", "日", "\u0301", "the", "<s>", "é ", "!", "1", "\U000f0000", "e\u0301", "\u0600", "\u1100", "क\u094d"} {
+	for _, unit := range []string{"a", " ", "\n", "▁", "日", "\u0301", "the", "<s>", "é ", "!", "1", "\U000f0000", "e\u0301", "\u0600", "\u1100", "क\u094d", "<|", "\xff", "\U0001f469\u200d", "aя"} {
 		text := strings.Repeat(unit, size/len(unit))
 		for name, tok := range toks {
 			ids, err := tok.Encode(text, true)

@@ -44,12 +44,15 @@ type propertyTable struct {
 }
 
 // properties is the table, unpacked on first use.
-var properties = sync.OnceValue(func() *propertyTable {
+var properties = sync.OnceValue(func() *propertyTable { return newPropertyTable(unicodeMoreRuns) })
+
+// newPropertyTable unpacks runs: the length less one, and the value of each character.
+func newPropertyTable(data []byte) *propertyTable {
 	t := &propertyTable{}
 	seen := map[[256]uint8]uint16{}
 	var page [256]uint8
 	c := 0
-	for data := unicodeMoreRuns; len(data) > 0; {
+	for len(data) > 0 {
 		run, n := binary.Uvarint(data)
 		value := data[n]
 		data = data[n+1:]
@@ -70,13 +73,16 @@ var properties = sync.OnceValue(func() *propertyTable {
 		}
 	}
 	return t
-})
-
-func (t *propertyTable) is(c rune, property uint8) bool {
-	return t.pages[t.index[c>>8]][c&0xff]&property != 0
 }
 
-func (t *propertyTable) breakClass(c rune) uint8 { return t.pages[t.index[c>>8]][c&0xff] >> 5 }
+// at is the value of a character.
+func (t *propertyTable) at(c rune) uint8 { return t.pages[t.index[c>>8]][c&0xff] }
+
+func (t *propertyTable) is(c rune, property uint8) bool {
+	return t.at(c)&property != 0
+}
+
+func (t *propertyTable) breakClass(c rune) uint8 { return t.at(c) >> 5 }
 
 // lowercaseOf maps the characters that are not their own lower case, but for U+0130, which has two characters.
 var lowercaseOf = sync.OnceValue(func() map[rune]rune {

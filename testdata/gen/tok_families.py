@@ -3,7 +3,7 @@ makes of texts with all of them: testdata/tokenizers.
 
 Usage: tok_families.py [fixtures | digests | models]; without an argument all three, in this order.
 
-Needs tokenizers 0.23.3 and, for SentencePiece, sentencepiece 0.2.3 and protobuf beside requirements.txt. Equal runs give equal
+Needs tokenizers 0.23.3 and, for SentencePiece, sentencepiece 0.2.3 and protobuf. Equal runs give equal
 bytes.
 """
 

@@ -31,7 +31,7 @@ PRE_TOKENIZERS = [
     {"type": "Whitespace"}, {"type": "WhitespaceSplit"}, {"type": "BertPreTokenizer"}, {"type": "CharDelimiterSplit", "delimiter": "e"}, {"type": "FixedLength", "length": 3},
     {"type": "Digits", "individual_digits": True}, {"type": "Digits", "individual_digits": False},
     *({"type": "Metaspace", "replacement": r, "prepend_scheme": p, "split": s} for p in ("first", "always", "never") for s in (True, False) for r in ("▁", "_")),
-    {"type": "Metaspace", "replacement": "▁"}, {"type": "Metaspace", "replacement": "▁", "add_prefix_space": True, "str_rep": "▁"},
+    {"type": "UnicodeScripts"}, {"type": "Metaspace", "replacement": "▁"}, {"type": "Metaspace", "replacement": "▁", "add_prefix_space": True, "str_rep": "▁"},
     {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"}, {"type": "Digits", "individual_digits": True}, {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}]},
 ]
 TOKENS = ["▁the", "the", "▁", " ", "  ", "##s", "s", "##", "a</w>", "</w>", "b", "<pad>", "|", "<0x41>", "<0xC3>", "<0xa9>", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "<0xZZ>", "<0x+1>",
@@ -56,6 +56,7 @@ def main():
     texts += ["".join(base.random_piece(rng, []) for _ in range(rng.randint(3, 9))) for _ in range(10)]
     texts += ["".join(chr(rng.choice([rng.randrange(0x250), rng.randrange(0x3000), rng.randrange(0xE000), rng.randrange(0xE000, 0x30000)])) for _ in range(60)) for _ in range(6)]
     texts = [t.encode("utf-8", "replace").decode() for t in texts]
+    texts += ["これはテスト東京です。 Apples are りんご", "\u0440\u0443\u0441 abc\u0430\u30fc\u30fca\u0301 \uac01x", " ,. 12"]
     load = lambda **parts: Tokenizer.from_str(json.dumps(base.tokenizer(WORDS, **parts)))
     out = {"texts": texts, "tokens": TOKENS, "normalizers": [], "pre_tokenizers": [], "decoders": [], "posts": []}
     for j in NORMALIZERS:
