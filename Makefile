@@ -84,11 +84,18 @@ bench-cpu-page:
 	$(PYTHON) bench/cpu/page.py
 
 # Times the tokenizer beside the Rust package, on one core: bench/results/tokenizer.json. The first run trains for minutes.
-bench-tokenizer: build
+# ROUNDS may be fewer than 7.
+TOKENIZER_VENV := .cache/bench-tokenizer-venv
+bench-tokenizer: build $(TOKENIZER_VENV)/bin/python
 	@mkdir -p bench/results
-	testdata/gen/setup.sh
 	$(GO) build -o bin/bench-tokenizer ./bench/tokenizer
-	.cache/gen-venv/bin/python bench/tokenizer.py bin/bench-tokenizer bench/results/tokenizer.json
+	$(TOKENIZER_VENV)/bin/python bench/tokenizer.py bin/bench-tokenizer bench/results/tokenizer.json
+
+$(TOKENIZER_VENV)/bin/python: testdata/gen/requirements.txt
+	rm -rf $(TOKENIZER_VENV)
+	$(PYTHON) -m venv $(TOKENIZER_VENV)
+	$(TOKENIZER_VENV)/bin/python -m pip install --no-deps --disable-pip-version-check --quiet $$(grep '^tokenizers==' testdata/gen/requirements.txt)
+	touch $@
 
 # What reads other people's files gets a few seconds of it in every test run.
 PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse
