@@ -109,8 +109,8 @@ func cLayersNew(f *frame) (unsafe.Pointer, string) {
 
 func cLayersFree(layers unsafe.Pointer) { C.call_ig_layers_free(layers) }
 
-func cLayersApply(layers, x unsafe.Pointer, f *frame) string {
-	return text(C.call_ig_layers_apply(layers, x, (*C.ig_frame)(unsafe.Pointer(f))))
+func cLayersApply(layers unsafe.Pointer, f *frame) string {
+	return text(C.call_ig_layers_apply(layers, (*C.ig_frame)(unsafe.Pointer(f))))
 }
 
 func cCounter(which int32, arrays *unsafe.Pointer, n int) int64 {

@@ -23,14 +23,55 @@ func NewLayers(parts []*Array, joined bool, formats, groups, bits, biased, heads
 	return &Layers{t: t, handle: p}
 }
 
+// Activation is what a gate goes through.
+type Activation int
+
+// The activations, in the order of the bridge's.
+const (
+	SigmoidActivation Activation = iota
+	SiLUActivation
+	GELUActivation
+	GELUTanhActivation
+)
+
+// What is done to the input on the way, in the order of the bridge's.
+const (
+	nothingBefore = iota
+	normBefore
+	gateBefore
+)
+
 // Apply gives x@w.T + bias for each of the layers.
-func (l *Layers) Apply(x *Array) []*Array {
+func (l *Layers) Apply(x *Array) []*Array { return l.after(nothingBefore, x, nil, nil, 0, 0, false) }
+
+// ApplyNormed gives x+y, and what Apply gives of that, normalized as AddRMSNorm does. Without y the sum is x. Of a few rows
+// on a CPU it is one operation.
+func (l *Layers) ApplyNormed(x, y, weight *Array, eps float64, plusOne bool) (sum *Array, outs []*Array) {
+	outs = l.after(normBefore, x, y, weight, 0, eps, plusOne)
+	if y == nil {
+		return x, outs
+	}
+	return outs[0], outs[1:]
+}
+
+// ApplyGated is Apply of act(gate)*up. Of a few rows on a CPU it is one operation.
+func (l *Layers) ApplyGated(act Activation, gate, up *Array) []*Array {
+	return l.after(gateBefore, gate, up, nil, act, 0, false)
+}
+
+func (l *Layers) after(kind int, x, second, weight *Array, act Activation, eps float64, plusOne bool) []*Array {
 	if l.handle == nil {
 		panic(&Error{Message: "Layers: they were freed"})
 	}
-	x.check("Layers")
-	l.t.frame.reset()
-	l.t.must(prefix("Layers", cLayersApply(l.handle, x.handle, l.t.frame)))
+	c := l.t.begin(opLinearLayers)
+	c.array(x)
+	c.optional(second)
+	c.optional(weight)
+	c.int(kind)
+	c.int(int(act))
+	c.bool(plusOne)
+	c.real(eps)
+	l.t.must(prefix("Layers", cLayersApply(l.handle, l.t.frame)))
 	outs := l.t.frame.results()
 	list := make([]*Array, len(outs))
 	for i := range outs {

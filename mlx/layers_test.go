@@ -51,6 +51,44 @@ func TestLayers(t *testing.T) {
 	})
 }
 
+// What is done to the input on the way gives what it gives by itself, in one operation or, for many rows, in several.
+func TestLayersAfter(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		weight := mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.BFloat16, 96, 128)
+		packed := mlx.Quantize(weight, 64, 4, mlx.Affine, nil)
+		layers := mlx.NewLayers(append(packed, weight), false, []int{0, -1}, []int{64, 0}, []int{4, 0}, []int{0, 0}, []int{2, 0})
+		defer layers.Free()
+		norm := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.BFloat16, 128)
+		equal := func(what string, got, want []*mlx.Array) {
+			t.Helper()
+			for i := range want {
+				if !slices.Equal(got[i].ToBytes(), want[i].ToBytes()) {
+					t.Errorf("%s: result %d differs", what, i)
+				}
+			}
+		}
+		for _, rows := range []int{1, 5, 80} {
+			x := mlx.RandomNormal(mlx.RandomKey(e, 3), mlx.BFloat16, rows, 128)
+			y := mlx.RandomNormal(mlx.RandomKey(e, 4), mlx.BFloat16, rows, 128)
+			for _, plusOne := range []bool{false, true} {
+				both := mlx.AddRMSNorm(x, y, norm, 1e-5, plusOne)
+				sum, got := layers.ApplyNormed(x, y, norm, 1e-5, plusOne)
+				equal("norm", append(got, sum), append(layers.Apply(both[1]), both[0]))
+			}
+			_, got := layers.ApplyNormed(x, nil, norm, 1e-5, false)
+			equal("norm alone", got, layers.Apply(mlx.RMSNorm(x, norm, 1e-5)))
+			_, got = layers.ApplyNormed(x, nil, nil, 1e-5, false)
+			equal("norm without weights", got, layers.Apply(mlx.RMSNorm(x, nil, 1e-5)))
+			for act, gated := range map[mlx.Activation]*mlx.Array{
+				mlx.SigmoidActivation: mlx.SigmoidGate(x, y), mlx.SiLUActivation: mlx.SwiGLU(x, y),
+				mlx.GELUActivation: mlx.GEGLU(x, y), mlx.GELUTanhActivation: mlx.GEGLUTanh(x, y),
+			} {
+				equal("gate", layers.ApplyGated(act, x, y), layers.Apply(gated))
+			}
+		}
+	})
+}
+
 func TestLayersRefuse(t *testing.T) {
 	for _, test := range []struct {
 		want string

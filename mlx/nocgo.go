@@ -25,7 +25,7 @@ func cRegionFree(unsafe.Pointer)                                           { pan
 func cRegionArray(unsafe.Pointer, int64, DType, *int64, int, *desc) string { panic(ErrNoCgo) }
 func cLayersNew(*frame) (unsafe.Pointer, string)                           { panic(ErrNoCgo) }
 func cLayersFree(unsafe.Pointer)                                           { panic(ErrNoCgo) }
-func cLayersApply(_, _ unsafe.Pointer, _ *frame) string                    { panic(ErrNoCgo) }
+func cLayersApply(unsafe.Pointer, *frame) string                           { panic(ErrNoCgo) }
 func cCounter(int32, *unsafe.Pointer, int) int64                           { panic(ErrNoCgo) }
 func cLimit(int32, int64) string                                           { panic(ErrNoCgo) }
 func cStreamNew(bool) (int32, string)                                      { panic(ErrNoCgo) }

@@ -59,7 +59,7 @@ func build(t *mlx.Thread, c *arch.Gemma3, w *nn.Weights) *model {
 			attention:     nn.NewNormedAttention(w, p+"self_attn", i, c.Common, rope, window).PlusOne().Scaled(scale),
 			attendedNorm:  norm(p + "post_attention_layernorm"),
 			mlpNorm:       norm(p + "pre_feedforward_layernorm"),
-			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.GEGLUTanh),
+			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.GELUTanhActivation),
 			mlpedNorm:     norm(p + "post_feedforward_layernorm"),
 		})
 	}

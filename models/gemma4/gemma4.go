@@ -63,7 +63,7 @@ func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
 			cache:         kind,
 			attendedNorm:  norm(p + "post_attention_layernorm"),
 			mlpNorm:       norm(p + "pre_feedforward_layernorm"),
-			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GEGLUTanh),
+			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GELUTanhActivation),
 			experts:       newExperts(w, p, c),
 			mlpedNorm:     norm(p + "post_feedforward_layernorm"),
 			gate:          newPerLayerGate(w, p, c, i),

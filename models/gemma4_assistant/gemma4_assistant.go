@@ -66,7 +66,7 @@ func build(t *mlx.Thread, config *arch.Gemma4Assistant, target *arch.Gemma4, w *
 			attention:     nn.NewStoredAttention(w, p+"self_attn", target.LastKV(l.Sliding), c.Common, l.HeadDim, options),
 			attendedNorm:  norm(p + "post_attention_layernorm"),
 			mlpNorm:       norm(p + "pre_feedforward_layernorm"),
-			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GEGLUTanh),
+			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GELUTanhActivation),
 			mlpedNorm:     norm(p + "post_feedforward_layernorm"),
 			scalar:        w.Take(p+"layer_scalar", 1),
 		})

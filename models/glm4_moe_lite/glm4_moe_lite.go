@@ -60,7 +60,7 @@ func build(t *mlx.Thread, c *arch.Glm4MoeLite, w *nn.Weights) *model {
 		if c.Sparse[i] {
 			l.mlp = newSparse(w, p+"mlp", c)
 		} else {
-			l.mlp = nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.SwiGLU)
+			l.mlp = nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.SiLUActivation)
 		}
 		m.layers = append(m.layers, l)
 	}
@@ -76,7 +76,7 @@ func newSparse(w *nn.Weights, name string, c *arch.Glm4MoeLite) *sparse {
 		experts: nn.NewExperts(w, name+".experts", c.Experts, c.Hidden, mlx.SwiGLU),
 	}
 	if c.SharedExperts > 0 {
-		s.shared = nn.NewMLP(w, name+".shared_experts", c.Hidden, c.SharedExperts*c.Experts.Intermediate, false, mlx.SwiGLU)
+		s.shared = nn.NewMLP(w, name+".shared_experts", c.Hidden, c.SharedExperts*c.Experts.Intermediate, false, mlx.SiLUActivation)
 	}
 	return s
 }

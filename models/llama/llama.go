@@ -55,7 +55,7 @@ func build(t *mlx.Thread, c *arch.Llama, w *nn.Weights) *model {
 			o:             nn.NewLinear(w, p+"self_attn.o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias).Join(),
 			options:       nn.AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Window: c.Window, Rope: rope},
 			mlpNorm:       nn.NewRMSNorm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps),
-			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SwiGLU),
+			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation),
 		})
 	}
 	if !c.TieEmbeddings {
@@ -79,25 +79,24 @@ func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
-	var x, y *mlx.Array // what a block reads, and what it adds to h
+	var y *mlx.Array // what a block adds to h
 	for i := range m.layers {
 		l := &m.layers[i]
-		h, x = l.attentionNorm.AddApply(h, y)
-		y = l.attention(b, x)
+		h, y = l.attention(b, h, y)
 		if i == len(m.layers)-1 {
 			h, y = b.Wanted(h), b.Wanted(y)
 		}
-		h, x = l.mlpNorm.AddApply(h, y)
-		y = l.mlp.Apply(x)
+		h, y = l.mlp.AddApply(l.mlpNorm, h, y)
 	}
-	_, x = m.norm.AddApply(h, y)
+	_, x := m.norm.AddApply(h, y)
 	return x
 }
 
-func (l *layer) attention(b *nn.Batch, x *mlx.Array) *mlx.Array {
-	qkv := nn.Linears(x, l.q, l.k, l.v)
+// attention gives h+y and what it adds to that.
+func (l *layer) attention(b *nn.Batch, h, y *mlx.Array) (sum, out *mlx.Array) {
+	h, qkv := nn.NormedLinears(l.attentionNorm, h, y, l.q, l.k, l.v)
 	q, k := l.options.Rope.Apply(b, qkv[0], qkv[1])
-	return l.o.Apply(nn.Attend(b, l.index, q, k, qkv[2], l.options))
+	return h, l.o.Apply(nn.Attend(b, l.index, q, k, qkv[2], l.options))
 }
 
 // Head implements models.Model.

@@ -56,17 +56,37 @@ func (l *Linear) Apply(x *mlx.Array) *mlx.Array { return Linears(x, l)[0] }
 // Linears applies layers that share an input in one operation: on a CPU, x is prepared once for all of them. All or none of
 // them join heads.
 func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
+	ready, done := together(layers)
+	defer done()
+	return ready.Apply(x)
+}
+
+// NormedLinears gives x+y, and what Linears gives of that, normalized. Without y the sum is x.
+func NormedLinears(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
+	ready, done := together(layers)
+	defer done()
+	return ready.ApplyNormed(x, y, n.weight, n.eps, n.plusOne)
+}
+
+// ApplyGated is Apply of activation(gate) * up.
+func (l *Linear) ApplyGated(activation mlx.Activation, gate, up *mlx.Array) *mlx.Array {
+	ready, done := together([]*Linear{l})
+	defer done()
+	return ready.ApplyGated(activation, gate, up)[0]
+}
+
+// together makes layers ready, once where somebody owns them. The caller calls done after use.
+func together(layers []*Linear) (ready *mlx.Layers, done func()) {
 	first := layers[0]
 	if first.owner == nil {
 		l := newLayers(layers)
-		defer l.Free()
-		return l.Apply(x)
+		return l, l.Free
 	}
 	if first.group == nil || !slices.Equal(first.group.layers, layers) {
 		first.group = &group{slices.Clone(layers), newLayers(layers)}
 		first.owner.groups = append(first.owner.groups, first.group.ready)
 	}
-	return first.group.ready.Apply(x)
+	return first.group.ready, func() {}
 }
 
 func newLayers(layers []*Linear) *mlx.Layers {

@@ -29,7 +29,7 @@ func TestMLP(t *testing.T) {
 			"m.gate_proj.bias": {24}, "m.up_proj.bias": {24}, "m.down_proj.bias": {16},
 		})
 		defer w.Free()
-		mlp := nn.NewMLP(w, "m", 16, 24, true, mlx.GEGLUTanh)
+		mlp := nn.NewMLP(w, "m", 16, 24, true, mlx.GELUTanhActivation)
 		if err := w.Err(); err != nil {
 			t.Error(err)
 			return

@@ -50,7 +50,7 @@ func build(t *mlx.Thread, c *arch.Qwen3, w *nn.Weights) *model {
 			attentionNorm: nn.NewRMSNorm(w, p+"input_layernorm", c.Hidden, c.NormEps),
 			attention:     nn.NewNormedAttention(w, p+"self_attn", i, c.Common, rope, window),
 			mlpNorm:       nn.NewRMSNorm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps),
-			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.SwiGLU),
+			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.SiLUActivation),
 		})
 	}
 	if !c.TieEmbeddings {

@@ -19,7 +19,7 @@ func init() {
 	models.Register("qwen3_5", func(t *mlx.Thread, config arch.Model, w *nn.Weights) models.Model {
 		c := config.(*arch.Qwen35)
 		return New(t, c, w, func(name string, _ int) Network {
-			return nn.NewMLP(w, name, c.Hidden, c.Intermediate, false, mlx.SwiGLU)
+			return nn.NewMLP(w, name, c.Hidden, c.Intermediate, false, mlx.SiLUActivation)
 		})
 	})
 }

@@ -21,7 +21,7 @@ func init() {
 
 func network(w *nn.Weights, name string, c *arch.Qwen35Moe, layer int) qwen3_5.Network {
 	if !c.HasExperts(layer) {
-		return nn.NewMLP(w, name, c.Hidden, c.Intermediate, false, mlx.SwiGLU)
+		return nn.NewMLP(w, name, c.Hidden, c.Intermediate, false, mlx.SiLUActivation)
 	}
 	s := &sparse{
 		router:   nn.NewLinear(w, name+".gate", c.Experts.Count, c.Hidden, false),

@@ -62,7 +62,7 @@ func build(t *mlx.Thread, c *arch.Qwen3Moe, w *nn.Weights) *model {
 				sumToOne: c.Experts.NormTopK,
 			}
 		} else {
-			l.mlp = nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.SwiGLU)
+			l.mlp = nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.SiLUActivation)
 		}
 		m.layers = append(m.layers, l)
 	}

@@ -8,6 +8,8 @@
 #include "call.h"
 #include "cpu.h"
 #include "cpu_eval.h"
+#include "cpu_rows.h"
+#include "cpu_rows_node.h"
 
 namespace ingot {
 
@@ -132,7 +134,7 @@ std::vector<mx::array> Layers::operator()(const mx::array& x, mx::StreamOrDevice
       throw std::invalid_argument("linear layers: weights " + to_string(l.w) + " do not fit " + to_string(x));
     }
   }
-  if (fixed_ && cpu::on_cpu(s) && takes(x) && columns == fixed_->matrices[0].form.columns) {
+  if (fixed_ && cpu::on_cpu(s) && takes(x) && columns == fixed_->columns()) {
     auto type = product_type(x, fixed_->matrices[0]);
     bool one = std::all_of(fixed_->matrices.begin(), fixed_->matrices.end(), [&](const auto& m) { return product_type(x, m) == type; });
     if (one) {
@@ -148,18 +150,120 @@ std::vector<mx::array> Layers::of_fixed(const mx::array& x, mx::StreamOrDevice s
   for (size_t i = 0; i < layers_.size(); i++) {
     shapes.push_back(result(i, x));
   }
-  int64_t columns = fixed_->matrices[0].form.columns, rows = int64_t(x.size()) / columns;
-  bool fast = cpu::math() == cpu::Math::fast;
-  auto kind = type_of(x.dtype());
-  return cpu::node("matmul", {x}, std::move(shapes), std::vector<mx::Dtype>(layers_.size(), x.dtype()), s,
-                   [fixed = fixed_, rows, columns, kind, fast](const cpu::Memory& memory) {
-                     auto products = fixed->products;
-                     for (size_t i = 0; i < products.size(); i++) {
-                       products[i].y = memory.out[i];
-                       products[i].type = kind;
-                     }
-                     cpu::multiply(memory.in[0], kind, rows, columns, products.data(), int(products.size()), fast);
+  int64_t rows = int64_t(x.size()) / fixed_->columns();
+  std::vector<mx::Dtype> types(layers_.size(), x.dtype());
+  return cpu::node("matmul", {x}, std::move(shapes), std::move(types), s,
+                   [fixed = fixed_, rows, kind = type_of(x.dtype()), fast = cpu::math() == cpu::Math::fast](const cpu::Memory& memory) {
+                     fixed->multiply(memory.in[0], kind, rows, fast, memory.out);
                    });
+}
+
+void Layers::Fixed::multiply(const void* x, cpu::Type type, int64_t rows, bool fast, void* const* results) const {
+  auto all = products;
+  for (size_t i = 0; i < all.size(); i++) {
+    all[i].y = results[i];
+    all[i].type = type;
+  }
+  cpu::multiply(x, type, rows, columns(), all.data(), int(all.size()), fast);
+}
+
+namespace {
+
+// With more rows than these, what is done to the input would need memory of its own.
+constexpr int64_t kFewRows = 64;
+constexpr int kBeforeScratch = 9;
+static_assert(int(Activation::gelu_tanh) == int(cpu::Act::gelu_tanh) && int(Activation::silu) == int(cpu::Act::silu));
+
+}  // namespace
+
+bool Layers::fuses(const Before& before, const mx::array& x, mx::StreamOrDevice s) const {
+  if (!fixed_ || !cpu::ours(x, s) || joined_ || x.ndim() < 1 || x.shape(-1) != fixed_->columns() ||
+      int64_t(x.size()) > kFewRows * fixed_->columns()) {
+    return false;
+  }
+  if (before.second && (before.second->shape() != x.shape() || before.second->dtype() != x.dtype())) {
+    return false;
+  }
+  if (before.weight && (before.weight->dtype() != x.dtype() || before.weight->ndim() != 1 || before.weight->shape(0) != x.shape(-1))) {
+    return false;
+  }
+  return (before.kind != Before::gate || before.second) &&
+         std::all_of(fixed_->matrices.begin(), fixed_->matrices.end(), [&](const auto& m) { return product_type(x, m) == x.dtype(); });
+}
+
+std::vector<mx::array> Layers::after(const Before& before, const mx::array& x, mx::StreamOrDevice s) const {
+  const bool sums = before.kind == Before::norm && before.second;
+  if (!fuses(before, x, s)) {
+    std::vector<mx::array> results;
+    auto y = x;
+    if (before.kind == Before::gate) {
+      y = gated(before.act, x, before.second, s);
+    } else if (sums) {
+      results = add_rms_norm(x, *before.second, before.weight, before.eps, before.plus_one, s);
+      y = results[1];
+      results.pop_back();
+    } else if (before.kind == Before::norm) {
+      y = before.plus_one && before.weight ? rms_norm_plus_one(x, *before.weight, before.eps, s) : rms_norm(x, before.weight, before.eps, s);
+    }
+    auto products = (*this)(y, s);
+    results.insert(results.end(), products.begin(), products.end());
+    return results;
+  }
+  std::vector<mx::array> inputs{x};
+  for (auto* a : {&before.second, &before.weight}) {
+    if (*a) {
+      inputs.push_back(**a);
+    }
+  }
+  std::vector<mx::Shape> shapes;
+  shapes.reserve(layers_.size() + 1);
+  if (sums) {
+    shapes.push_back(x.shape());
+  }
+  for (size_t i = 0; i < layers_.size(); i++) {
+    shapes.push_back(result(i, x));
+  }
+  std::vector<mx::Dtype> types(shapes.size(), x.dtype());
+  std::vector<cpu::Reuse> reuse;
+  if (sums) {
+    reuse = {{0, 0, false}, {0, 1, false}};
+  }
+  struct How {
+    bool norm, sums, weight, plus_one, fast;
+    float eps;
+    Activation act;
+    cpu::Type type;
+    int64_t rows, bytes;  // of a row
+  } how{before.kind == Before::norm, sums, before.weight.has_value(), before.plus_one, cpu::math() == cpu::Math::fast, float(before.eps),
+        before.act, type_of(x.dtype()), int64_t(x.size()) / x.shape(-1), x.shape(-1) * int64_t(x.itemsize())};
+  return cpu::node(how.norm ? "norm_matmul" : "gated_matmul", std::move(inputs), std::move(shapes), std::move(types), s,
+                   [fixed = fixed_, how](const cpu::Memory& m) {
+                     const int type = int(how.type);
+                     const int64_t n = fixed->columns(), size = how.bytes / n;
+                     auto* y = cpu::scratch<char>(kBeforeScratch, size_t(how.rows * how.bytes));
+                     if (how.norm) {
+                       cpu::parallel(how.rows, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin * how.bytes; i < end * how.bytes; i += how.bytes) {
+                           cpu::Norm r{};
+                           r.x = cpu::at(m.in[0], i);
+                           r.residual = how.sums ? cpu::at(m.in[1], i) : nullptr;
+                           r.sum = how.sums ? cpu::at(m.out[0], i) : nullptr;
+                           r.weight = how.weight ? m.in[1 + how.sums] : nullptr;
+                           r.offset = how.plus_one && how.weight;
+                           r.eps = how.eps;
+                           r.out = y + i;
+                           r.n = n;
+                           cpu::row_kernels().rms_norm[type](r);
+                         }
+                       });
+                     } else {
+                       cpu::in_pieces(how.rows * n, 8, [&](int64_t from, int64_t count) {
+                         int64_t o = from * size;
+                         cpu::row_kernels().activate[int(how.act)][type](cpu::at(m.in[0], o), cpu::at(m.in[1], o), y + o, count, 0);
+                       });
+                     }
+                     fixed->multiply(y, how.type, how.rows, how.fast, m.out + how.sums);
+                   }, std::move(reuse));
 }
 
 std::vector<mx::array> Layers::of_arrays(const mx::array& x, int columns, mx::StreamOrDevice s) const {
@@ -247,11 +351,22 @@ const char* ig_layers_new(ig_frame* frame, void** layers) {
 
 void ig_layers_free(void* layers) { delete static_cast<Layers*>(layers); }
 
-const char* ig_layers_apply(void* layers, void* x, ig_frame* frame) {
+const char* ig_layers_apply(void* layers, ig_frame* frame) {
   frame->n_outs = 0;
   const char* failed = guard([&] {
     Call call(frame);
-    call.result((*static_cast<Layers*>(layers))(*static_cast<mx::array*>(x), call.s));
+    auto x = call.array();
+    Before before{.second = call.optional(), .weight = call.optional()};
+    int kind = call.integer(), act = call.integer();
+    if (kind < Before::nothing || kind > Before::gate || act < 0 || act > int(Activation::gelu_tanh)) {
+      throw std::invalid_argument("linear layers: nothing is known of " + std::to_string(kind) + ", " + std::to_string(act));
+    }
+    before.kind = Before::Kind(kind);
+    before.act = Activation(act);
+    before.plus_one = call.flag();
+    before.eps = call.real();
+    const auto& all = *static_cast<Layers*>(layers);
+    call.result(kind == Before::nothing ? all(x, call.s) : all.after(before, x, call.s));
   });
   if (failed) {
     for (int i = 0; i < frame->n_outs; i++) {

@@ -7,9 +7,20 @@
 #include <vector>
 
 #include "blocks_matrix.h"
+#include "blocks_rows.h"
 #include "mlx/mlx.h"
 
 namespace ingot {
+
+// What is done to the input of linear layers on the way. Of a few rows it costs no node of its own.
+struct Before {
+  enum Kind { nothing, norm, gate } kind = nothing;
+  Optional second;  // norm: what is added to the input; gate: what the activated input is multiplied with
+  Optional weight;  // of the norm
+  double eps = 0;
+  bool plus_one = false;
+  Activation act = Activation::silu;
+};
 
 // x W^T + bias for several W that share x. parts lists, for each W: W [out, in], or its codes and scales and, where the
 // format has them, biases; then its bias [out], where biased says so. A format is that of ops.txt's modes, -1 for plain.
@@ -24,6 +35,9 @@ class Layers {
 
   std::vector<mx::array> operator()(const mx::array& x, mx::StreamOrDevice s) const;
 
+  // The same of norm(x + second), and their sum before the results where there is a second; or of act(x) * second.
+  std::vector<mx::array> after(const Before& before, const mx::array& x, mx::StreamOrDevice s) const;
+
  private:
   struct Layer {
     mx::array w;
@@ -37,9 +51,13 @@ class Layers {
     std::vector<Optional> added;
     std::vector<cpu::Product> products;  // without results
     std::vector<mx::array> held;         // the memory of all
+
+    int64_t columns() const { return matrices[0].form.columns; }
+    void multiply(const void* x, cpu::Type type, int64_t rows, bool fast, void* const* results) const;
   };
 
   mx::Shape result(size_t i, const mx::array& x) const;
+  bool fuses(const Before& before, const mx::array& x, mx::StreamOrDevice s) const;
   std::vector<mx::array> of_fixed(const mx::array& x, mx::StreamOrDevice s) const;
   std::vector<mx::array> of_arrays(const mx::array& x, int columns, mx::StreamOrDevice s) const;
 

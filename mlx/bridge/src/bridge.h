@@ -70,10 +70,11 @@ enum ig_limits { IG_SET_BUDGET, IG_SET_CACHE, IG_SET_WIRED, IG_RESET_PEAK, IG_CL
   X(const char*, ig_region_array,                                                                             \
     (void* region, int64_t offset, int32_t dtype, const int64_t* shape, int32_t rank, ig_desc* out),          \
     (region, offset, dtype, shape, rank, out))                                                                \
-  /* linear layers made ready, of the arguments of LinearLayers without x; their products with arrays, into the frame */ \
+  /* linear layers made ready, of the arguments of LinearLayers without x; what they give goes into the frame, which    \
+     holds x, second and weight, the kind, activation and plus_one of Before in blocks_layers.h, and eps */           \
   X(const char*, ig_layers_new, (ig_frame* frame, void** layers), (frame, layers))                            \
   X(void, ig_layers_free, (void* layers), (layers))                                                           \
-  X(const char*, ig_layers_apply, (void* layers, void* x, ig_frame* frame), (layers, x, frame))               \
+  X(const char*, ig_layers_apply, (void* layers, ig_frame* frame), (layers, frame))                           \
   X(int64_t, ig_counter, (int32_t which, void* const* arrays, int64_t n), (which, arrays, n))                 \
   X(const char*, ig_limit, (int32_t which, int64_t value), (which, value))                                    \
   X(const char*, ig_stream_new, (int32_t gpu, int32_t* index), (gpu, index))                                  \
