@@ -70,3 +70,104 @@ func TestRingWritesInPlace(t *testing.T) {
 		}
 	})
 }
+
+func TestRingSnapshots(t *testing.T) {
+	named(t, cache.Rotating(4), 4, map[string]func(t *testing.T, s *subject){
+		"rewinds": func(t *testing.T, s *subject) {
+			s.tokens(0, 4)
+			if s.Rewind(5) || s.Rewind(-1) || !s.Rewind(4) || !s.Rewind(2) {
+				t.Error("a rewind within the window")
+			}
+			s.want(t, 2, count(0, 2))
+			s.tokens(2, 10)
+			if s.Rewind(3) || s.Rewind(9) || s.Rewind(11) || !s.Rewind(10) {
+				t.Error("a rewind past the window")
+			}
+			s.want(t, 10, count(6, 10))
+			if !s.Rewind(0) {
+				t.Error("no rewind to the start")
+			}
+			s.want(t, 0, nil)
+		},
+		"snapshot at 10": func(t *testing.T, s *subject) {
+			s.tokens(0, 10)
+			snap := s.Snapshot(7)
+			defer snap.Close()
+			wantRange(t, snap, 7, 10)
+			s.tokens(10, 15)
+			if s.Restore(snap, 9) || s.Restore(snap, 11) || s.Restore(snap, -1) {
+				t.Error("restored elsewhere than to its end")
+			}
+			s.want(t, 15, count(11, 15))
+			if !s.Restore(snap, 10) {
+				t.Error("no restore")
+			}
+			s.want(t, 10, count(6, 10))
+			s.Free()
+			if !s.Restore(snap, 10) { // nothing before it is needed
+				t.Error("no restore to an empty layer")
+			}
+			s.want(t, 10, count(6, 10))
+		},
+		"snapshot at 6": func(t *testing.T, s *subject) {
+			s.tokens(0, 6)
+			snap := s.Snapshot(0)
+			defer snap.Close()
+			s.tokens(6, 9)
+			if !s.Restore(snap, 6) {
+				t.Error("no restore")
+			}
+			s.put(100)
+			s.want(t, 7, []float32{3, 4, 5, 100})
+		},
+		"snapshot within the window": func(t *testing.T, s *subject) {
+			s.tokens(0, 4)
+			snap := s.Snapshot(0)
+			defer snap.Close()
+			s.tokens(4, 20)
+			if !s.Restore(snap, 3) {
+				t.Error("no restore to 3")
+			}
+			s.want(t, 3, count(0, 3))
+			if !s.Rewind(1) {
+				t.Error("no rewind after it")
+			}
+			s.want(t, 1, count(0, 1))
+			if !s.Restore(snap, 0) || s.Offset() != 0 {
+				t.Error("no restore to 0")
+			}
+		},
+		"after a longer step": func(t *testing.T, s *subject) {
+			s.put(count(0, 9)...)
+			s.want(t, 9, count(5, 9))
+			snap := s.Snapshot(0)
+			defer snap.Close()
+			s.put(count(9, 600)...)
+			s.tokens(600, 603)
+			s.want(t, 603, count(599, 603))
+			if !s.Restore(snap, 9) {
+				t.Error("no restore")
+			}
+			s.put(20, 21)
+			s.want(t, 11, []float32{7, 8, 20, 21})
+		},
+		"split and merge": func(t *testing.T, s *subject) {
+			s.tokens(0, 6)
+			whole := s.Snapshot(0)
+			if parent, child := cache.Split(whole, 3); parent != nil || child != whole {
+				t.Error("a window was cut")
+			}
+			s.tokens(6, 9)
+			later := s.Snapshot(6)
+			if got := cache.Merge(whole, later); got != later {
+				t.Error("the child does not supersede")
+			}
+			if got := cache.Merge(nil, later); got != later {
+				t.Error("the child alone is lost")
+			}
+			if cache.Merge(later, nil) != nil {
+				t.Error("the parent stays without its child")
+			}
+		},
+	})
+}

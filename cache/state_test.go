@@ -37,3 +37,48 @@ func TestState(t *testing.T) {
 		}
 	}))
 }
+
+func TestStateSnapshots(t *testing.T) {
+	named(t, cache.Recurrent, 0, map[string]func(t *testing.T, s *subject){
+		"snapshot at 10": func(t *testing.T, s *subject) {
+			s.tokens(1, 11)
+			at10 := s.contents()
+			snap := s.Snapshot(4)
+			defer snap.Close()
+			wantRange(t, snap, 4, 10)
+			s.tokens(11, 16)
+			at15 := s.contents()
+			if s.Restore(snap, 5) || s.Restore(snap, 9) || s.Restore(snap, 11) || s.Rewind(5) {
+				t.Error("restored where no state was copied")
+			}
+			s.want(t, 15, at15)
+			if !s.Restore(snap, 10) {
+				t.Error("no restore")
+			}
+			s.want(t, 10, at10)
+			s.tokens(11, 16)
+			s.want(t, 15, at15)
+			s.Free()
+			if s.Snapshot(0) != nil {
+				t.Error("a snapshot of nothing")
+			}
+			if !s.Restore(snap, 10) { // nothing before it is needed
+				t.Error("no restore to an empty layer")
+			}
+			s.want(t, 10, at10)
+		},
+		"split and merge": func(t *testing.T, s *subject) {
+			s.tokens(0, 6)
+			whole := s.Snapshot(0)
+			if parent, child := cache.Split(whole, 3); parent != nil || child != whole {
+				t.Error("a state was cut")
+			}
+			s.tokens(6, 9)
+			later := s.Snapshot(6)
+			if got := cache.Merge(whole, later); got != later {
+				t.Error("the child does not supersede")
+			}
+			later.Close()
+		},
+	})
+}
