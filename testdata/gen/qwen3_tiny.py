@@ -72,7 +72,8 @@ DENSE = {
 
 # The context they were made for is shorter than the text.
 BEYOND = {
-    "long-qwen3-dynamic": dense(published, [plain, change("max_position_embeddings", to=128), change("rope_scaling", "factor", to=2.0)],
+    "long-qwen3-dynamic": dense(published, [plain, change("max_position_embeddings", to=128),
+                                            change("rope_scaling", "factor", to=2.0)],
                                 **rope(rope_type="dynamic", factor=4.0), max_position_embeddings=32),
     "long-qwen3-longrope": dense(published, [plain, change("rope_scaling", "original_max_position_embeddings", to=64)],
                                  **rope(**{**LONG, "original_max_position_embeddings": 32})),
@@ -96,8 +97,8 @@ EXPERTS = {
     "qwen3_moe-window": moe(None, [change("sliding_window", to=12), change("use_sliding_window", to=False)],
                             use_sliding_window=True, sliding_window=8, tie_word_embeddings=True),
     "qwen3_moe-stacked": moe(lambda c, t: checkpoint.to_mlx(checkpoint.four(c), t), [], tie_word_embeddings=True),
-    "qwen3_moe-dense-layers": moe(None, [change("attention_bias", to=False)], mlp_only_layers=[1], decoder_sparse_step=2, num_hidden_layers=4,
-                                  num_experts=4, num_experts_per_tok=2, attention_bias=True, tie_word_embeddings=True),
+    "qwen3_moe-dense-layers": moe(None, [change("attention_bias", to=False)], mlp_only_layers=[1], decoder_sparse_step=2,
+                                  num_hidden_layers=4, num_experts=4, num_experts_per_tok=2, attention_bias=True, tie_word_embeddings=True),
 }
 
 if __name__ == "__main__":

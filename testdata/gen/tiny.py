@@ -28,7 +28,7 @@ import checkpoint
 MODELS = Path(__file__).resolve().parent.parent / "models"
 VOCAB = 384
 LIMIT = 400 * 1024
-# Rules of draw: norms whose weights are used as 1 + w, and norms at the end of a layer that must be heard in its output.
+# A rule of draw: norms whose weights are used as 1 + w.
 AROUND_ZERO = lambda normal: -0.1 + 0.15 * normal
 
 
