@@ -114,8 +114,8 @@ func parseQwen35(top, o object, d commonDefaults) Qwen35 {
 // parseRope reads the rope keys: those of any decoder, a quarter of each head by default, and the sections.
 func (m *Qwen35) parseRope(o object) {
 	m.Rope = parseRope(o, m.Context, ropeOptions{partial: 0.25, zeroPartial: true, headDim: m.HeadDim})
-	pairs := int(float64(m.HeadDim)*m.Rope.PartialFactor) / 2
-	if pairs < 1 && o.failed() == nil {
+	rotated := int(float64(m.HeadDim) * m.Rope.PartialFactor)
+	if rotated < 2 && o.failed() == nil {
 		*o.err = configErrorf("partial_rotary_factor = %v: must leave a pair of %d channels to rotate", m.Rope.PartialFactor, m.HeadDim)
 	}
 	m.Sections, m.Interleaved = [3]int{11, 11, 10}, true
@@ -139,6 +139,7 @@ func (m *Qwen35) parseRope(o object) {
 		break
 	}
 	m.Interleaved = o.boolean("mrope_interleaved", in.optional("mrope_interleaved", true))
+	pairs := (rotated + 1) / 2
 	if sum := m.Sections[0] + m.Sections[1] + m.Sections[2]; !m.Interleaved && sum != pairs {
 		o.fail("mrope_interleaved", fmt.Sprintf("be true where the sections have %d pairs of a head's %d", sum, pairs))
 	}
