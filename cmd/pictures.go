@@ -49,7 +49,7 @@ func readPictures(paths []string) (pictures []runtime.Picture, err error) {
 		if err != nil {
 			return nil, err
 		}
-		pictures = append(pictures, runtime.Picture{ID: i, Data: data})
+		pictures = append(pictures, runtime.Picture{ID: i, Name: path, Data: data})
 	}
 	return pictures, nil
 }

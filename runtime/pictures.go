@@ -22,7 +22,16 @@ var ErrPictures = errors.New("pictures cannot be used")
 // Picture is a picture of a prompt.
 type Picture struct {
 	ID   int    // of [img-ID] in a text
+	Name string // in errors; without one it is counted
 	Data []byte // a PNG, JPEG, GIF, WebP or BMP file
+}
+
+// name is what errors call the picture that comes i-th, from 0 on.
+func (p Picture) name(i int) string {
+	if p.Name != "" {
+		return "picture " + p.Name
+	}
+	return fmt.Sprintf("picture %d", i+1)
 }
 
 // sight is how a model takes pictures.
@@ -154,21 +163,21 @@ func (l *Local) picture(ctx context.Context, prompt []int32, pictures []Picture,
 		if of == nil {
 			patches, err := s.processor.Read(pictures[i].Data)
 			if err != nil {
-				return nil, fmt.Errorf("picture %d: %w", i+1, err)
+				return nil, fmt.Errorf("%s: %w", pictures[i].name(i), err)
 			}
 			of = &seen{patches: patches}
 			known[key], p.seen = of, append(p.seen, of)
 		}
 		n := of.patches.Tokens()
 		if length := run[1] - run[0]; length != 1 && length != n {
-			return nil, fmt.Errorf("picture %d makes %d tokens, the prompt has %d for it at token %d: %w", i+1, n, length, run[0], ErrPictures)
+			return nil, fmt.Errorf("%s makes %d tokens, the prompt has %d for it at token %d: %w", pictures[i].name(i), n, length, run[0], ErrPictures)
 		}
 		p.prompt = append(p.prompt, prompt[done:run[0]]...)
 		p.spans = append(p.spans, span{len(p.prompt), len(p.prompt) + n, of})
 		p.prompt = append(p.prompt, slices.Repeat([]int32{image}, n)...)
 		done = run[1]
 		if len(p.prompt)+len(prompt)-done >= limit {
-			return nil, fmt.Errorf("the prompt has %d tokens with picture %d, the model's context %d: %w", len(p.prompt)+len(prompt)-done, i+1, limit, ErrPrompt)
+			return nil, fmt.Errorf("the prompt has %d tokens with %s, the model's context %d: %w", len(p.prompt)+len(prompt)-done, pictures[i].name(i), limit, ErrPrompt)
 		}
 	}
 	p.prompt = append(p.prompt, prompt[done:]...)
