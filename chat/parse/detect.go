@@ -8,6 +8,8 @@ var marks = []struct {
 	all    []string
 }{
 	{"gemma4", []string{"<|tool_call>call:"}},
+	{"deepseek3.2", []string{"<｜DSML｜"}},
+	{"minimax", []string{"<minimax:tool_call>"}},
 	{"deepseek3", []string{"<｜tool▁call▁begin｜>"}},
 	{"glm-4.7", []string{"<arg_key>", "<arg_value>"}},
 	{"cohere", []string{"<|START_ACTION|>"}},

@@ -26,6 +26,8 @@ func TestDetect(t *testing.T) {
 		{`<|start_header_id|>{{ range .ToolCalls }}{"name": "{{ .Function.Name }}"}{{ end }}<|start_header_id|>ipython`, "llama3", ""},
 		{`{{ range .ToolCalls }}<tool_call>{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}`, "hermes", ""},
 		{`<|end_of_role|><|tool_call|>' + message['content']`, "granite", ""},
+		{`<｜DSML｜function_calls></think>`, "deepseek3.2", "</think>"},
+		{`{%- set toolcall_begin_token = '<minimax:tool_call>' -%}<invoke name="`, "minimax", ""},
 		{`<TOOLCALL>`, "nemotron", ""},
 		{`<|START_THINKING|><|END_THINKING|><|START_ACTION|>`, "cohere", "<|END_THINKING|>"},
 		{`<seed:think></seed:think>`, "thinking", "</seed:think>"},

@@ -75,6 +75,9 @@ var formats = map[string]*format{
 		}},
 		control: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"},
 	},
+	// DeepSeek V3.2: elements in a tag, whose parameters say whether they are texts. MiniMax M2 writes the same without marks.
+	"deepseek3.2": {think: thinkTags, forms: []form{invokeForm("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜")}},
+	"minimax":     {think: thinkTags, forms: []form{invokeForm("<minimax:tool_call>", "</minimax:tool_call>", "")}},
 	// [TOOL_CALLS] and a JSON list, or, since the tokenizer of version 11, a name and its arguments.
 	"mistral": {
 		think: Tags{"[THINK]", "[/THINK]"}, anywhere: true,

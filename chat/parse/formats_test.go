@@ -29,6 +29,17 @@ var spellings = []spelling{
 	{"deepseek3", "<think>\n", "\n</think>\n\n", func(a string) string {
 		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": " + a + "}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 	}, "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\""},
+	{"deepseek3.2", "<think>", "</think>", func(a string) string {
+		text := "true"
+		if plain(a) == a {
+			text = "false"
+		}
+		return "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" string=\"" + text + "\">" + plain(a) +
+			"</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+	}, "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" string=\"true\">hal"},
+	{"minimax", "<think>\n", "\n</think>\n\n", func(a string) string {
+		return "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">" + plain(a) + "</parameter>\n</invoke>\n</minimax:tool_call>"
+	}, "<minimax:tool_call>\n<invoke name=\"f\">\n"},
 	{"mistral", "[THINK]", "[/THINK]", func(a string) string { return `[TOOL_CALLS]f[ARGS]{"a": ` + a + `}` }, `[TOOL_CALLS]f[ARGS]{"a": `},
 	{"llama3", "", "", func(a string) string { return `<|python_tag|>{"name": "f", "parameters": {"a": ` + a + `}}` }, `<|python_tag|>{"name": "f", "param`},
 	{"granite", "<think>", "</think>", func(a string) string { return `<|tool_call|>[{"name": "f", "arguments": {"a": ` + a + `}}]` }, `<|tool_call|>[{"name": "f", "argum`},
@@ -111,7 +122,7 @@ func TestNested(t *testing.T) {
 		case "glm-4.7":
 			check(t, s.name, Options{Tools: []Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
 				s.call(`{"z": [1, {"b": null, "a": "}]"}]}`), `f{"a":{"z":[1,{"b":null,"a":"}]"}]}}`)
-		case "qwen3-coder", "qwen3.5", "nemotron-3":
+		case "qwen3-coder", "qwen3.5", "nemotron-3", "minimax":
 			check(t, s.name, Options{Tools: []Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
 				s.call(nested), s.want(nested))
 		case "gemma4":
@@ -177,6 +188,34 @@ func TestToolCallTag(t *testing.T) {
 	}
 	check(t, "qwen3.5", Options{Thinking: true}, "hm\n<tool_call>{\"name\":\"f\"}</tool_call>", `T"hm" f{}`)
 	check(t, "hermes", Options{Thinking: true}, "the tag <tool_call> is</think>x", `T"the tag <tool_call> is" C"x"`)
+}
+
+func TestInvokes(t *testing.T) {
+	dsml := strings.NewReplacer("</", "</｜DSML｜", "<", "<｜DSML｜").Replace
+	calls := func(s string) string { return dsml("<function_calls>" + s + "</function_calls>") }
+	for _, c := range []struct{ in, want string }{
+		{`<invoke name="f"></invoke>`, `f{}`},
+		{"\n<invoke name=\"f\">\n<parameter name=\"a\" string=\"true\">1</parameter>\n<parameter name=\"b\" string=\"false\">[1, {\"x\": null}]</parameter>\n</invoke>\n", `f{"a":"1","b":[1,{"x":null}]}`},
+		{`<invoke name="get_weather"><parameter name="days" string="true">1</parameter></invoke>`, `get_weather{"days":"1"}`},
+		{`<invoke name="get_weather"><parameter name="days">1</parameter></invoke>`, `get_weather{"days":1}`},
+		{`<invoke name="f"><parameter name="a" string="false">half {</parameter></invoke>`, `f{"a":"half {"}`},
+		{`<invoke name="f"></invoke> <invoke name="g"><parameter name="a" string="true"> <b> &amp; "q" </parameter></invoke>`, `f{} g{"a":" <b> &amp; \"q\" "}`},
+		{`<invoke name="f"><parameter name="a" string="true">1</parameter><parameter name="a" string="true">2</parameter></invoke>`, `f{"a":"2"}`},
+	} {
+		c.in = strings.ReplaceAll(calls(c.in), "<｜DSML｜b>", "<b>")
+		check(t, "deepseek3.2", offered, c.in, c.want)
+	}
+	for _, bad := range []string{``, `f`, `<invoke>x</invoke>`, `<invoke name=""></invoke>`, `<invoke name="f">`, `<invoke name="f">x</invoke>`,
+		`<invoke name="f"><parameter name="a">x</invoke>`, `<invoke name="f"><parameter>x</parameter></invoke>`} {
+		bad = calls(bad)
+		check(t, "deepseek3.2", offered, bad, say([]Event{{Kind: Damaged, Text: bad, Err: ErrCall}}))
+	}
+	// The end of the text: what is whole counts.
+	whole := dsml(`<function_calls><invoke name="get_weather"><parameter name="city" string="true">Rome</parameter></invoke>`)
+	check(t, "deepseek3.2", offered, whole, `get_weather{"city":"Rome"}`)
+	for _, cut := range []string{strings.TrimSuffix(whole, "</｜DSML｜invoke>"), strings.ReplaceAll(whole, "city", "town"), strings.ReplaceAll(whole, "get_weather", "nosuch")} {
+		check(t, "deepseek3.2", offered, cut, say([]Event{{Kind: Damaged, Text: cut, Err: ErrIncomplete}}))
+	}
 }
 
 func TestGLM(t *testing.T) {

@@ -83,7 +83,7 @@ func oneFunction(t tools, s string, complete bool) (ToolCall, error) {
 		if !closed && !complete {
 			return wrong("a parameter is not closed")
 		}
-		args = append(args, arg{key, strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")})
+		args = append(args, arg{key: key, value: strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")})
 	}
 	if !complete {
 		if err := t.whole(name, args); err != nil {

@@ -83,7 +83,7 @@ func glmCall(body string) (name string, args []arg, err error) {
 		return "", nil, fmt.Errorf("%w: the name is empty", ErrCall)
 	}
 	for i := range keys {
-		args = append(args, arg{keys[i], values[i]})
+		args = append(args, arg{key: keys[i], value: values[i]})
 	}
 	return name, args, nil
 }

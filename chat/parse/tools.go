@@ -61,8 +61,11 @@ func schemaTypes(schema json.RawMessage, depth int) []string {
 	return out
 }
 
-// arg is an argument whose value is text as the model wrote it.
-type arg struct{ key, value string }
+// arg is an argument whose value is text as the model wrote it, and JSON where the model said which type it has.
+type arg struct {
+	key, value string
+	json       json.RawMessage
+}
 
 // call makes a call of arguments in text: their types are those of the tool's schema. Of two with one key the last counts.
 func (t tools) call(name string, args []arg) (ToolCall, error) {
@@ -77,7 +80,11 @@ func (t tools) call(name string, args []arg) (ToolCall, error) {
 		}
 		b.Write(quote(a.key))
 		b.WriteByte(':')
-		b.Write(typed(a.value, t[name].types[a.key]))
+		if a.json != nil {
+			b.Write(a.json)
+		} else {
+			b.Write(typed(a.value, t[name].types[a.key]))
+		}
 	}
 	b.WriteByte('}')
 	return ToolCall{Name: name, Arguments: b.Bytes()}, nil

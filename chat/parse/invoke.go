@@ -1,0 +1,99 @@
+package parse
+
+import (
+	"fmt"
+	"strings"
+)
+
+// invokeForm is the form of calls as XML elements with attributes: <invoke name="f"><parameter name="k">v</parameter></invoke>,
+// once or more between tags. DeepSeek V3.2 writes a mark of its own before the names of its elements.
+func invokeForm(open, end, mark string) form {
+	return form{
+		open: open, tag: end,
+		end: func() ender { return &tagEnd{tags: []string{end}} },
+		parse: func(t tools, body string, complete bool) ([]ToolCall, error) {
+			return parseInvokes(t, mark, body, complete)
+		},
+	}
+}
+
+func parseInvokes(t tools, mark, body string, complete bool) ([]ToolCall, error) {
+	wrong := func(why string) ([]ToolCall, error) {
+		if !complete {
+			return nil, fmt.Errorf("%w: %s", ErrIncomplete, why)
+		}
+		return nil, fmt.Errorf("%w: %s", ErrCall, why)
+	}
+	var calls []ToolCall
+	for rest := strings.Trim(body, spaces); rest != ""; rest = strings.TrimLeft(rest, spaces) {
+		name, inner, ok := strings.Cut(rest, ">")
+		if name, ok = attribute(name, "<"+mark+"invoke", "name"); !ok || name == "" {
+			return wrong("it does not begin with an invoke that has a name")
+		}
+		args, after, ok := parseParameters(mark, inner)
+		if !ok {
+			return wrong("an element is not closed")
+		}
+		if !complete {
+			if err := t.whole(name, args); err != nil {
+				return nil, err
+			}
+		}
+		c, err := t.call(name, args)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, c)
+		rest = after
+	}
+	if len(calls) == 0 {
+		return wrong("it is empty")
+	}
+	return calls, nil
+}
+
+// parseParameters reads the parameters of an invoke and its closing tag.
+func parseParameters(mark, s string) (args []arg, after string, ok bool) {
+	for {
+		s = strings.TrimLeft(s, spaces)
+		if after, ok := strings.CutPrefix(s, "</"+mark+"invoke>"); ok {
+			return args, after, true
+		}
+		head, rest, ok := strings.Cut(s, ">")
+		name, named := attribute(head, "<"+mark+"parameter", "name")
+		if !ok || !named {
+			return nil, "", false
+		}
+		value, rest, ok := strings.Cut(rest, "</"+mark+"parameter>")
+		if !ok {
+			return nil, "", false
+		}
+		a := arg{key: name, value: value}
+		switch kind, _ := attribute(head, "<"+mark+"parameter", "string"); kind {
+		case "true":
+			a.json = quote(value)
+		case "false":
+			if v, err := compact(value); err == nil {
+				a.json = v
+			}
+		default:
+			a.value = strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")
+		}
+		args = append(args, a)
+		s = rest
+	}
+}
+
+// attribute finds an attribute of an element whose opening tag, up to its last character, is given.
+func attribute(head, element, name string) (value string, ok bool) {
+	rest, ok := strings.CutPrefix(head, element)
+	if !ok {
+		return "", false
+	}
+	_, rest, ok = strings.Cut(rest, " "+name+`="`)
+	if !ok {
+		return "", false
+	}
+	value, _, ok = strings.Cut(rest, `"`)
+	return value, ok
+}
