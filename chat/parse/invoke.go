@@ -26,8 +26,9 @@ func parseInvokes(t tools, mark, body string, complete bool) ([]ToolCall, error)
 	}
 	var calls []ToolCall
 	for rest := strings.Trim(body, spaces); rest != ""; rest = strings.TrimLeft(rest, spaces) {
-		name, inner, ok := strings.Cut(rest, ">")
-		if name, ok = attribute(name, "<"+mark+"invoke", "name"); !ok || name == "" {
+		head, inner, _ := strings.Cut(rest, ">")
+		name, ok := attribute(head, "<"+mark+"invoke", "name")
+		if !ok || name == "" {
 			return wrong("it does not begin with an invoke that has a name")
 		}
 		args, after, ok := parseParameters(mark, inner)
