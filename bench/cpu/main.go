@@ -41,6 +41,7 @@ var ops = map[string]func(*bench, context.Context, command) (any, error){
 	"rows":     (*bench).rows,
 	"profile":  (*bench).profile,
 	"accuracy": (*bench).accuracy,
+	"gathered": (*bench).gathered,
 }
 
 func main() {

@@ -73,6 +73,8 @@ def limits(run):
         *([f"of which {NAMES[n]}", f"{v / bound:.0%}"] for n, v in run["result"][next(iter(run["shapes"]))]["decode0"].items() if v and v > bound / 100),
         ["f32 multiply-adds", f"{result['fma_gflops']:.0f} GFLOP/s"], ["int16 products of pairs", f"{result['i16_gops']:.0f} GOP/s"],
         ["int8 products of pairs", f"{result['i8_gops']:.0f} GOP/s"],
+        *([f"gathered products, rows of an expert each, {n} of 64 experts, {math}", f"{v:.1f} GB/s, {v / result['read_gbps']:.0%} of the read speed"]
+          for math, g in run["gathered"].items() for n, v in g.items()),
     ]
     return table(["measured in the same rounds", ""], rows)
 

@@ -11,6 +11,8 @@ def value(v):
         return f"{v:10.2f}"
     if "draft" in v:
         return f"{v['draft'] / v['one']:10.2f} {v['streams'] / v['one']:.2f}"
+    if "64" in v:
+        return f"{v['1']:10.1f} {v['8']:.1f} {v['64']:.1f} GB/s"
     return f"{overhead(v):10.1%} of {v['wall'] * 1e3:.2f} ms"
 
 
@@ -57,6 +59,9 @@ def text(everything):
             lines.append(f"decode0 exact over mlx-lm: {figures['decode0']['ingot_exact'] / figures['decode0']['mlx_lm']:.0f} times")
     lines.append("")
     lines.append(f"limits: read {result['read_gbps']} GB/s, FMA {result['fma_gflops']} GFLOP/s, int16 {result['i16_gops']} and int8 {result['i8_gops']} GOP/s")
+    for math, g in everything["gathered"].items():
+        shares = ", ".join(f"{n} experts {v:.1f} GB/s ({v / result['read_gbps']:.0%})" for n, v in g.items())
+        lines.append(f"gathered, {math}, rows of an expert each: {shares}")
     others = everything["others"]
     lines.append(f"{everything['minutes']} minutes; other programs took {others['median']:.0%} of the machine in the median, {others['most']:.0%} at most")
     if others["median"] > QUIET:

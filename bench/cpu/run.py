@@ -158,6 +158,7 @@ class Bench:
             for math in MATHS:
                 rows[math].append(self.measure(f"rows ingot {math}", ingot, {"op": "rows", "math": math, "depth": 32}))
         profile = {math: self.measure(f"profile ingot {math}", ingot, {"op": "profile", "math": math, "tokens": 64}) for math in MATHS}
+        self.gathered = {math: self.measure(f"gathered ingot {math}", ingot, {"op": "gathered", "math": math}) for math in MATHS}
         self.accuracy = ingot.ask({"op": "accuracy"})
         for worker in (ingot, *llama.values()):
             worker.close()
@@ -222,7 +223,7 @@ def main():
         "result": result, "date": datetime.date.today().isoformat(), "rounds": args.rounds, "threads": args.threads,
         "machine": machine.describe(), "python": platform.python_version(), "minutes": round((time.monotonic() - begun) / 60, 1),
         "others": {"median": round(statistics.median(bench.loads), 3), "most": round(max(bench.loads), 3)},
-        "limits": bench.limits, "accuracy": bench.accuracy, "shapes": details,
+        "limits": bench.limits, "accuracy": bench.accuracy, "gathered": bench.gathered, "shapes": details,
     }
     print(report.text(everything))
     if args.quick:

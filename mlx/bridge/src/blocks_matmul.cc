@@ -1,6 +1,7 @@
 #include "blocks_matmul.h"
 
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "blocks_matrix.h"
@@ -88,7 +89,9 @@ mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arr
   int64_t rows = x.shape(-2), columns = x.shape(-1);
   int64_t sources = int64_t(x.size()) / (rows * columns), experts = int64_t(w.size()) / (int64_t(w.shape(-1)) * w.shape(-2));
   auto all = [&](int64_t n, const mx::Shape& from) {
-    return mx::reshape(mx::arange(0, double(n), 1, mx::uint32, s), mx::Shape(from.begin(), from.end() - 2), s);
+    std::vector<uint32_t> every(static_cast<size_t>(n));
+    std::iota(every.begin(), every.end(), 0);
+    return mx::array(every.begin(), mx::Shape(from.begin(), from.end() - 2), mx::uint32);
   };
   auto left = lhs ? *lhs : all(sources, x.shape()), right = rhs ? *rhs : all(experts, w.shape());
   auto both = mx::broadcast_arrays({mx::astype(left, mx::uint32, s), mx::astype(right, mx::uint32, s)}, s);
