@@ -31,7 +31,13 @@ func NewLinearParts(w *Weights, name string, outs []int, in int, bias bool) []*L
 
 // Rows is the rows [from, to) of a matrix, or of each of several, as they are stored. Those of one matrix share its memory.
 func (w *Weights) Rows(t *Tensor, from, to int) *Tensor {
-	return w.each(t, func(a *mlx.Array) *mlx.Array { return mlx.Contiguous(mlx.SliceAxis(a, -2, mlx.Range(from, to))) })
+	return w.each(t, func(a *mlx.Array) *mlx.Array {
+		rows := mlx.SliceAxis(a, -2, mlx.Range(from, to))
+		if a.Rank() == 2 {
+			return rows // of one matrix they lie together; Contiguous would copy them out of a large buffer
+		}
+		return mlx.Contiguous(rows)
+	})
 }
 
 // Heads is a matrix [heads*n, in] as one for each head: [heads, n, in].

@@ -97,3 +97,24 @@ func TestRelease(t *testing.T) {
 		}
 	})
 }
+
+// Layers stored as one take no memory of their own.
+func TestLinearPartsShare(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		var whole *mlx.Array
+		e.Scope(func() {
+			whole = mlx.Keep(mlx.Zeros(e, mlx.Float32, 1024, 256))
+			mlx.Eval(whole)
+		})
+		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a.weight": {Array: whole}})
+		defer w.Free()
+		before := e.Memory().Active
+		e.Scope(func() {
+			parts := nn.NewLinearParts(w, "a", []int{768, 256}, 256, false)
+			mlx.Eval(nn.Linears(mlx.Zeros(e, mlx.Float32, 1, 256), parts...)...)
+		})
+		if more := e.Memory().Active - before; more > 1<<16 {
+			t.Errorf("%d bytes more are held", more)
+		}
+	})
+}
