@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
@@ -248,6 +249,34 @@ func (l *Local) see(ctx context.Context, p *pictured) error {
 		}
 	}
 	return nil
+}
+
+// probeTower runs a gray square through the tower.
+func (l *Local) probeTower(ctx context.Context) error {
+	if l.sight == nil || l.sight.tower == nil {
+		return nil
+	}
+	side := l.sight.Patch * l.sight.Merge
+	gray := &vision.Picture{Width: side, Height: side, Pix: slices.Repeat([]uint8{100}, 3*side*side)}
+	patches, err := l.sight.processor.Patches(gray)
+	if err != nil {
+		return err
+	}
+	p := &pictured{seen: []*seen{{patches: patches}}}
+	defer func() {
+		_ = l.thread.Do(context.Background(), func() error { p.free(); return nil })
+	}()
+	if err := l.see(ctx, p); err != nil {
+		return err
+	}
+	return l.do(ctx, func() error {
+		for i, v := range p.seen[0].vectors.Float32s() {
+			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+				return fmt.Errorf("element %d of the vectors of a picture is %v: %w", i, v, ErrImage)
+			}
+		}
+		return nil
+	})
 }
 
 // part adds to a part of n tokens, from token start of the text on, what pictures there are.

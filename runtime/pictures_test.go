@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -283,6 +284,18 @@ func copyModel(t *testing.T, dir, name string, more map[string]string) {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A tower whose weights are damaged is found without a picture.
+func TestProbeTower(t *testing.T) {
+	l := loadModel(t, "qwen3_5-vision")
+	if n, err := l.Probe(t.Context()); err != nil || n != 8 {
+		t.Errorf("%d tokens, %v", n, err)
+	}
+	l.sight.processor.Mean[0] = math.NaN()
+	if _, err := l.Probe(t.Context()); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "vectors of a picture") {
+		t.Errorf("pixels that are no numbers: %v", err)
 	}
 }
 

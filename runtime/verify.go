@@ -91,7 +91,8 @@ func (l *Local) greedy(ctx context.Context, r Request) ([]int32, error) {
 	return ids, nil
 }
 
-// Probe runs a few tokens through the model; scores that are not finite are an error. It gives the number of tokens.
+// Probe runs a few tokens through the model, and a small picture through its tower if it has one; scores and vectors that
+// are not finite are an error. It gives the number of tokens.
 func (l *Local) Probe(ctx context.Context) (int, error) {
 	tokens := l.probeTokens()
 	position := -1
@@ -104,10 +105,13 @@ func (l *Local) Probe(ctx context.Context) (int, error) {
 			}
 		}
 	})
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = bad
 	}
-	return len(tokens), bad
+	if err == nil {
+		err = l.probeTower(ctx)
+	}
+	return len(tokens), err
 }
 
 // probeTokens are spread over the vocabulary.
