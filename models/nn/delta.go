@@ -61,10 +61,15 @@ func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps f
 	return l
 }
 
-// Apply maps rows [T, hidden] to [T, hidden], each segment going on from the state of its sequence's layer.
-func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
+// AddApply gives x+y [T, hidden], and what the layer makes of that, normalized, each segment going on from the state of its
+// sequence's layer. Without y the sum is x.
+func (l *GatedDelta) AddApply(b *Batch, layer int, n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, in := NormedLinears(n, x, y, l.qkv, l.z, l.a, l.b)
+	return sum, l.apply(b, layer, in)
+}
+
+func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
 	d := l.shape
-	in := Linears(x, l.qkv, l.z, l.a, l.b)
 	qkv, z, a, beta := in[0], in[1], in[2], mlx.Sigmoid(in[3])
 	// exp(-exp(A_log) softplus(a + dt_bias))
 	gate := mlx.Add(mlx.AsType(a, mlx.Float32), l.dtBias)
@@ -76,8 +81,8 @@ func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
 	for i, c := range states {
 		lengths[i] = b.Segments[i].Len
 		if tails[i], memories[i] = c.Arrays(); tails[i] == nil {
-			tails[i] = mlx.Zeros(x.Thread(), x.DType(), d.Kernel-1, qkv.Dim(1))
-			memories[i] = mlx.Zeros(x.Thread(), mlx.Float32, d.ValueHeads, d.ValueDim, d.KeyDim)
+			tails[i] = mlx.Zeros(z.Thread(), z.DType(), d.Kernel-1, qkv.Dim(1))
+			memories[i] = mlx.Zeros(z.Thread(), mlx.Float32, d.ValueHeads, d.ValueDim, d.KeyDim)
 		}
 	}
 	mixed := mlx.CausalConv(qkv, l.conv, nil, tails, true, false, lengths...)
@@ -91,8 +96,8 @@ func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
 	for i, c := range states {
 		c.Advance(mixed[1+i], said[1+i], lengths[i])
 	}
-	y := mlx.AsType(mlx.RMSNorm(said[0], l.norm, l.outEps), x.DType())
-	return l.out.Apply(SwiGLU(z, y))
+	y := mlx.AsType(mlx.RMSNorm(said[0], l.norm, l.outEps), z.DType())
+	return l.out.ApplyGated(mlx.SiLUActivation, z, y)
 }
 
 // recurrent gives, of each segment's sequence, the state of a layer.

@@ -6,3 +6,8 @@ import "github.com/ingotml/ingot/mlx"
 func (e *Experts) ApplySorted(x, weights, chosen *mlx.Array) *mlx.Array {
 	return combine(e.sorted(x, chosen), weights, Shared{})
 }
+
+// Apply is AddApply of rows as they are.
+func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
+	return l.apply(b, layer, Linears(x, l.qkv, l.z, l.a, l.b))
+}

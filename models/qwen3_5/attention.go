@@ -31,11 +31,11 @@ func newAttention(w *nn.Weights, name string, c *arch.Qwen35, rope *nn.Rope) *at
 	}
 }
 
-// Apply maps rows [T, hidden] to [T, hidden].
-func (a *attention) Apply(b *nn.Batch, layer int, x *mlx.Array) *mlx.Array {
-	qkv := nn.Linears(x, a.q, a.k, a.v)
+// AddApply implements mixer.
+func (a *attention) AddApply(b *nn.Batch, layer int, n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, qkv := nn.NormedLinears(n, x, y, a.q, a.k, a.v)
 	both := mlx.Split(qkv[0], 2, a.dim)
 	q, gate := both[0], both[1]
 	q, k := a.rope.Apply(b, a.qNorm.Apply(q), a.kNorm.Apply(qkv[1]))
-	return a.o.Apply(mlx.SigmoidGate(gate, nn.Attend(b, layer, q, k, qkv[2], a.options)))
+	return sum, a.o.ApplyGated(mlx.SigmoidActivation, gate, nn.Attend(b, layer, q, k, qkv[2], a.options))
 }

@@ -34,9 +34,9 @@ type Model struct {
 	tower  *tower     // nil for text alone
 }
 
-// Network is the feed-forward block of a layer: it maps rows [T, hidden] to [T, hidden].
+// Network is the feed-forward block of a layer: it gives x+y [T, hidden], and what it makes of that, normalized.
 type Network interface {
-	Apply(x *mlx.Array) *mlx.Array
+	AddApply(n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array)
 }
 
 // NetworkBuilder makes the network of a layer from the tensors whose names start with name; the layer is -1 in the head that
@@ -50,9 +50,10 @@ type layer struct {
 	network     Network
 }
 
-// mixer is what lets the rows of a sequence see those before them.
+// mixer is what lets the rows of a sequence see those before them: it gives x+y [T, hidden], and what it makes of that,
+// normalized. Without y the sum is x.
 type mixer interface {
-	Apply(b *nn.Batch, layer int, x *mlx.Array) *mlx.Array
+	AddApply(b *nn.Batch, layer int, n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array)
 }
 
 // New makes a model with networks of the caller's. It takes every tensor that the table of c names but those of networks.
@@ -122,13 +123,11 @@ func (m *Model) Forward(b *nn.Batch) *mlx.Array {
 // apply gives h with what its first block adds, and what its second block adds to that: of the wanted rows only after the
 // last layer.
 func (l *layer) apply(b *nn.Batch, index int, h, y *mlx.Array, last bool) (sum, adds *mlx.Array) {
-	h, x := l.mixerNorm.AddApply(h, y)
-	y = l.mixer.Apply(b, index, x)
+	h, y = l.mixer.AddApply(b, index, l.mixerNorm, h, y)
 	if last {
 		h, y = b.Wanted(h), b.Wanted(y)
 	}
-	h, x = l.networkNorm.AddApply(h, y)
-	return h, l.network.Apply(x)
+	return l.network.AddApply(l.networkNorm, h, y)
 }
 
 // Head implements models.Model.

@@ -55,8 +55,9 @@ type sharedExpert struct {
 	gate, up, down, share *nn.Linear
 }
 
-// Apply implements qwen3_5.Network.
-func (s *sparse) Apply(x *mlx.Array) *mlx.Array {
+// AddApply implements qwen3_5.Network.
+func (s *sparse) AddApply(n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, x = n.AddApply(x, y) // which experts read, too
 	var all nn.Shared
 	var scores *mlx.Array
 	if s.shared == nil {
@@ -64,8 +65,8 @@ func (s *sparse) Apply(x *mlx.Array) *mlx.Array {
 	} else {
 		in := nn.Linears(x, s.router, s.shared.gate, s.shared.up, s.shared.share)
 		scores = in[0]
-		all = nn.Shared{X: s.shared.down.Apply(nn.SwiGLU(in[1], in[2])), Gate: in[3]}
+		all = nn.Shared{X: s.shared.down.ApplyGated(mlx.SiLUActivation, in[1], in[2]), Gate: in[3]}
 	}
 	weights, chosen := nn.TopSoftmax(scores, s.perToken, s.sumToOne)
-	return s.experts.Apply(x, weights, chosen, all)
+	return sum, s.experts.Apply(x, weights, chosen, all)
 }
