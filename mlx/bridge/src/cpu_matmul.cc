@@ -1,7 +1,6 @@
 #include "cpu_matmul.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "cpu.h"
@@ -39,9 +38,6 @@ constexpr int kData = 0, kScales = 1, kWide = 2, kResult = 3;
 // More rows than this gain from unpacking weights only once.
 constexpr int64_t kFew = 16;
 
-// Bytes of activations that stay in the first cache beside the weights that pass.
-constexpr int64_t kNear = 1 << 13;
-
 // Bytes of weights that a thread takes at once: what fetches memory ahead starts anew with each piece.
 constexpr int64_t kPiece = 1 << 20;
 
@@ -60,9 +56,12 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.mode = fast && fits && !row_of_bytes ? Mode::i8 : Mode::i16;
     l.nibbles = w.bits == 4;
   }
-  l.few = rows > 1 && rows <= kFew && l.mode != Mode::f32 && k.few_tile > 0;
   bool one = w.format == Format::plain || l.mode != Mode::f32 || (k.integers && w.format == Format::fp8);
   l.vector = rows == 1 && one;
+  if (k.streams && rows > 1 && rows <= k.stream_rows && l.mode != Mode::f32 && k.streams(w)) {
+    l.vector = true;
+  }
+  l.few = !l.vector && rows > 1 && rows <= kFew && l.mode != Mode::f32 && k.few_tile > 0;
   return l;
 }
 
@@ -86,7 +85,7 @@ size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
 
 int rows_per_block(const Layout& l) {
   const auto& k = matmul_kernels();
-  return l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
+  return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
 }
 
 // Activation rows of a piece: whole blocks of them.
@@ -117,35 +116,20 @@ template <class Put>
 void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t n1, int64_t m0, int64_t m1, Put put) {
   const auto& k = matmul_kernels();
   if (a.layout.vector) {
-    auto result = scratch<float>(kResult, size_t(n1 - n0));
+    auto result = scratch<float>(kResult, size_t((m1 - m0) * (n1 - n0)));
     k.row_product(w, a, n0, n1, result);
-    put(m0, n0, result, n1 - n0);
-    return;
-  }
-  if (a.layout.few) {
-    // As many columns at a time as keep the activations in the first cache.
-    int64_t tile = k.few_tile, tiles = (n1 - n0 + tile - 1) / tile, per = (m1 - m0) * tile;
-    int64_t bytes = (m1 - m0) * (a.layout.mode == Mode::i16 ? 2 : 1);
-    int64_t deep = std::max<int64_t>(kDepth, kNear / bytes / kDepth * kDepth);
-    auto result = scratch<float>(kResult, size_t(tiles * per));
-    std::memset(result, 0, size_t(tiles * per) * sizeof(float));
-    for (int64_t k0 = 0; k0 < a.columns; k0 += deep) {
-      for (int64_t t = 0; t < tiles; t++) {
-        k.few_product(w, a, n0 + t * tile, m0, m1, k0, std::min(k0 + deep, a.columns), result + t * per);
-      }
-    }
-    for (int64_t t = 0; t < tiles; t++) {
-      for (int64_t m = m0; m < m1; m++) {
-        put(m, n0 + t * tile, result + t * per + (m - m0) * tile, std::min(tile, n1 - n0 - t * tile));
-      }
-    }
-    return;
-  }
-  auto result = scratch<float>(kResult, size_t(m1 - m0) * size_t(k.tile));
-  for (int64_t n = n0; n < n1; n += k.tile) {
-    k.tile_product(w, a, n, m0, m1, result);
     for (int64_t m = m0; m < m1; m++) {
-      put(m, n, result + (m - m0) * k.tile, std::min<int64_t>(k.tile, n1 - n));
+      put(m, n0, result + (m - m0) * (n1 - n0), n1 - n0);
+    }
+    return;
+  }
+  const int tile = a.layout.few ? k.few_tile : k.tile;
+  auto product = a.layout.few ? k.few_product : k.tile_product;
+  auto result = scratch<float>(kResult, size_t(m1 - m0) * size_t(tile));
+  for (int64_t n = n0; n < n1; n += tile) {
+    product(w, a, n, m0, m1, result);
+    for (int64_t m = m0; m < m1; m++) {
+      put(m, n, result + (m - m0) * tile, std::min<int64_t>(tile, n1 - n));
     }
   }
 }

@@ -49,7 +49,7 @@ constexpr int kRowBlock = 256;
 struct Layout {
   Mode mode = Mode::f32;
   bool nibbles = false;  // order within 8 columns: 0 4 1 5 2 6 3 7 as int16, 0 2 4 6 1 3 5 7 as int8
-  bool vector = false;   // one row, for row products
+  bool vector = false;   // rows by themselves, for row products
   bool few = false;      // for few_product, else for tile_product
   int block = kStep;     // columns that share a scale of activations: 16, 32 or 64
 
@@ -85,11 +85,13 @@ struct MatmulKernels {
   void (*arrange)(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n);
   // y[m][0..count) = products of rows [m0, m1) with weight rows from n0 on, at most a tile of them; y has rows of tile floats.
   void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
-  // y[0..n1-n0) = products of the only row with weight rows [n0, n1).
+  // y[m][0..n1-n0) = products of all rows, of layout vector, with weight rows [n0, n1).
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
-  // Adds to y[m-m0][0..few_tile) of rows [m0, m1) and few_tile weight rows from n0 on what columns [k0, k1) give; k0 is a
-  // multiple of kDepth, m0 of integer_rows.
-  void (*few_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, int64_t k0, int64_t k1, float* y);
+  // Whether row_product takes up to stream_rows rows of integers with these weights; null where it takes one row only.
+  bool (*streams)(const Weights& w);
+  int stream_rows;
+  // As tile_product for few rows of activations, few_tile weight rows at a time; m0 is a multiple of integer_rows.
+  void (*few_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
   // Element conversion.
   void (*widen)(Type type, const void* from, float* to, int64_t n);
   void (*narrow)(Type type, const float* from, void* to, int64_t n);

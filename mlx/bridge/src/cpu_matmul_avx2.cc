@@ -3,7 +3,7 @@
 #include "cpu_simd.h"
 
 #include "cpu_integers_x86.h"
-#include "cpu_vector_x86.h"
+#include "cpu_stream_x86.h"
 
 namespace ingot::cpu {
 
@@ -17,7 +17,9 @@ const MatmulKernels matmul_avx2 = {
     .integers = true,
     .arrange = avx2::arrange,
     .tile_product = avx2::tile_product,
-    .row_product = avx2::row_product,
+    .row_product = avx2::rows_product,
+    .streams = avx2::streams,
+    .stream_rows = avx2::kStreamRows,
     .few_product = avx2::few_product,
     .widen = avx2::widen,
     .narrow = avx2::narrow,

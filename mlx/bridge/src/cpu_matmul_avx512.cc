@@ -3,7 +3,7 @@
 #include "cpu_simd.h"
 
 #include "cpu_integers_x86.h"
-#include "cpu_vector_x86.h"
+#include "cpu_stream_x86.h"
 
 namespace ingot::cpu {
 
@@ -17,7 +17,9 @@ const MatmulKernels matmul_avx512 = {
     .integers = true,
     .arrange = avx512::arrange,
     .tile_product = avx512::tile_product,
-    .row_product = avx512::row_product,
+    .row_product = avx512::rows_product,
+    .streams = avx512::streams,
+    .stream_rows = avx512::kStreamRows,
     .few_product = avx512::few_product,
     .widen = avx512::widen,
     .narrow = avx512::narrow,

@@ -290,7 +290,7 @@ int main(int argc, char** argv) {
       for (bool fast : {false, true}) {
         for (int t = 0; t < 3; t++) {
           int turn = 0;
-          for (int64_t rows : {1, 2, 3, 5, 8, 9, 16, 17, 33, 130}) {
+          for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 130}) {
             // Ends within a step, a depth, a stretch of columns; within eight rows and a tile of weights.
             const int64_t columns[] = {1, 3, 5, 2, 16, 33}, outputs[] = {1, 7, 8, 9, 15, 17, 31, 33, 40};
             int64_t unit = k.format == Format::plain ? 13 : k.group;
@@ -301,6 +301,10 @@ int main(int argc, char** argv) {
             }
             if (rows == 1 || rows == 3) {
               product(k, Type(t), fast, rows, 4096 / unit * unit + unit, n);
+              cases++;
+            }
+            if (rows <= 4 && k.bits == 4) {  // whole stretches, which are streamed
+              product(k, Type(t), fast, rows, 4608, n);
               cases++;
             }
             if ((turn + t) % 2 == 0) {

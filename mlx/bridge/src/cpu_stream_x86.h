@@ -1,0 +1,130 @@
+// Products of two to four activation rows on x86, weights streamed once: a step of a weight row is unpacked once for all rows
+// of activations, each of which lies by itself; see cpu_matmul_kernels.h.
+// With more rows there are too few registers, and turning weights (cpu_few_x86.h) pays.
+#pragma once
+
+#include <immintrin.h>
+
+#include "cpu_vector_x86.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+constexpr int kStreamRows = 4;  // of activations
+
+// Scales and biases of eight groups of a row.
+IG_INLINE void eight_of_row(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
+  switch (w.scale_type) {
+    case ScaleType::bf16:
+      scales = load_scales<ScaleType::bf16>(w.scales, at);
+      biases = load_scales<ScaleType::bf16>(w.biases, at);
+      break;
+    case ScaleType::f16:
+      scales = load_scales<ScaleType::f16>(w.scales, at);
+      biases = load_scales<ScaleType::f16>(w.biases, at);
+      break;
+    default:
+      scales = load_scales<ScaleType::f32>(w.scales, at);
+      biases = load_scales<ScaleType::f32>(w.biases, at);
+  }
+}
+
+// The products of 64 unpacked codes with a row's activations, as eight sums.
+template <bool Wide>
+IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
+  if constexpr (Wide) {
+    __m256i a = _mm256_madd_epi16(q[0], _mm256_loadu_si256(x)), b = _mm256_madd_epi16(q[1], _mm256_loadu_si256(x + 1));
+    __m256i c = _mm256_madd_epi16(q[2], _mm256_loadu_si256(x + 2)), d = _mm256_madd_epi16(q[3], _mm256_loadu_si256(x + 3));
+    return _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d));
+  } else {
+    __m256i a = _mm256_maddubs_epi16(q[0], _mm256_loadu_si256(x)), b = _mm256_maddubs_epi16(q[1], _mm256_loadu_si256(x + 1));
+    return _mm256_madd_epi16(_mm256_add_epi16(a, b), _mm256_set1_epi16(1));
+  }
+}
+
+// Adds to y[r][n-n0] of R rows the products of columns [k0, k1) with weight rows [n0, n1).
+template <bool Wide, int R>
+static void stream_block(const Weights& w, const Activations& x, int64_t n0, int64_t n1, int64_t k0, int64_t k1, float* y) {
+  constexpr int kVectors = Wide ? 4 : 2;
+  const int64_t groups = w.groups(), bytes = w.row_bytes();
+  const int64_t ahead = (1 + kAhead / ((k1 - k0) / 2)) * bytes;  // the same columns of a later row
+  const auto data = static_cast<const __m256i*>(x.data);
+  for (int64_t n = n0; n < n1; n++) {
+    const uint8_t* codes = w.codes + n * bytes + k0 / 2;
+    __m256 sum[R];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++) {
+      sum[r] = _mm256_setzero_ps();
+    }
+    for (int64_t k = k0; k < k1; k += kDepth) {
+      alignas(32) float scales[R][8];
+      const int64_t g = k / kStep;
+      __m256 scale, bias;
+      eight_of_row(w, n * groups + g, scale, bias);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        const int64_t at = r * groups + g;
+        _mm256_store_ps(scales[r], _mm256_mul_ps(scale, _mm256_loadu_ps(x.scales + at)));
+        sum[r] = _mm256_fmadd_ps(bias, _mm256_loadu_ps(x.sums + at), sum[r]);
+      }
+      const __m256i* v = data + place(x, 0, k, 1) / kStep * kVectors;
+#pragma GCC unroll 2
+      for (int i = 0; i < 8; i++) {
+        if (i % 2 == 0) {
+          prefetch(codes + ahead);
+        }
+        __m256i q[kVectors], c = load_bytes(codes);
+        const __m256i mask = Wide ? _mm256_set1_epi32(0x000f000f) : _mm256_set1_epi8(15);
+#pragma GCC unroll 4
+        for (int j = 0; j < kVectors; j++) {
+          q[j] = _mm256_and_si256(_mm256_srli_epi32(c, 4 * j), mask);
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+          __m256i t = step_sums<Wide>(q, v + r * (kDepth / kStep) * kVectors);
+          sum[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_broadcast_ss(scales[r] + i), sum[r]);
+        }
+        codes += 32;
+        v += kVectors;
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++) {
+      y[r * (n1 - n0) + n - n0] += add_lanes(sum[r]);
+    }
+  }
+}
+
+template <bool Wide>
+static void few_streams(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  // As many columns at a time as leave half of the first cache to what passes.
+  const int64_t deep = (Wide ? 2048 : 4096) * (x.rows == 2 ? 2 : 1);
+  __builtin_memset(y, 0, size_t(x.rows * (n1 - n0)) * sizeof(float));
+  for (int64_t k = 0; k < x.columns; k += deep) {
+    int64_t k1 = k + deep < x.columns ? k + deep : x.columns;
+    switch (x.rows) {
+      case 2:
+        stream_block<Wide, 2>(w, x, n0, n1, k, k1, y);
+        break;
+      case 3:
+        stream_block<Wide, 3>(w, x, n0, n1, k, k1, y);
+        break;
+      default:
+        stream_block<Wide, 4>(w, x, n0, n1, k, k1, y);
+    }
+  }
+}
+
+// Whether weights can be streamed: four-bit codes of whole stretches.
+static bool streams(const Weights& w) {
+  return w.format == Format::affine && w.bits == 4 && w.group == kStep && w.columns % kDepth == 0;
+}
+
+// y[m][0..n1-n0) = products of all rows of activations with weight rows [n0, n1).
+static void rows_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  if (x.rows == 1) {
+    return row_product(w, x, n0, n1, y);
+  }
+  return x.layout.mode == Mode::i16 ? few_streams<true>(w, x, n0, n1, y) : few_streams<false>(w, x, n0, n1, y);
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
