@@ -71,6 +71,10 @@ func TestHostileArguments(t *testing.T) {
 		// blocks
 		{"the 4 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 4) }},
 		{"the 0 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 0) }},
+		{"choosing 4 of the experts of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 4, 1, 1, true, true, 1) }},
+		{"1 of 2 groups of the experts of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 1, 2, 1, true, true, 1) }},
+		{"the correction float32[2 3] does not fit the scores", func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, x, 1, 1, 1, true, true, 1) }},
+		{"rows float32[2 3] do not fit the weights float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.CombineRows(x, x, nil, nil) }},
 		{"no halves of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.SwiGLU(x, nil) }},
 		{"rows int32[1] of a table float32[]", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.TableRows(mlx.Scalar(e, float32(1)), mlx.Zeros(e, mlx.Int32, 1), 1)

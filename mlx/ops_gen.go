@@ -152,6 +152,8 @@ const (
 	opGatedDeltaUpdate
 	opGatedDeltaRows
 	opCausalConv
+	opChooseExperts
+	opCombineRows
 	opRandomKey
 	opRandomSplit
 	opRandomBits
@@ -311,6 +313,8 @@ var opNames = [...]string{
 	opGatedDeltaUpdate:   "GatedDeltaUpdate",
 	opGatedDeltaRows:     "GatedDeltaRows",
 	opCausalConv:         "CausalConv",
+	opChooseExperts:      "ChooseExperts",
+	opCombineRows:        "CombineRows",
 	opRandomKey:          "RandomKey",
 	opRandomSplit:        "RandomSplit",
 	opRandomBits:         "RandomBits",
@@ -1641,6 +1645,30 @@ func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool
 	c.bool(every)
 	c.ints(lengths)
 	return c.many()
+}
+
+// ChooseExperts picks the k best experts of each row of scores [T, experts], in descending order, of equal ones the first: their weights, float32 [T, k], which are the softmax of the scores, or their sigmoids, made to sum to 1 if asked for, times scale; and their numbers, uint32 [T, k]. A correction [experts] is added for the choice alone. With fewer topGroups than groups, only experts of the groups count whose two best add up to the most.
+func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, sigmoid bool, sumToOne bool, scale float64) []*Array {
+	c := threadOf(opChooseExperts, scores).begin(opChooseExperts)
+	c.array(scores)
+	c.optional(correction)
+	c.int(k)
+	c.int(groups)
+	c.int(topGroups)
+	c.bool(sigmoid)
+	c.bool(sumToOne)
+	c.real(scale)
+	return c.many()
+}
+
+// CombineRows is the rows x [T, k, n] or [T, k, 1, n] added up by weights [T, k], plus added [T, n], which counts by Sigmoid(gate [T, 1]) if there is one; summed up in float32, of the type of x.
+func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
+	c := threadOf(opCombineRows, x).begin(opCombineRows)
+	c.array(x)
+	c.array(weights)
+	c.optional(added)
+	c.optional(gate)
+	return c.one()
 }
 
 // RandomKey makes a key of all 64 bits of seed.

@@ -153,6 +153,8 @@ var OpFuncs = map[string]any{
 	"GatedDeltaUpdate":   GatedDeltaUpdate,
 	"GatedDeltaRows":     GatedDeltaRows,
 	"CausalConv":         CausalConv,
+	"ChooseExperts":      ChooseExperts,
+	"CombineRows":        CombineRows,
 	"RandomKey":          RandomKey,
 	"RandomSplit":        RandomSplit,
 	"RandomBits":         RandomBits,

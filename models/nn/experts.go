@@ -35,7 +35,7 @@ func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 	rows, k := chosen.Dim(0), chosen.Dim(1)
 	gpu := x.Thread().Info().GPU
 	if gpu && rows*k >= sortedFrom {
-		return combine(e.sorted(x, chosen), weights, s)
+		return mlx.CombineRows(e.sorted(x, chosen), weights, s.X, s.Gate)
 	}
 	if rows > 1 || gpu {
 		x = mlx.ExpandDims(x, 1) // rows as matrices of one row each
@@ -46,7 +46,8 @@ func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 		of[i], each[i] = uint32(i/k), uint32(i)
 	}
 	h := e.gateUp.apply(x, mlx.FromSlice(x.Thread(), of, rows, k), chosen, false)
-	return combine(e.down.apply(e.activation(h, nil), mlx.FromSlice(x.Thread(), each, rows, k), chosen, false), weights, s)
+	h = e.down.apply(e.activation(h, nil), mlx.FromSlice(x.Thread(), each, rows, k), chosen, false)
+	return mlx.CombineRows(h, weights, s.X, s.Gate)
 }
 
 // sortedFrom is the number of picks from which a GPU does better with those of one expert side by side. On a CPU the kernel
@@ -65,34 +66,11 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 	return mlx.Reshape(mlx.Take(h, back, 0), rows, k, 1, -1)
 }
 
-// combine adds up x [T, k, 1, hidden] by weights [T, k].
-func combine(x, weights *mlx.Array, s Shared) *mlx.Array {
-	rows, k := weights.Dim(0), weights.Dim(1)
-	to := x.DType()
-	x = mlx.Multiply(mlx.AsType(x, mlx.Float32), mlx.Reshape(weights, rows, k, 1, 1))
-	sum := mlx.Sum(x, false, 1, 2)
-	if s.X != nil {
-		also := mlx.AsType(s.X, mlx.Float32)
-		if s.Gate != nil {
-			also = mlx.Multiply(also, mlx.Sigmoid(mlx.AsType(s.Gate, mlx.Float32)))
-		}
-		sum = mlx.Add(sum, also)
-	}
-	return mlx.AsType(sum, to)
-}
-
 // TopSoftmax chooses the k experts of each row with the highest scores [T, experts], and weighs them by the softmax over all
 // experts, or, where they are made to sum to 1, over those chosen: float32 and uint32 [T, k].
 func TopSoftmax(scores *mlx.Array, k int, sumToOne bool) (weights, chosen *mlx.Array) {
-	scores = mlx.AsType(scores, mlx.Float32)
-	if !sumToOne {
-		scores = mlx.Softmax(scores, true, -1)
-	}
-	top := mlx.Largest(scores, k)
-	if sumToOne {
-		return mlx.Softmax(top[0], true, -1), top[1]
-	}
-	return top[0], top[1]
+	both := mlx.ChooseExperts(scores, nil, k, 1, 1, false, sumToOne, 1)
+	return both[0], both[1]
 }
 
 // bank is matrices [n, out, in] of which a row meets some.

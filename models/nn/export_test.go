@@ -4,7 +4,7 @@ import "github.com/ingotml/ingot/mlx"
 
 // ApplySorted is Apply the way of a GPU with many rows.
 func (e *Experts) ApplySorted(x, weights, chosen *mlx.Array) *mlx.Array {
-	return combine(e.sorted(x, chosen), weights, Shared{})
+	return mlx.CombineRows(e.sorted(x, chosen), weights, nil, nil)
 }
 
 // Apply is AddApply of rows as they are.

@@ -47,7 +47,7 @@ func generate(dir string) (map[string][]byte, error) {
 func ccFile(ops []op, abi uint32) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice)
-	b.WriteString("#include \"blocks_attention.h\"\n#include \"blocks_matmul.h\"\n#include \"blocks_rows.h\"\n#include \"call.h\"\n#include \"checks.h\"\n\nnamespace ingot {\n\n")
+	b.WriteString("#include \"blocks_attention.h\"\n#include \"blocks_experts.h\"\n#include \"blocks_matmul.h\"\n#include \"blocks_rows.h\"\n#include \"call.h\"\n#include \"checks.h\"\n\nnamespace ingot {\n\n")
 	fmt.Fprintf(&b, "const uint32_t abi = %#x;\n\nconst Operation operations[] = {\n", abi)
 	for _, o := range ops {
 		fmt.Fprintf(&b, "    {%q,\n     [](Call& call) {\n", o.Name)
