@@ -72,7 +72,8 @@ fuzz:
 bench-convert: build
 	bench/convert.sh $(INGOT)
 
-# Times the runtime on the CPU beside llama.cpp and mlx-lm, at most half an hour for each of SHAPES: bench/results/cpu.json.
+# Times the runtime on the CPU beside llama.cpp and mlx-lm, at most half an hour for each of SHAPES, which are dense, moe,
+# gemma4 and qwen35: bench/results/cpu.json, beside what earlier runs left of other shapes.
 # The machine must be quiet. BENCH_CPU may hold further arguments, such as --rounds 9 or --quick.
 SHAPES ?= dense
 bench-cpu: engine

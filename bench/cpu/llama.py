@@ -117,6 +117,11 @@ def main(path, threads):
             depth = max(command["depth"], 1)
             c = context(command, f"decode at {depth}")  # keeps its prompt from round to round
             result = {"tokens": command["tokens"], "seconds": c.decode(depth, command["tokens"])}
+        elif command["op"] == "scores":
+            c = context(command, "scores")
+            c.clear()
+            c.take(command["ids"])
+            result = {"scores": lc.llama_get_logits_ith(c.context, -1)[: c.vocab]}
         else:
             sys.exit(f"no op {command['op']}")
         print(json.dumps(result), flush=True)

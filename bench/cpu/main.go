@@ -39,6 +39,8 @@ var ops = map[string]func(*bench, context.Context, command) (any, error){
 	"decode":   (*bench).decode,
 	"prefill":  (*bench).prefill,
 	"rows":     (*bench).rows,
+	"scores":   (*bench).scores,
+	"skipped":  (*bench).skipped,
 	"profile":  (*bench).profile,
 	"accuracy": (*bench).accuracy,
 	"gathered": (*bench).gathered,

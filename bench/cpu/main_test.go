@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
@@ -44,6 +45,34 @@ func TestMedian(t *testing.T) {
 	}{{[]float64{3}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 3, 2}, 2.5}} {
 		if got := median(c.values); got != c.want {
 			t.Errorf("median of %v is %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	parse := func(config string) arch.Model {
+		t.Helper()
+		m, err := arch.Detect([]byte(config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	moe := parse(`{"model_type":"qwen3_moe","vocab_size":100,"hidden_size":64,"num_hidden_layers":1,"num_attention_heads":2,"num_key_value_heads":1,
+		"head_dim":32,"num_experts":16,"num_experts_per_tok":4,"moe_intermediate_size":32,"intermediate_size":64,"tie_word_embeddings":false}`)
+	for _, c := range []struct {
+		name string
+		tied bool
+		want int64
+	}{
+		{"model.embed_tokens.weight", false, 48},
+		{"model.embed_tokens.weight", true, 4800},
+		{"model.embed_tokens_per_layer.weight", true, 48},
+		{"model.layers.0.mlp.experts.down_proj", false, 1200},
+		{"model.layers.0.mlp.gate.weight", false, 4800},
+	} {
+		if got := read(moe, c.name, 4800, c.tied); got != c.want {
+			t.Errorf("%s, tied %v: %d bytes, want %d", c.name, c.tied, got, c.want)
 		}
 	}
 }
@@ -90,6 +119,8 @@ func TestServe(t *testing.T) {
 		`{"op":"prefill","tokens":30,"math":"fast"}`,
 		`{"op":"rows","rounds":2,"depth":5}`,
 		`{"op":"profile","tokens":2}`,
+		`{"op":"scores","tokens":3}`,
+		`{"op":"skipped","tokens":5}`,
 	}
 	var out bytes.Buffer
 	if err := serve(t.Context(), b, strings.NewReader(strings.Join(lines, "\n")), &out); err != nil {
@@ -99,8 +130,10 @@ func TestServe(t *testing.T) {
 	var decode, prefill timing
 	var rows rowsJSON
 	var profile profileJSON
+	var scores scoresJSON
+	var skipped skippedJSON
 	d := json.NewDecoder(&out)
-	for _, v := range []any{&info, &decode, &prefill, &rows, &profile} {
+	for _, v := range []any{&info, &decode, &prefill, &rows, &profile, &scores, &skipped} {
 		if err := d.Decode(v); err != nil {
 			t.Fatal(err)
 		}
@@ -116,6 +149,12 @@ func TestServe(t *testing.T) {
 	}
 	if profile.Wall <= 0 || profile.Kernels < 0 || profile.Build <= 0 || profile.Wait <= 0 {
 		t.Errorf("profile: %+v", profile)
+	}
+	if len(scores.IDs) != 3 || len(scores.Scores) != b.vocab {
+		t.Errorf("scores: %d of %d", len(scores.Scores), b.vocab)
+	}
+	if skipped.Last <= 0 || skipped.All <= 0 {
+		t.Errorf("skipped: %+v", skipped)
 	}
 	if after := arrays(); after != before {
 		t.Errorf("%d arrays after, %d before", after, before)

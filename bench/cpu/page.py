@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RUNS = os.path.join(HERE, "..", "results", "cpu-runs.json")
 PAGE = os.path.join(HERE, "..", "..", "docs", "performance.md")
 PLOT = "performance-cpu.svg"
+SHAPE = "dense"  # of the plot
 
 NAMES = {"ingot_exact": "ingot, exact", "ingot_fast": "ingot, fast", "llama_q4_0": "llama.cpp Q4_0", "llama_q4_k": "llama.cpp Q4_K", "mlx_lm": "mlx-lm"}
 FIGURES = {"decode0": "decode, depth 0", "decode2048": "decode, depth 2048", "prefill512": "prefill 512", "prefill4096": "prefill 4096"}
@@ -39,10 +40,17 @@ def machine(run):
     ])
 
 
+def first(run):
+    """The shape that the page's general parts are about."""
+    return run["shapes"].get(SHAPE) or next(iter(run["shapes"].values()))
+
+
 def versions(run):
-    detail = next(iter(run["shapes"].values()))
+    detail = first(run)
     ingot = detail["info"]["ingot"]
-    names = [f"MLX {ingot['mlx']} ({ingot['isa']})", f"llama-cpp-python {detail['info']['llama_q4_0']['version']}"]
+    names = [f"MLX {ingot['mlx']} ({ingot['isa']})"]
+    if llama := detail["info"]["llama_q4_0"]:
+        names.append(f"llama-cpp-python {llama['version']}")
     if detail["mlx_lm"]:
         names.append(f"mlx-lm {detail['mlx_lm']['version']}")
     return ", ".join(names)
@@ -55,8 +63,11 @@ def speed(run):
         rows = []
         for key, name in FIGURES.items():
             row = figures[key]
-            rows.append([name, *(number(row[n]) for n in NAMES), *(f"{row[n] / row['llama_q4_0']:.2f}" for n in ("ingot_exact", "ingot_fast"))])
+            rows.append([name, *(number(row[n]) for n in NAMES), *(times(report.ratio(row, n)) for n in ("ingot_exact", "ingot_fast"))])
         parts.append(f"Shape `{shape}`, tokens per second:\n\n" + table(["", *NAMES.values(), "exact / Q4_0", "fast / Q4_0"], rows))
+        if detail["info"]["llama_q4_0"] is None:
+            parts.append("llama.cpp does not run this shape.")
+        parts += [line for line in (agreement(figures), skipped(detail), run_of(run, detail)) if line]
         rows = []
         for math, rounds in detail["rows"].items():
             rows.append([math, *(f"{report.over_one(rounds, key):.2f}" for key in ("draft", "streams"))])
@@ -64,19 +75,49 @@ def speed(run):
     return "\n\n".join(parts)
 
 
+def times(ratio):
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
+def agreement(figures):
+    if not figures.get("agreement"):
+        return None
+    return f"Scores of a small model of this shape, not quantized, by ingot and by llama.cpp: cosine {figures['agreement']:.5f}."
+
+
+def skipped(detail):
+    if not detail.get("skipped"):
+        return None
+    return (f"Rows whose scores nobody wants leave before the layers that share keys and values: a prefill of 512 in one piece is "
+            f"{report.skipping(detail):.2f} times as fast (exact) as one in which all rows pass all layers.")
+
+
+def run_of(run, detail):
+    """When and in what company a shape was measured, where that was another run than the page's."""
+    if "others" not in detail or detail is first(run):
+        return None
+    return (f"{detail['date']}, medians of {detail['rounds']} rounds in {detail['minutes']:.0f} minutes; other programs took {detail['others']['median']:.0%} "
+            f"of the machine in the median and {detail['others']['most']:.0%} at most.")
+
+
 def limits(run):
     result = run["result"]
-    bound = report.decode_limit(result)
     rows = [
-        ["memory read, 512 MiB", f"{result['read_gbps']:.1f} GB/s"], ["weights that a token reads", f"{result['bytes_per_token'] / 1e6:.1f} MB"],
-        ["so decode at most", f"{bound:.1f} tokens/s"],
-        *([f"of which {NAMES[n]}", f"{v / bound:.0%}"] for n, v in run["result"][next(iter(run["shapes"]))]["decode0"].items() if v and v > bound / 100),
-        ["f32 multiply-adds", f"{result['fma_gflops']:.0f} GFLOP/s"], ["int16 products of pairs", f"{result['i16_gops']:.0f} GOP/s"],
-        ["int8 products of pairs", f"{result['i8_gops']:.0f} GOP/s"],
+        ["memory read, 512 MiB", f"{result['read_gbps']:.1f} GB/s"], ["f32 multiply-adds", f"{result['fma_gflops']:.0f} GFLOP/s"],
+        ["int16 products of pairs", f"{result['i16_gops']:.0f} GOP/s"], ["int8 products of pairs", f"{result['i8_gops']:.0f} GOP/s"],
         *([f"gathered products, rows of an expert each, {n} of 64 experts, {math}", f"{v:.1f} GB/s, {v / result['read_gbps']:.0%} of the read speed"]
-          for math, g in run["gathered"].items() for n, v in g.items()),
+          for math, g in run.get("gathered", {}).items() for n, v in g.items()),
     ]
-    return table(["measured in the same rounds", ""], rows)
+    parts = [table(["measured in the same rounds", ""], rows)]
+    for shape in run["shapes"]:
+        own, bound = {**result, **result[shape]}, report.decode_limit(result, shape)
+        rows = [
+            ["memory read in its rounds", f"{own['read_gbps']:.1f} GB/s"], ["weights that a token reads", f"{own['bytes_per_token'] / 1e6:.1f} MB"],
+            ["so decode at most", f"{bound:.1f} tokens/s"],
+            *([f"of which {NAMES[n]}", f"{v / bound:.0%}"] for n, v in own["decode0"].items() if v and v > bound / 100),
+        ]
+        parts.append(table([f"shape `{shape}`", ""], rows))
+    return "\n\n".join(parts)
 
 
 def profile(run):
@@ -130,7 +171,7 @@ def main():
     with open(PAGE, "w") as f:
         f.write(page)
     with open(os.path.join(os.path.dirname(PAGE), PLOT), "w") as f:
-        f.write(plot.svg(run["result"], next(iter(run["shapes"]))))
+        f.write(plot.svg(run["result"], next(name for name, detail in run["shapes"].items() if detail is first(run))))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def svg(result, shape):
     panels, y, row = [], 10, 0
     for i, (key, title) in enumerate(PANELS.items()):
         bars = [(label(who, key), kind, figures[key][who]) for who, (_, kind) in BARS.items() if figures[key][who] is not None]
-        limit = report.decode_limit(result) if key == "decode0" else None
+        limit = report.decode_limit(result, shape) if key == "decode0" else None
         panels.append(panel(title, bars, limit, COLUMN * (i % 2) + 12, y))
         row = max(row, TOP + STEP * len(bars) + 30)
         if i % 2:

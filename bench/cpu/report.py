@@ -9,6 +9,8 @@ def value(v):
     """What one measurement gave, in a few characters."""
     if not isinstance(v, dict):
         return f"{v:10.2f}"
+    if "all" in v:
+        return f"{v['all'] / v['last']:10.2f}"
     if "draft" in v:
         return f"{v['draft'] / v['one']:10.2f} {v['streams'] / v['one']:.2f}"
     if "64" in v:
@@ -16,9 +18,15 @@ def value(v):
     return f"{overhead(v):10.1%} of {v['wall'] * 1e3:.2f} ms"
 
 
-def decode_limit(result):
-    """What the read bandwidth allows, in tokens per second: each token reads all weights."""
-    return result["read_gbps"] * 1e9 / result["bytes_per_token"]
+def decode_limit(result, shape):
+    """What the read bandwidth allows, in tokens per second: each token reads all weights that it needs."""
+    own = {**result, **result[shape]}
+    return own["read_gbps"] * 1e9 / own["bytes_per_token"]
+
+
+def ratio(row, who, over="llama_q4_0"):
+    """How many times as fast, None where one of the two is not measured."""
+    return row[who] / row[over] if row[who] is not None and row[over] is not None else None
 
 
 def over_one(rounds, key):
@@ -26,9 +34,21 @@ def over_one(rounds, key):
     return statistics.median(r[key] / r["one"] for r in rounds)
 
 
+def skipping(detail):
+    """How many times as fast a prefill is for skipping layers where nobody wants scores."""
+    return statistics.median(r["all"] / r["last"] for r in detail["skipped"])
+
+
 def overhead(profile):
     """The share of a token's time that is outside of kernels."""
     return 1 - profile["kernels"] / profile["wall"]
+
+
+def cell(row, who):
+    if row[who] is None:
+        return "-"
+    times = ratio(row, who)
+    return f"{row[who]:.4g}" + ("" if times is None else f" ({times:.3g})")
 
 
 def text(everything):
@@ -37,14 +57,16 @@ def text(everything):
     for shape, detail in everything["shapes"].items():
         figures = result[shape]
         names = list(figures["decode0"])
-        lines += ["", f"{shape}, tokens per second, medians of {everything['rounds']} rounds; in brackets times llama.cpp Q4_0:"]
+        lines += ["", f"{shape}, tokens per second, medians of {detail.get('rounds', everything['rounds'])} rounds; in brackets times llama.cpp Q4_0:"]
         lines.append(f"{'':12}" + "".join(f"{n:>20}" for n in names))
-        for figure, row in figures.items():
-            if figure == "rows8_over_rows1":
-                continue
-            cells = ("-" if row[n] is None else f"{row[n]:.4g} ({row[n] / row['llama_q4_0']:.3g})" for n in names)
-            lines.append(f"{figure:12}" + "".join(f"{c:>20}" for c in cells))
-        bound = decode_limit(result)
+        for figure in detail["runs"]:
+            row = figures[figure]
+            lines.append(f"{figure:12}" + "".join(f"{cell(row, n):>20}" for n in names))
+        if figures.get("agreement"):
+            lines.append(f"scores of a small model, ingot's and llama.cpp's: cosine {figures['agreement']:.5f}")
+        if detail.get("skipped"):
+            lines.append(f"prefill 512 in one piece, exact, over one whose rows all pass all layers: {skipping(detail):.2f} times as fast")
+        bound = decode_limit(result, shape)
         shares = ", ".join(f"{n} {figures['decode0'][n] / bound:.0%}" for n in names if figures["decode0"][n] and figures["decode0"][n] > bound / 100)
         lines.append(f"decode0 of the {bound:.1f} tokens per second that the read bandwidth allows: {shares}")
         for math, rounds in detail["rows"].items():

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
@@ -26,30 +26,34 @@ type rowsJSON struct {
 func (b *bench) rows(ctx context.Context, c command) (any, error) {
 	var one, draft, streams []float64
 	err := b.thread.Do(ctx, func() error {
-		sequences := make([]*cache.Sequence, checked)
-		for i := range sequences {
-			sequences[i] = cache.NewSequence(b.model.Layers())
-			defer sequences[i].Free()
-			b.thread.Scope(func() { b.step(nn.Part{Seq: sequences[i], Tokens: randomTokens(c.Depth, b.vocab)}) })
+		states := make([]state, checked)
+		defer func() {
+			for _, s := range states {
+				s.free()
+			}
+		}()
+		for i := range states {
+			states[i] = b.start(randomTokens(c.Depth, b.vocab))
 		}
 		ids := randomTokens(checked, b.vocab)
 		each := make([]nn.Part, checked)
-		for i, s := range sequences {
-			each[i] = nn.Part{Seq: s, Tokens: ids[i : i+1]}
+		for i, s := range states {
+			each[i] = nn.Part{Seq: s.seq, Tokens: ids[i : i+1]}
 		}
 		for range c.Rounds + 1 { // the first is a rehearsal
 			for _, m := range []struct {
-				times *[]float64
-				parts []nn.Part
+				times  *[]float64
+				states []state
+				parts  []nn.Part
 			}{
-				{&one, each[:1]},
-				{&draft, []nn.Part{{Seq: sequences[0], Tokens: ids, All: true}}},
-				{&streams, each},
+				{&one, states[:1], each[:1]},
+				{&draft, states[:1], []nn.Part{{Seq: states[0].seq, Tokens: ids, All: true}}},
+				{&streams, states, each},
 			} {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				seconds, err := b.timed(c.Depth, m.parts)
+				seconds, err := b.timed(m.states, m.parts)
 				if err != nil {
 					return err
 				}
@@ -64,16 +68,37 @@ func (b *bench) rows(ctx context.Context, c command) (any, error) {
 	return rowsJSON{median(one[1:]), median(draft[1:]), median(streams[1:])}, nil
 }
 
+// state is a sequence, and what it was after its prompt.
+type state struct {
+	seq   *cache.Sequence
+	kept  cache.Snapshots
+	depth int
+}
+
+// start runs a prompt.
+func (b *bench) start(prompt []int32) state {
+	seq := cache.NewSequence(b.model.Layers())
+	b.thread.Scope(func() { b.step(nn.Part{Seq: seq, Tokens: prompt}) })
+	return state{seq, seq.Snapshot(0), len(prompt)}
+}
+
+func (s state) free() {
+	if s.seq != nil {
+		s.kept.Close()
+		s.seq.Free()
+	}
+}
+
 // timed runs a forward and takes its tokens back.
-func (b *bench) timed(depth int, parts []nn.Part) (seconds float64, err error) {
+func (b *bench) timed(states []state, parts []nn.Part) (seconds float64, err error) {
 	b.thread.Scope(func() {
 		begun := time.Now()
 		b.step(parts...)
 		seconds = time.Since(begun).Seconds()
 	})
-	for _, p := range parts {
-		if !p.Seq.Rewind(depth) {
-			return 0, fmt.Errorf("the model's caches cannot go back to %d tokens", depth)
+	for _, s := range states {
+		if !s.seq.Restore(s.kept, s.depth) {
+			return 0, errors.New("the model's caches do not go back to where they were")
 		}
 	}
 	return seconds, nil

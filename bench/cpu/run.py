@@ -1,15 +1,18 @@
-"""The CPU benchmark: run.py INGOT WORKER [--shapes dense] [--rounds N]. bench/cpu/run.sh runs it.
+"""The CPU benchmark: run.py INGOT WORKER [--shapes "dense moe gemma4 qwen35"] [--rounds N]. bench/cpu/run.sh runs it.
 
 Makes its own models (model.py), then measures ingot in both precisions, llama.cpp with two formats, and the machine's own
 limits, one after the other, in rounds, so that all see the same machine. Every figure is a median over the rounds; a loaded
-machine spoils it, so each line says what else was running. mlx-lm is measured once. Prints figures and ratios; writes
-bench/results/cpu.json and, with all rounds, machine and versions, cpu-runs.json beside it.
+machine spoils it, so each line says what else was running. mlx-lm is measured once, with dense. What llama.cpp does not run
+is null. Before that a small model of each shape, not quantized, is run by ingot and by llama.cpp, and their scores compared.
+Prints figures and ratios; writes bench/results/cpu.json and, with all rounds, machine and versions, cpu-runs.json beside it.
+Shapes that were measured on this machine before stay in both.
 """
 
 import argparse
 import datetime
 import hashlib
 import json
+import math
 import os
 import platform
 import shutil
@@ -20,11 +23,17 @@ import time
 
 import machine
 import model
+import model_dense
+import model_gemma4
+import model_moe
+import model_qwen35
 import report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(HERE, "..", "results")
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "ingot", "bench-cpu")
+
+SHAPES = {name: shape for shape in (model_dense, model_moe, model_gemma4, model_qwen35) for name in shape.SIZES}
 
 # Each figure of a shape: what to do, and how many tokens to time.
 FIGURES = {
@@ -35,7 +44,13 @@ FIGURES = {
 }
 MATHS = ("exact", "fast")
 FORMATS = {"llama_q4_0": "Q4_0", "llama_q4_k": "Q4_K"}
+PROMPT = 16  # tokens, after which scores are compared
+FIRST = "dense"
 PEAKS = {"read_gbps": "read", "fma_gflops": "fma", "i16_gops": "i16", "i8_gops": "i8"}
+
+
+class Gone(Exception):
+    """A worker has ended."""
 
 
 class Worker:
@@ -53,7 +68,7 @@ class Worker:
             pass
         answer = self.process.stdout.readline()
         if not answer:
-            sys.exit(f"{self.name} ended with {self.process.wait()}")
+            raise Gone(f"{self.name} ended with {self.process.wait()}")
         return json.loads(answer)
 
     def close(self):
@@ -83,31 +98,47 @@ class Models:
     """A shape's files, kept in the user's cache under a key of what they depend on."""
 
     def __init__(self, name, ingot):
-        sources = [os.path.join(HERE, f) for f in ("model.py", "requirements.txt")]
-        key = hashlib.sha256(json.dumps(model.SHAPES[name]).encode())
-        for source in sources:
-            with open(source, "rb") as f:
+        self.shape, self.ingot = SHAPES[name], ingot
+        self.sizes = self.shape.SIZES[name]
+        key = hashlib.sha256(json.dumps(self.sizes).encode())
+        for source in ("model.py", "gguf.py", f"{self.shape.__name__}.py", "requirements.txt"):
+            with open(os.path.join(HERE, source), "rb") as f:
                 key.update(f.read())
-        folder = os.path.join(CACHE, f"{name}-{key.hexdigest()[:12]}")
-        os.makedirs(folder, exist_ok=True)
-        shape = model.SHAPES[name]
-        checkpoint = make(os.path.join(folder, "checkpoint"), lambda path: model.write_checkpoint(shape, path))
-        self.image, self.store = f"bench-{name}", os.path.join(folder, "store")
-        # Always: its quantization may have changed. What is in the store already is not written again.
-        run(ingot, "create", self.image, checkpoint, "-q", "int4", "--uniform", "--quiet", env={"INGOT_HOME": self.store})
-        self.mlx = make(os.path.join(folder, "mlx"), lambda path: run(
-            sys.executable, "-m", "mlx_lm", "convert", "--hf-path", checkpoint, "--mlx-path", path, "-q", "--q-bits", "4", "--q-group-size", "64",
-            env={"HF_HUB_OFFLINE": "1"}))
-        whole = os.path.join(folder, "bf16.gguf")
-        self.gguf = {}
-        for who, kind in FORMATS.items():
-            def quantize(path, kind=kind):
-                make(whole, lambda part: model.write_gguf(shape, part))
-                run(sys.executable, os.path.join(HERE, "llama.py"), "quantize", whole, path, kind)
+        self.folder = os.path.join(CACHE, f"{name}-{key.hexdigest()[:12]}")
+        os.makedirs(self.folder, exist_ok=True)
+        self.image, self.store = f"bench-{name}", self.file("store")
+        self.whole = self.file("bf16.gguf")
 
-            self.gguf[who] = make(os.path.join(folder, f"{kind}.gguf"), quantize)
-        if os.path.exists(whole):
-            os.remove(whole)
+    def file(self, name):
+        return os.path.join(self.folder, name)
+
+    def create(self, *options):
+        checkpoint = make(self.file("checkpoint"), lambda path: model.write_checkpoint(self.shape, self.sizes, path))
+        # Always: its quantization may have changed. What is in the store already is not written again.
+        run(self.ingot, "create", self.image, checkpoint, *options, "--quiet", env={"INGOT_HOME": self.store})
+        return checkpoint
+
+    def plain(self):
+        """The image and the GGUF file, not quantized."""
+        self.create()
+        return make(self.whole, lambda part: model.write_gguf(self.shape, self.sizes, part))
+
+    def packed(self):
+        """The image and the peers' files, quantized. llama.cpp's come first, so that its source is gone before the rest."""
+        gguf = {who: make(self.file(f"{kind}.gguf"), lambda path, kind=kind: self.quantize(path, kind)) for who, kind in FORMATS.items()}
+        if os.path.exists(self.whole):
+            os.remove(self.whole)
+        checkpoint = self.create("-q", "int4", "--uniform")
+        mlx = None
+        if self.shape.MLX:
+            mlx = make(self.file("mlx"), lambda path: run(
+                sys.executable, "-m", "mlx_lm", "convert", "--hf-path", checkpoint, "--mlx-path", path, "-q", "--q-bits", "4", "--q-group-size", "64",
+                env={"HF_HUB_OFFLINE": "1"}))
+        return gguf, mlx
+
+    def quantize(self, path, kind):
+        make(self.whole, lambda part: model.write_gguf(self.shape, self.sizes, part))
+        run(sys.executable, os.path.join(HERE, "llama.py"), "quantize", self.whole, path, kind)
 
 
 class Bench:
@@ -116,6 +147,7 @@ class Bench:
         self.peaks = Worker("peaks", [machine.compile_peaks(os.path.join(HERE, "peaks", "peaks.cc"), CACHE), str(args.threads)])
         self.limits = {key: [] for key in PEAKS}
         self.loads = []
+        self.gathered = self.accuracy = None
         self.figures = FIGURES
         if args.quick:
             self.figures = {name: {**command, **{key: command[key] // 8 for key in ("depth", "tokens") if key in command}} for name, command in FIGURES.items()}
@@ -130,24 +162,62 @@ class Bench:
         return value
 
     def limit(self):
-        for key, what in PEAKS.items():
-            self.limits[key].append(self.measure(key, self.peaks, what))
+        now = {key: self.measure(key, self.peaks, what) for key, what in PEAKS.items()}
+        for key, value in now.items():
+            self.limits[key].append(value)
+        return now
+
+    def ingot(self, models):
+        return Worker("ingot", [self.args.worker, "-store", models.store, "-image", models.image], {"INGOT_CPU_THREADS": str(self.args.threads)})
+
+    def llama(self, name, path):
+        """llama.cpp with a model, and what it says of itself; none where it does not run it."""
+        worker = Worker(name, [sys.executable, os.path.join(HERE, "llama.py"), path, str(self.args.threads)])
+        try:
+            return worker, worker.ask({"op": "info"})
+        except Gone as gone:
+            print(f"{gone}: it counts as not there", file=sys.stderr)
+            return None, None
+
+    def agreement(self, name):
+        """The cosine of the scores that ingot and llama.cpp give after a prompt, by models of the shape that are small and
+        not quantized: 1 where both are the same model."""
+        models = Models(SHAPES[name].SMALL, self.args.ingot)
+        llama, _ = self.llama("llama.cpp", models.plain())
+        if not llama:
+            return None
+        ingot = self.ingot(models)
+        ours = ingot.ask({"op": "scores", "tokens": PROMPT})
+        theirs = llama.ask({"op": "scores", "ids": ours["ids"]})
+        for worker in (ingot, llama):
+            worker.close()
+        return round(cosine(ours["scores"], theirs["scores"]), 5)
 
     def shape(self, name):
+        agreement = self.agreement(name)
+        print(f"{name}: scores of a small model of ingot and of llama.cpp, cosine {agreement}", flush=True)
         models = Models(name, self.args.ingot)
-        print(f"{name}: {model.parameters(model.SHAPES[name]) / 1e9:.3f} billion parameters, {self.args.threads} threads", flush=True)
-        ingot = Worker("ingot", [self.args.worker, "-store", models.store, "-image", models.image], {"INGOT_CPU_THREADS": str(self.args.threads)})
-        llama = {key: Worker(key, [sys.executable, os.path.join(HERE, "llama.py"), path, str(self.args.threads)]) for key, path in models.gguf.items()}
-        info = {"ingot": ingot.ask({"op": "info"}), **{key: worker.ask({"op": "info"}) for key, worker in llama.items()}}
+        gguf, mlx_path = models.packed()
+        print(f"{name}: {model.parameters(models.shape, models.sizes) / 1e9:.3f} billion parameters, {self.args.threads} threads", flush=True)
+        begun = time.monotonic()
+        ingot = self.ingot(models)
+        info, llama = {"ingot": ingot.ask({"op": "info"})}, {}
+        for key, path in gguf.items():
+            worker, info[key] = self.llama(key, path)
+            if worker:
+                llama[key] = worker
         runs = {figure: {} for figure in FIGURES}
         rows = {math: [] for math in MATHS}
+        skipped = []
+        limits, loads = {key: [] for key in PEAKS}, len(self.loads)
 
         def note(figure, who, value):
             runs[figure].setdefault(who, []).append(value)
 
-        for round in range(1, self.args.rounds + 1):
-            print(f"round {round} of {self.args.rounds}", flush=True)
-            self.limit()
+        for n in range(1, self.args.rounds + 1):
+            print(f"round {n} of {self.args.rounds}", flush=True)
+            for key, value in self.limit().items():
+                limits[key].append(value)
             for figure, command in self.figures.items():
                 for math in MATHS:
                     note(figure, f"ingot_{math}", self.measure(f"{figure} ingot {math}", ingot, {**command, "math": math}))
@@ -157,16 +227,25 @@ class Bench:
                         note(figure, who, self.measure(f"{figure} {who}", worker, {**command, "flash": flash}))
             for math in MATHS:
                 rows[math].append(self.measure(f"rows ingot {math}", ingot, {"op": "rows", "math": math, "depth": 32}))
+            if models.shape.SKIPS:
+                skipped.append(self.measure("skipped ingot exact", ingot, {**self.figures["prefill512"], "op": "skipped"}))
         profile = {math: self.measure(f"profile ingot {math}", ingot, {"op": "profile", "math": math, "tokens": 64}) for math in MATHS}
-        self.gathered = {math: self.measure(f"gathered ingot {math}", ingot, {"op": "gathered", "math": math}) for math in MATHS}
-        self.accuracy = ingot.ask({"op": "accuracy"})
+        if self.accuracy is None:  # neither is about a shape
+            self.gathered = {math: self.measure(f"gathered ingot {math}", ingot, {"op": "gathered", "math": math}) for math in MATHS}
+            self.accuracy = ingot.ask({"op": "accuracy"})
         for worker in (ingot, *llama.values()):
             worker.close()
         mlx = None
-        if self.args.mlx:
+        if self.args.mlx and mlx_path:
             print("mlx-lm, once", flush=True)
-            mlx = json.loads(subprocess.run([sys.executable, os.path.join(HERE, "mlxlm.py"), models.mlx], check=True, stdout=subprocess.PIPE).stdout)
-        return {"info": info, "runs": runs, "rows": rows, "profile": profile, "mlx_lm": mlx}
+            mlx = json.loads(subprocess.run([sys.executable, os.path.join(HERE, "mlxlm.py"), mlx_path], check=True, stdout=subprocess.PIPE).stdout)
+        loads = self.loads[loads:]
+        return {
+            "info": info, "agreement": agreement, "runs": runs, "rows": rows, "skipped": skipped, "profile": profile, "mlx_lm": mlx,
+            "limits": {key: round(statistics.median(v), 2) for key, v in limits.items()}, "date": datetime.date.today().isoformat(),
+            "rounds": self.args.rounds, "minutes": round((time.monotonic() - begun) / 60, 1),
+            "others": {"median": round(statistics.median(loads), 3), "most": round(max(loads), 3)},
+        }
 
     @staticmethod
     def flash(figure, key, runs):
@@ -178,19 +257,42 @@ class Bench:
         return (first[key + " flash"][0] > first[key][0],)
 
 
+def cosine(a, b):
+    dot = lambda x, y: sum(p * q for p, q in zip(x, y, strict=True))  # noqa: E731
+    return dot(a, b) / math.sqrt(dot(a, a) * dot(b, b))
+
+
 def figures(detail):
     """The figures of one shape, from its rounds."""
     out = {}
     for figure, runs in detail["runs"].items():
         out[figure] = {f"ingot_{math}": round(statistics.median(runs[f"ingot_{math}"]), 2) for math in MATHS}
         for key in FORMATS:
-            out[figure][key] = round(max(statistics.median(v) for who, v in runs.items() if who.split()[0] == key), 2)
+            medians = [statistics.median(v) for who, v in runs.items() if who.split()[0] == key]
+            out[figure][key] = round(max(medians), 2) if medians else None
         out[figure]["mlx_lm"] = None
     if mlx := detail["mlx_lm"]:
         for figure, what in (("decode0", "decode"), ("prefill512", "prefill")):
             out[figure]["mlx_lm"] = round(mlx[what]["tokens"] / mlx[what]["seconds"], 4)
     out["rows8_over_rows1"] = {math: round(report.over_one(detail["rows"][math], "draft"), 3) for math in MATHS}
+    out["bytes_per_token"] = detail["info"]["ingot"]["bytes_per_token"]
+    out["read_gbps"] = detail["limits"]["read_gbps"]
+    out["agreement"] = detail["agreement"]
+    if detail["skipped"]:
+        out["prefill512_skipping"] = round(report.skipping(detail), 3)
     return out
+
+
+def earlier(described):
+    """What an earlier run left of this machine."""
+    try:
+        with open(os.path.join(RESULTS, "cpu-runs.json")) as f:
+            runs = json.load(f)
+    except FileNotFoundError:
+        return {}
+    if any(runs[key] != value for key, value in described.items()):
+        return {}
+    return runs
 
 
 def main():
@@ -206,25 +308,36 @@ def main():
     args.ingot, args.worker = os.path.abspath(args.ingot), os.path.abspath(args.worker)
     shapes = args.shapes.replace(",", " ").split()
     for name in shapes:
-        if name not in model.SHAPES:
-            sys.exit(f"no shape {name}: {', '.join(model.SHAPES)}")
+        if name not in SHAPES:
+            sys.exit(f"no shape {name}: {', '.join(SHAPES)}")
     if not shapes or args.rounds < 1 or args.threads < 1:
         sys.exit("shapes, rounds and threads must not be empty or zero")
     os.makedirs(CACHE, exist_ok=True)
     begun = time.monotonic()
     bench = Bench(args)
-    details = {name: bench.shape(name) for name in shapes}
+    try:
+        details = {name: bench.shape(name) for name in shapes}
+    except Gone as gone:
+        sys.exit(str(gone))
     bench.peaks.close()
+    described = {"machine": machine.describe(), "threads": args.threads}
+    before = {} if args.quick else earlier(described)
     result = {name: figures(detail) for name, detail in details.items()}
-    result |= {key: round(statistics.median(values), 2) for key, values in bench.limits.items()}
-    # Of the first shape: with one shape there is nothing to choose.
-    result["bytes_per_token"] = details[shapes[0]]["info"]["ingot"]["bytes_per_token"]
-    everything = {
-        "result": result, "date": datetime.date.today().isoformat(), "rounds": args.rounds, "threads": args.threads,
-        "machine": machine.describe(), "python": platform.python_version(), "minutes": round((time.monotonic() - begun) / 60, 1),
-        "others": {"median": round(statistics.median(bench.loads), 3), "most": round(max(bench.loads), 3)},
-        "limits": bench.limits, "accuracy": bench.accuracy, "gathered": bench.gathered, "shapes": details,
-    }
+    if FIRST not in shapes and FIRST in before.get("shapes", {}):
+        # What is said of the machine as a whole stays that of the run of dense.
+        before["shapes"] |= details
+        before["result"] |= result
+        everything, result = before, before["result"]
+    else:
+        details = before.get("shapes", {}) | details
+        result = {name: before.get("result", {}).get(name) for name in details} | result | {key: round(statistics.median(values), 2) for key, values in bench.limits.items()}
+        result["bytes_per_token"] = details[shapes[0]]["info"]["ingot"]["bytes_per_token"]
+        everything = {
+            "result": result, "date": datetime.date.today().isoformat(), "rounds": args.rounds, **described, "python": platform.python_version(),
+            "minutes": round((time.monotonic() - begun) / 60, 1),
+            "others": {"median": round(statistics.median(bench.loads), 3), "most": round(max(bench.loads), 3)},
+            "limits": bench.limits, "accuracy": bench.accuracy, "gathered": bench.gathered, "shapes": details,
+        }
     print(report.text(everything))
     if args.quick:
         return

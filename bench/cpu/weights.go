@@ -36,6 +36,7 @@ func (b *bench) loadModel(ctx context.Context, store *manifest.Store, entry *man
 		return err
 	}
 	b.vocab = int(config.Facts().Vocab)
+	tied := !slices.ContainsFunc(entry.Image.Layers, isHead)
 	return b.thread.Do(ctx, func() (err error) {
 		tensors := map[string]*nn.Tensor{}
 		defer func() {
@@ -53,15 +54,26 @@ func (b *bench) loadModel(ctx context.Context, store *manifest.Store, entry *man
 				return fmt.Errorf("tensor %s: %w", l.Name, err)
 			}
 			tensors[l.Name] = tensor
-			if strings.Contains(l.Name, "embed_tokens") && slices.ContainsFunc(entry.Image.Layers, isHead) {
-				bytes /= int64(b.vocab) // a row for each token
-			}
-			b.bytes += bytes
+			b.bytes += read(config, l.Name, bytes, tied)
 		}
 		b.weights = nn.NewWeights(mlx.BFloat16, tensors)
 		b.model, err = models.Build(b.thread, config, b.weights)
 		return err
 	})
+}
+
+// read is how many of a tensor's bytes one token reads: a row of a table, all of one that is the head too, and of experts
+// those that are chosen.
+func read(config arch.Model, name string, bytes int64, tied bool) int64 {
+	switch {
+	case strings.Contains(name, "embed_tokens_per_layer"), strings.Contains(name, "embed_tokens") && !tied:
+		return bytes / config.Facts().Vocab
+	case strings.Contains(name, ".experts."):
+		if c, ok := config.(*arch.Qwen3Moe); ok {
+			return bytes * int64(c.Experts.PerToken) / int64(c.Experts.Count)
+		}
+	}
+	return bytes
 }
 
 func isHead(l manifest.Layer) bool {
