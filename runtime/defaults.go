@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/ingotml/ingot/manifest"
 )
@@ -46,7 +47,26 @@ func (f files) defaults() (Defaults, error) {
 		}
 		p.apply(&d)
 	}
-	return d, nil
+	var err error
+	d.Sampling.Suppress, err = f.suppressed()
+	return d, err
+}
+
+// suppressed gives the suppress_tokens of generation_config.json.
+func (f files) suppressed() ([]int32, error) {
+	const name = "generation_config.json"
+	b, err := f.read(manifest.KindFile, name)
+	if err != nil || b == nil {
+		return nil, err
+	}
+	var c struct {
+		Tokens []int32 `json:"suppress_tokens"`
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	slices.Sort(c.Tokens)
+	return slices.Compact(c.Tokens), nil
 }
 
 func (p parameters) apply(d *Defaults) {

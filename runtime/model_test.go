@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -277,6 +278,46 @@ func TestDefaults(t *testing.T) {
 	d = loadModel(t, "llama-default", param("temperature", "0"), param("num_predict", "5"), param("stop", "x"), param("stop", "y"), param("seed", "3")).Defaults()
 	if d.Sampling.Temperature != 0 || d.MaxTokens != 5 || !slices.Equal(d.Stop, []string{"x", "y"}) || *d.Sampling.Seed != 3 || d.Sampling.TopK != 40 {
 		t.Errorf("with parameters: %+v", d)
+	}
+}
+
+// What generation_config.json suppresses is never generated. A comparison asks what the model itself would say.
+func TestSuppressedTokens(t *testing.T) {
+	ref, err := ReadReference(modeltest.Reference("llama-default"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(modeltest.Dir("llama-default"))); err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "generation_config.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(fmt.Sprintf(`{"suppress_tokens": [%d, 999999, %d]}`, ref.Greedy[0], ref.Greedy[2]))
+	store, entry := packFrom(t, dir, "suppressed")
+	l, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{Float32: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	sampling := l.Defaults().Sampling
+	sampling.Temperature = 0
+	ids, _, _, err := collect(t.Context(), l, Request{Prompt: ref.Tokens, MaxTokens: 16, Sampling: sampling, IgnoreEOS: true})
+	if err != nil || len(ids) != 16 || slices.Contains(ids, ref.Greedy[0]) || slices.Contains(ids, ref.Greedy[2]) {
+		t.Errorf("ids %v, %v; want none of %d and %d", ids, err, ref.Greedy[0], ref.Greedy[2])
+	}
+	if _, greedy, err := l.Compare(t.Context(), ref); err != nil || greedy == nil || !*greedy {
+		t.Errorf("compared: greedy %v, %v", greedy, err)
+	}
+
+	write(`{"suppress_tokens": "all"}`)
+	store, entry = packFrom(t, dir, "wrong")
+	if _, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{}); err == nil || !strings.Contains(err.Error(), "suppress_tokens") {
+		t.Errorf("a text for suppress_tokens: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ingotml/ingot/mlx"
 )
@@ -18,8 +19,9 @@ type Sampling struct {
 	RepeatPenalty    float64 // <= 0 or 1: off
 	PresencePenalty  float64
 	FrequencyPenalty float64
-	RepeatLastN      int    // tokens that penalties look at, the prompt included; 0: penalties off, negative: all
-	Seed             *int64 // nil or negative: a new one for each request
+	RepeatLastN      int     // tokens that penalties look at, the prompt included; 0: penalties off, negative: all
+	Seed             *int64  // nil or negative: a new one for each request
+	Suppress         []int32 // tokens that are never chosen
 }
 
 // ErrSampling says that sampling parameters make no sense.
@@ -49,7 +51,7 @@ type sampler struct {
 // engine's thread.
 func (s *sampler) next(scores *mlx.Array) *mlx.Array {
 	scores = mlx.AsType(scores, mlx.Float32)
-	scores = s.penalize(scores)
+	scores = s.suppress(s.penalize(scores))
 	if s.Temperature <= 0 {
 		return mlx.ArgMax(scores, -1, false)
 	}
@@ -133,6 +135,18 @@ func (s *sampler) penalize(scores *mlx.Array) *mlx.Array {
 	now := mlx.Where(mlx.Less(old, zero), mlx.MultiplyScalar(old, repeat), mlx.MultiplyScalar(old, 1/repeat))
 	now = mlx.Subtract(now, mlx.FromSlice(t, less, 1, len(less)))
 	return mlx.PutAlongAxis(scores, at, now, -1)
+}
+
+// suppress makes tokens impossible that are never to be chosen; those outside the vocabulary are so already.
+func (s *sampler) suppress(scores *mlx.Array) *mlx.Array {
+	vocab := scores.Dim(-1)
+	ids := slices.DeleteFunc(slices.Clone(s.Suppress), func(id int32) bool { return id < 0 || int(id) >= vocab })
+	if len(ids) == 0 {
+		return scores
+	}
+	t := scores.Thread()
+	never := slices.Repeat([]float32{float32(math.Inf(-1))}, len(ids))
+	return mlx.PutAlongAxis(scores, mlx.FromSlice(t, ids, 1, len(ids)), mlx.FromSlice(t, never, 1, len(ids)), -1)
 }
 
 // splitMix64 is the i-th output of the generator of that name seeded with seed.
