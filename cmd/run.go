@@ -20,7 +20,7 @@ func (a *app) runCmd() *cobra.Command {
 		Use:   "run NAME [PROMPT]",
 		Short: "Let a model continue a prompt",
 		Long: `Let a model continue a prompt, given as an argument, on standard input, or as token ids.
-What flags leave open, the image's parameters decide.
+What flags leave open, the image's parameters decide. A model without a tokenizer answers with token ids, too.
 
 Where the model has a chat template, the prompt is the user's turn of a conversation that begins with the image's own
 system text and messages. The answer goes to standard output, calls of tools as lines of JSON; what the model thinks goes
@@ -66,6 +66,7 @@ type runOptions struct {
 	ignoreEOS, float32 bool
 	json, verbose      bool
 	cpu                cpuFlags
+	idsOnly            bool // the model has no text
 }
 
 func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
@@ -124,6 +125,7 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	o.idsOnly = model.Tokenizer() == nil
 	return a.generate(ctx, model, request, o, reader)
 }
 

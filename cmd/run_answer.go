@@ -24,6 +24,7 @@ type answer struct {
 	out      io.Writer // nil: nothing is printed
 	thoughts io.Writer // nil: thinking is not shown
 	dim      bool      // with escape sequences
+	ids      bool      // there is no text: print the token ids
 	thinking bool      // thoughts are being printed
 	inLine   bool      // the answer's last line has not ended
 	printed  bool
@@ -34,7 +35,7 @@ func (a *app) answer(result *runJSON, o runOptions) *answer {
 	if o.json {
 		return w
 	}
-	w.out = a.out
+	w.out, w.ids = a.out, o.idsOnly
 	f, ok := a.err.(*os.File)
 	terminal := ok && term.IsTerminal(int(f.Fd()))
 	if o.verbose || terminal && !a.quiet {
@@ -129,10 +130,13 @@ func (w *answer) endThoughts() error {
 	return err
 }
 
-// end ends the last line.
+// end ends the last line. Ids are one, as --prompt-ids takes them.
 func (w *answer) end() error {
 	if err := w.endThoughts(); err != nil || w.out == nil {
 		return err
+	}
+	if w.ids {
+		return json.NewEncoder(w.out).Encode(w.result.IDs)
 	}
 	if w.printed && !w.inLine && len(w.result.ToolCalls) > 0 {
 		return nil
