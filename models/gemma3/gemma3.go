@@ -84,18 +84,17 @@ func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
-	var x, y *mlx.Array // what a block reads, and what it adds to h
+	var y *mlx.Array // what a block adds to h
 	for i := range m.layers {
 		l := &m.layers[i]
-		h, x = l.attentionNorm.AddApply(h, y)
-		y = l.attention.Apply(b, x)
+		h, y = l.attention.AddApply(b, l.attentionNorm, h, y)
 		if i == len(m.layers)-1 {
 			h, y = b.Wanted(h), b.Wanted(y)
 		}
-		h, x = l.mlpNorm.AddApply(h, l.attendedNorm.Apply(y))
-		y = l.mlpedNorm.Apply(l.mlp.Apply(x))
+		h, y = l.mlp.AddApply(l.mlpNorm, h, l.attendedNorm.Apply(y))
+		y = l.mlpedNorm.Apply(y)
 	}
-	_, x = m.norm.AddApply(h, y)
+	_, x := m.norm.AddApply(h, y)
 	return x
 }
 

@@ -16,8 +16,9 @@ type attention struct {
 	options             nn.AttendOptions
 }
 
+// attender maps rows [T, hidden], which it normalizes, to [T, hidden].
 type attender interface {
-	Apply(b *nn.Batch, x *mlx.Array) *mlx.Array
+	Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array
 }
 
 // newAttention makes the attention of layer i, and tells which cache it needs.
@@ -49,14 +50,14 @@ func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, slidi
 	return a, options.Kind()
 }
 
-// Apply maps [T, hidden] to [T, hidden].
-func (a *attention) Apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
+// Apply implements attender.
+func (a *attention) Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array {
 	var q, k, v *mlx.Array
 	if a.v == nil {
-		qk := nn.Linears(x, a.q, a.k)
+		_, qk := nn.NormedLinears(n, h, nil, a.q, a.k)
 		q, k, v = qk[0], qk[1], qk[1]
 	} else {
-		qkv := nn.Linears(x, a.q, a.k, a.v)
+		_, qkv := nn.NormedLinears(n, h, nil, a.q, a.k, a.v)
 		q, k, v = qkv[0], qkv[1], qkv[2]
 	}
 	q, k = a.options.Rope.Apply(b, a.qNorm.Apply(q), a.kNorm.Apply(k))

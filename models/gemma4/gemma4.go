@@ -97,7 +97,7 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	vectors := m.perLayer.vectors(h, b.Tokens)
 	for i := range m.layers {
 		l := &m.layers[i]
-		y := l.attention.Apply(b, l.attentionNorm.Apply(h))
+		y := l.attention.Apply(b, l.attentionNorm, h)
 		if i == m.storing {
 			h, y = b.Wanted(h), b.Wanted(y)
 			if vectors != nil {
@@ -105,9 +105,7 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 			}
 			b = b.Narrow()
 		}
-		var x *mlx.Array
-		h, x = l.mlpNorm.AddApply(h, l.attendedNorm.Apply(y))
-		h = l.network(h, x)
+		h = l.network(h, l.attendedNorm.Apply(y))
 		if l.gate != nil {
 			h = mlx.Add(h, l.gate.apply(h, vectors))
 		}
@@ -116,9 +114,9 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	return m.norm.Apply(h)
 }
 
-// network adds to h what becomes of x, which is h normalized.
-func (l *layer) network(h, x *mlx.Array) *mlx.Array {
-	y := l.mlp.Apply(x)
+// network gives h+y and what becomes of that, added up.
+func (l *layer) network(h, y *mlx.Array) *mlx.Array {
+	h, y = l.mlp.AddApply(l.mlpNorm, h, y)
 	if l.experts == nil {
 		return mlx.Add(h, l.mlpedNorm.Apply(y))
 	}

@@ -61,5 +61,5 @@ func newPerLayerGate(w *nn.Weights, prefix string, c *arch.Gemma4, i int) *perLa
 // apply gives what is added to h [T, hidden], of all layers' vectors.
 func (g *perLayerGate) apply(h, vectors *mlx.Array) *mlx.Array {
 	own := mlx.SliceAxis(vectors, 1, mlx.Range(g.index*g.size, (g.index+1)*g.size))
-	return g.norm.Apply(g.back.Apply(mlx.GEGLUTanh(g.gate.Apply(h), own)))
+	return g.norm.Apply(g.back.ApplyGated(mlx.GELUTanhActivation, g.gate.Apply(h), own))
 }

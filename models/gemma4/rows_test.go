@@ -17,9 +17,9 @@ type counted struct {
 	rows *int
 }
 
-func (c counted) Apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
-	*c.rows += x.Dim(0)
-	return c.attender.Apply(b, x)
+func (c counted) Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array {
+	*c.rows += h.Dim(0)
+	return c.attender.Apply(b, n, h)
 }
 
 // Layers that store no keys and values see only the rows whose output is wanted.

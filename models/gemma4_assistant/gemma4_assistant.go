@@ -89,10 +89,9 @@ func (m *model) Step(b *models.DraftBatch) (hidden, scores *mlx.Array) {
 	h := m.in.Apply(mlx.AsType(mlx.Concatenate(1, b.Vectors, b.Hidden), m.dtype))
 	for i := range m.layers {
 		l := &m.layers[i]
-		y := l.attention.Apply(at, l.attentionNorm.Apply(h))
-		var x *mlx.Array
-		h, x = l.mlpNorm.AddApply(h, l.attendedNorm.Apply(y))
-		h = mlx.Multiply(mlx.Add(h, l.mlpedNorm.Apply(l.mlp.Apply(x))), l.scalar)
+		y := l.attention.Apply(at, l.attentionNorm, h)
+		h, y = l.mlp.AddApply(l.mlpNorm, h, l.attendedNorm.Apply(y))
+		h = mlx.Multiply(mlx.Add(h, l.mlpedNorm.Apply(y)), l.scalar)
 	}
 	h = m.norm.Apply(b.Wanted(h))
 	hidden = mlx.AsType(m.out.Apply(h), b.Hidden.DType())

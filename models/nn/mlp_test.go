@@ -61,7 +61,9 @@ func TestNormedAttention(t *testing.T) {
 		seq := cache.NewSequence([]cache.Kind{attention.Kind()})
 		defer seq.Free()
 		b := nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, rows), All: true})
-		x := mlx.RandomNormal(mlx.RandomKey(e, 99), mlx.Float32, rows, hidden)
+		h, more := mlx.RandomNormal(mlx.RandomKey(e, 99), mlx.Float32, rows, hidden), mlx.RandomNormal(mlx.RandomKey(e, 98), mlx.Float32, rows, hidden)
+		norm := nn.PlainRMSNorm(1e-6)
+		x := norm.Apply(mlx.Add(h, more))
 
 		part := func(name string, n int) *mlx.Array {
 			return mlx.Reshape(mlx.MatMul(x, mlx.Transpose(v["a."+name+".weight"])), rows, n, dim)
@@ -76,6 +78,8 @@ func TestNormedAttention(t *testing.T) {
 		batched := func(x *mlx.Array) *mlx.Array { return mlx.ExpandDims(mlx.SwapAxes(x, 0, 1), 0) }
 		y := mlx.Attention(batched(q), batched(k), batched(part("v_proj", kvHeads)), mlx.FromSlice(e, mask, rows, rows), nil, 0.35355339, false)
 		want := mlx.MatMul(mlx.Reshape(mlx.SwapAxes(mlx.Squeeze(y, 0), 0, 1), rows, heads*dim), mlx.Transpose(v["a.o_proj.weight"]))
-		wantNearly(t, "attention", attention.Apply(b, x), want)
+		sum, got := attention.AddApply(b, norm, h, more)
+		wantNearly(t, "sum", sum, mlx.Add(h, more))
+		wantNearly(t, "attention", got, want)
 	})
 }

@@ -49,11 +49,11 @@ func (a *NormedAttention) Scaled(by float64) *NormedAttention {
 	return a
 }
 
-// Apply maps [T, hidden] to [T, hidden].
-func (a *NormedAttention) Apply(b *Batch, x *mlx.Array) *mlx.Array {
-	qkv := Linears(x, a.q, a.k, a.v)
+// AddApply gives x+y [T, hidden], and the attention of that, normalized. Without y the sum is x.
+func (a *NormedAttention) AddApply(b *Batch, n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, qkv := NormedLinears(n, x, y, a.q, a.k, a.v)
 	q, k := a.rope.Apply(b, a.qNorm.Apply(qkv[0]), a.kNorm.Apply(qkv[1]))
-	return a.o.Apply(Attend(b, a.layer, q, k, qkv[2], a.options))
+	return sum, a.o.Apply(Attend(b, a.layer, q, k, qkv[2], a.options))
 }
 
 // Kind is the cache that the layer needs.

@@ -26,8 +26,9 @@ func NewStoredAttention(w *Weights, name string, layer int, c arch.Common, dim i
 	}
 }
 
-// Apply maps [T, hidden] to [T, hidden].
-func (a *StoredAttention) Apply(b *Batch, x *mlx.Array) *mlx.Array {
-	q := a.options.Rope.Queries(b, a.qNorm.Apply(a.q.Apply(x)))
+// Apply maps rows h [T, hidden], normalized by n, to [T, hidden].
+func (a *StoredAttention) Apply(b *Batch, n *RMSNorm, h *mlx.Array) *mlx.Array {
+	_, queries := NormedLinears(n, h, nil, a.q)
+	q := a.options.Rope.Queries(b, a.qNorm.Apply(queries[0]))
 	return a.o.Apply(AttendStored(b, a.layer, q, a.options))
 }

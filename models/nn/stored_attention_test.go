@@ -39,8 +39,9 @@ func TestStoredAttention(t *testing.T) {
 		defer seq.Free()
 		b := nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, 7), All: true})
 		x := mlx.RandomNormal(mlx.RandomKey(e, 9), mlx.Float32, 7, 16)
-		want := whole.Apply(b, x)
-		got := stored.Apply(b, x)
+		norm := nn.PlainRMSNorm(1e-6)
+		_, want := whole.AddApply(b, norm, x, nil)
+		got := stored.Apply(b, norm, x)
 		if d := mlx.Max(mlx.Abs(mlx.Subtract(got, want)), false).Float32s()[0]; !(d < 1e-5) {
 			t.Errorf("off by %v", d)
 		}

@@ -30,7 +30,12 @@ type layer struct {
 	attentionNorm *nn.RMSNorm
 	attention     *nn.NormedAttention
 	mlpNorm       *nn.RMSNorm
-	mlp           interface{ Apply(x *mlx.Array) *mlx.Array }
+	mlp           network
+}
+
+// network is the feed-forward block of a layer: it gives x+y, and what it makes of that, normalized.
+type network interface {
+	AddApply(n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array)
 }
 
 // sparse is a layer's router and experts.
@@ -87,25 +92,24 @@ func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
-	var x, y *mlx.Array // what a block reads, and what it adds to h
+	var y *mlx.Array // what a block adds to h
 	for i := range m.layers {
 		l := &m.layers[i]
-		h, x = l.attentionNorm.AddApply(h, y)
-		y = l.attention.Apply(b, x)
+		h, y = l.attention.AddApply(b, l.attentionNorm, h, y)
 		if i == len(m.layers)-1 {
 			h, y = b.Wanted(h), b.Wanted(y)
 		}
-		h, x = l.mlpNorm.AddApply(h, y)
-		y = l.mlp.Apply(x)
+		h, y = l.mlp.AddApply(l.mlpNorm, h, y)
 	}
-	_, x = m.norm.AddApply(h, y)
+	_, x := m.norm.AddApply(h, y)
 	return x
 }
 
-// Apply routes rows [T, hidden] through their experts.
-func (s *sparse) Apply(x *mlx.Array) *mlx.Array {
+// AddApply routes rows [T, hidden] through their experts.
+func (s *sparse) AddApply(n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, x = n.AddApply(x, y)
 	weights, chosen := nn.TopSoftmax(s.router.Apply(x), s.perToken, s.sumToOne)
-	return s.experts.Apply(x, weights, chosen, nn.Shared{})
+	return sum, s.experts.Apply(x, weights, chosen, nn.Shared{})
 }
 
 // Head implements models.Model.
