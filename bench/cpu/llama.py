@@ -81,11 +81,13 @@ class Context:
         return time.perf_counter() - begun
 
     def decode(self, depth, tokens):
-        if self.held < depth:
-            self.clear()
-            self.prefill(self.some(depth))
-        lc.llama_memory_seq_rm(self.memory, 0, depth, -1)
-        self.held = depth
+        if self.held != depth:
+            # What keeps a state instead of keys and values does not go back.
+            if self.held > depth and lc.llama_memory_seq_rm(self.memory, 0, depth, -1):
+                self.held = depth
+            else:
+                self.clear()
+                self.prefill(self.some(depth))
         ids = self.some(tokens)
         begun = time.perf_counter()
         for token in ids:

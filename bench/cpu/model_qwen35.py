@@ -12,6 +12,7 @@ SIZES = {
 ARCHITECTURE = "qwen35"
 SMALL = "thin-qwen35"
 MLX, SKIPS = False, False
+RULES = ["*.embed_tokens.weight=int4"]  # it is the head
 
 EPS = 1e-6
 INTERVAL = 4  # the last layer of each is a full one

@@ -128,7 +128,8 @@ class Models:
         gguf = {who: make(self.file(f"{kind}.gguf"), lambda path, kind=kind: self.quantize(path, kind)) for who, kind in FORMATS.items()}
         if os.path.exists(self.whole):
             os.remove(self.whole)
-        checkpoint = self.create("-q", "int4", "--uniform")
+        rules = [word for rule in getattr(self.shape, "RULES", []) for word in ("--quantize-rule", rule)]
+        checkpoint = self.create("-q", "int4", "--uniform", *rules)
         mlx = None
         if self.shape.MLX:
             mlx = make(self.file("mlx"), lambda path: run(
