@@ -51,7 +51,7 @@ type Facts struct {
 	Vocab        int64
 	Hidden       int64
 	Layers       int64
-	Context      int64 // longest sequence the model was made for
+	Context      int64 // longest sequence the model was made for, or that its rope is scaled to
 	Params       int64 // elements of all tensors of the table that are not optional
 }
 

@@ -230,6 +230,26 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+// A model may read what its rope is scaled to.
+func TestContextOfScaledRopes(t *testing.T) {
+	for _, c := range []struct {
+		rope string
+		want int64
+	}{
+		{`{"rope_type":"dynamic","factor":4}`, 4 * 2048},
+		{`{"rope_type":"dynamic","factor":1e12}`, maxContext},
+		{`{"rope_type":"yarn","factor":4,"original_max_position_embeddings":1024}`, 4 * 1024},
+		{`{"rope_type":"yarn","factor":4}`, 4 * 2048},
+		{`{"rope_type":"yarn","factor":4,"original_max_position_embeddings":256}`, 2048},
+		{`{"rope_type":"linear","factor":4}`, 2048},
+		{`{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4,"original_max_position_embeddings":1024}`, 2048},
+	} {
+		if got := mustLlama(t, "rope_scaling", c.rope).Facts().Context; got != c.want {
+			t.Errorf("%s: %d positions, want %d", c.rope, got, c.want)
+		}
+	}
+}
+
 // The largest configuration that is accepted must not overflow.
 func TestBoundsFitInt64(t *testing.T) {
 	m := mustLlama(t, "vocab_size", "67108864", "hidden_size", "1048576", "intermediate_size", "1048576", "num_hidden_layers", "4096",

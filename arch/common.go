@@ -135,10 +135,10 @@ var (
 	gelu = []string{"gelu_pytorch_tanh", "gelu_tanh"}
 )
 
-func (c Common) facts(modelType string, t Table) Facts {
+func (c Common) facts(modelType string, r Rope, t Table) Facts {
 	return Facts{
 		ModelType: modelType, Architecture: c.Architecture, DType: c.DType, Vocab: int64(c.Vocab), Hidden: int64(c.Hidden),
-		Layers: int64(c.Layers), Context: int64(c.Context), Params: t.Params(),
+		Layers: int64(c.Layers), Context: r.reach(c.Context), Params: t.Params(),
 	}
 }
 

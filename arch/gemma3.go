@@ -76,7 +76,7 @@ func parsePattern(o object, layers int) []bool {
 }
 
 // Facts implements [Model].
-func (m *Gemma3) Facts() Facts { return m.facts("gemma3", m.Table()) }
+func (m *Gemma3) Facts() Facts { return m.facts("gemma3", m.Rope, m.Table()) }
 
 // Rules implements [Model].
 func (m *Gemma3) Rules() Rules { return genericRules(m.Layers) }

@@ -63,7 +63,9 @@ func ParseGemma4Assistant(config []byte) (*Gemma4Assistant, error) {
 }
 
 // Facts implements [Model].
-func (m *Gemma4Assistant) Facts() Facts { return m.Text.facts("gemma4_assistant", m.Table()) }
+func (m *Gemma4Assistant) Facts() Facts {
+	return m.Text.facts("gemma4_assistant", m.Text.Rope, m.Table())
+}
 
 // Rules implements [Model]: those of its family, and of a draft, which is all it can be.
 func (m *Gemma4Assistant) Rules() Rules { return m.Text.Rules().AsDraft() }

@@ -3,7 +3,7 @@ package arch
 import "fmt"
 
 // Facts implements [Model].
-func (m *Gemma4) Facts() Facts { return m.facts("gemma4", m.Table()) }
+func (m *Gemma4) Facts() Facts { return m.facts("gemma4", m.Rope, m.Table()) }
 
 // Table implements [Model].
 func (m *Gemma4) Table() Table {

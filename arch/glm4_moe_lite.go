@@ -135,7 +135,7 @@ func (m *Glm4MoeLite) AttentionScale() float64 {
 }
 
 // Facts implements [Model].
-func (m *Glm4MoeLite) Facts() Facts { return m.facts("glm4_moe_lite", m.Table()) }
+func (m *Glm4MoeLite) Facts() Facts { return m.facts("glm4_moe_lite", m.Rope, m.Table()) }
 
 // Rules implements [Model].
 func (m *Glm4MoeLite) Rules() Rules { return genericRules(m.Layers) }

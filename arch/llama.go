@@ -119,7 +119,7 @@ const dropInvFreq = "a buffer of old checkpoints: computed from the configuratio
 func (m *Llama) Facts() Facts {
 	return Facts{
 		ModelType: "llama", Architecture: m.Architecture, DType: m.DType, Vocab: int64(m.Vocab), Hidden: int64(m.Hidden),
-		Layers: int64(m.Layers), Context: int64(m.Context), Params: m.Table().Params(),
+		Layers: int64(m.Layers), Context: m.Rope.reach(m.Context), Params: m.Table().Params(),
 	}
 }
 

@@ -76,7 +76,7 @@ func parseWindow(o object, layers, first int) (window int, sliding []bool) {
 }
 
 // Facts implements [Model].
-func (m *Qwen3) Facts() Facts { return m.facts("qwen3", m.Table()) }
+func (m *Qwen3) Facts() Facts { return m.facts("qwen3", m.Rope, m.Table()) }
 
 // Rules implements [Model].
 func (m *Qwen3) Rules() Rules { return genericRules(m.Layers) }

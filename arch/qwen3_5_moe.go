@@ -59,7 +59,7 @@ func (m *Qwen35Moe) HasExperts(layer int) bool {
 }
 
 // Facts implements [Model].
-func (m *Qwen35Moe) Facts() Facts { return m.facts("qwen3_5_moe", m.Table()) }
+func (m *Qwen35Moe) Facts() Facts { return m.facts("qwen3_5_moe", m.Rope, m.Table()) }
 
 // Table implements [Model].
 func (m *Qwen35Moe) Table() Table {

@@ -3,7 +3,7 @@ package arch
 import "strconv"
 
 // Facts implements [Model].
-func (m *Qwen35) Facts() Facts { return m.facts("qwen3_5", m.Table()) }
+func (m *Qwen35) Facts() Facts { return m.facts("qwen3_5", m.Rope, m.Table()) }
 
 // Rules implements [Model]. The projections of decay and step size have a row per head only, and decide how long a state
 // lives.

@@ -63,7 +63,7 @@ func parseSparse(o object, layers, def int) (experts int, sparse []bool) {
 }
 
 // Facts implements [Model].
-func (m *Qwen3Moe) Facts() Facts { return m.facts("qwen3_moe", m.Table()) }
+func (m *Qwen3Moe) Facts() Facts { return m.facts("qwen3_moe", m.Rope, m.Table()) }
 
 // Rules implements [Model].
 func (m *Qwen3Moe) Rules() Rules { return genericRules(m.Layers) }

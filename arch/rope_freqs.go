@@ -150,6 +150,19 @@ func (r Rope) longScale() float64 {
 	return math.Sqrt(1 + math.Log(r.Factor)/math.Log(float64(r.OriginalMax)))
 }
 
+// reach is the longest sequence of a model with max_position_embeddings context: where yarn and dynamic scale beyond it,
+// that length. In the other types the key says already what they scale to.
+func (r Rope) reach(context int) int64 {
+	scaled := 0.0
+	switch r.Type {
+	case RopeYarn:
+		scaled = r.Factor * float64(r.OriginalMax)
+	case RopeDynamic:
+		scaled = r.Factor * float64(r.Context)
+	}
+	return int64(min(max(float64(context), scaled), maxContext))
+}
+
 // dynamicTheta grows the base with the text beyond the context that the model was made for. The length is a tensor in the
 // reference, so each step is in float32.
 func (r Rope) dynamicTheta(dim, length int) float32 {
