@@ -10,7 +10,7 @@ import (
 // TestReference runs every qwen3_5_moe checkpoint of testdata.
 func TestReference(t *testing.T) {
 	// What a delta net remembers adds errors up, and its routers are nearly undecided at some tokens.
-	modeltest.Every(t, modeltest.Limits{Int8: 0.05, Stored: 0.02}, "qwen3_5_moe-")
+	modeltest.Every(t, modeltest.Limits{Int8: 0.05}, "qwen3_5_moe-")
 }
 
 // TestDraft runs the head that predicts the token after the next, which has experts too.
