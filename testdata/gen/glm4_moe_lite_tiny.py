@@ -43,9 +43,9 @@ def published(config, tensors):
     return config, tensors
 
 
-def variant(style=None, matters=(), exact=(), **more):
+def variant(style=None, matters=(), exact=(), firm=False, **more):
     return Variant(lambda: Glm4MoeLiteForCausalLM(Glm4MoeLiteConfig(**{**BASE, **more})), *([style] if style else []),
-                   rules=RULES, matters=list(matters), exact=exact, limit=LIMIT)
+                   rules=RULES, matters=list(matters), exact=exact, limit=LIMIT, firm=firm)
 
 
 VARIANTS = {
@@ -65,7 +65,7 @@ VARIANTS = {
     "glm4_moe_lite-yarn": variant(None, [
         change("rope_parameters", "mscale_all_dim", to=None), change("rope_parameters", "mscale", to=None),
         change("rope_parameters", "factor", to=8.0)],
-        num_hidden_layers=2, n_routed_experts=4, rope_parameters=YARN),
+        firm=True, num_hidden_layers=2, n_routed_experts=4, rope_parameters=YARN),
 }
 
 if __name__ == "__main__":
