@@ -163,8 +163,18 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
   }
 }
 
-// What nibble_rows does, where a group is a block and the columns are whole stretches of eight of them: scales go from
-// their array straight into products. S rows at a time, stride rows apart, as one stream alone leaves memory waiting.
+template <ScaleType T>
+IG_INLINE float scale_of(const void* p, int64_t i) {
+  if constexpr (T == ScaleType::f32) {
+    return static_cast<const float*>(p)[i];
+  } else if constexpr (T == ScaleType::f16) {
+    return get(static_cast<const f16*>(p) + i);
+  } else {
+    return get(static_cast<const bf16*>(p) + i);
+  }
+}
+
+// What nibble_rows does, where a group is a block: scales go from their array straight into products. S rows at a time, stride rows apart, as one stream alone leaves memory waiting.
 template <bool Wide, ScaleType T, int S>
 static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
   constexpr int kVectors = Wide ? 4 : 2;
@@ -178,7 +188,8 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
       sum[s] = added[s] = _mm256_setzero_ps();
     }
     auto v = static_cast<const __m256i*>(x.data);
-    for (int64_t g = 0; g < groups; g += 8) {
+    int64_t g = 0;
+    for (; g + 8 <= groups; g += 8) {
       alignas(32) float scales[S][8];
       __m256 by = _mm256_loadu_ps(x.scales + g), sums = _mm256_loadu_ps(x.sums + g);
 #pragma GCC unroll 2
@@ -201,9 +212,22 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
         v += kVectors;
       }
     }
+    float rest[S] = {};  // of the biases of the last groups, fewer than eight: a vector would read past the row
+    for (; g < groups; g++) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        int64_t at = (n0 + s * stride + r) * groups + g;
+        float scale = scale_of<T>(w.scales, at) * x.scales[g];
+        rest[s] += scale_of<T>(w.biases, at) * x.sums[g];
+        __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), v);
+        sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_set1_ps(scale), sum[s]);
+        codes[s] += 32;
+      }
+      v += kVectors;
+    }
 #pragma GCC unroll 2
     for (int s = 0; s < S; s++) {
-      y[s * stride + r] = add_lanes(_mm256_add_ps(sum[s], added[s]));
+      y[s * stride + r] = add_lanes(_mm256_add_ps(sum[s], added[s])) + rest[s];
     }
   }
 }
@@ -327,7 +351,7 @@ static void row_product(const Weights& w, const Activations& x, int64_t n0, int6
   if (w.format == Format::fp4) {
     return wide ? nibble_product<true, true>(w, x, n0, n1, y) : nibble_product<false, true>(w, x, n0, n1, y);
   }
-  if (w.group == kStep && w.columns % kDepth == 0) {
+  if (w.group == kStep) {
     return wide ? group_product<true>(w, x, n0, n1, y) : group_product<false>(w, x, n0, n1, y);
   }
   return wide ? nibble_product<true, false>(w, x, n0, n1, y) : nibble_product<false, false>(w, x, n0, n1, y);

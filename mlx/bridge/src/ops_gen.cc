@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xd294bed3;
+const uint32_t abi = 0x84c09abe;
 
 const Operation operations[] = {
     {"Abs",
