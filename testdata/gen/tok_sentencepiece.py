@@ -26,6 +26,7 @@ def main():
     out = {}
     for name, m in trained():
         (DATA / name).mkdir(exist_ok=True)
+        m.normalizer_spec.ClearField("normalization_rule_tsv")  # a path of whoever ran this; its rules are compiled in
         (DATA / name / "tokenizer.model").write_bytes(m.SerializeToString())
         write(DATA / name / "tokenizer_config.json", {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "bos_token": "<s>", "eos_token": "</s>"})
         sp = sentencepiece.SentencePieceProcessor(model_proto=m.SerializeToString())
