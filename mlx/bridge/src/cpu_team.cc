@@ -17,8 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than the pause between two kernels of one graph: to wake a thread takes longer than most kernels.
-constexpr auto kSpin = std::chrono::microseconds(150);
+// Longer than the host needs from a token's last kernel to the next one's first. A helper that sleeps there is woken once a
+// token, often onto the processor of the thread that woke it, and the two share it until the system moves one.
+constexpr auto kSpin = std::chrono::milliseconds(3);
 // A wait at the end of a run, beyond what pieces take, that only a thread taken off its processor explains.
 constexpr auto kStall = std::chrono::microseconds(800);
 // How long the team then does with one helper fewer.

@@ -50,7 +50,7 @@ void pieces(Team& team, int rounds) {
   for (int i = 0; i < rounds; i++) {
     every_element_once(team, check::below(200), check::below(20));
     if (i % 50 == 0) {
-      usleep(300);  // the helpers go to sleep
+      usleep(5000);  // the helpers go to sleep
     }
   }
 }
@@ -159,7 +159,7 @@ void short_runs(Team& team) {
   for (int i = 0; i < 200; i++) {
     every_element_once(team, 2, 1);
     if (i % 8 == 0) {
-      usleep(500);
+      usleep(5000);
     }
   }
 }
