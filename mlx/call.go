@@ -164,11 +164,12 @@ func (c call) one() *Array {
 	return c.t.adopt(&outs[0])
 }
 
-func (c call) many() []*Array {
-	outs := c.run()
+func (c call) many() []*Array { return c.t.adoptAll(c.run()) }
+
+func (t *Thread) adoptAll(outs []desc) []*Array {
 	list := make([]*Array, len(outs))
 	for i := range outs {
-		list[i] = c.t.adopt(&outs[i])
+		list[i] = t.adopt(&outs[i])
 	}
 	return list
 }

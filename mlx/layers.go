@@ -72,12 +72,7 @@ func (l *Layers) after(kind int, x, second, weight *Array, act Activation, eps f
 	c.bool(plusOne)
 	c.real(eps)
 	l.t.must(prefix("Layers", cLayersApply(l.handle, l.t.frame)))
-	outs := l.t.frame.results()
-	list := make([]*Array, len(outs))
-	for i := range outs {
-		list[i] = l.t.adopt(&outs[i])
-	}
-	return list
+	return l.t.adoptAll(l.t.frame.results())
 }
 
 // Free lets go of the arrays. Call it inside Do.

@@ -180,6 +180,3 @@ func (n *RMSNorm) AddApply(x, y *mlx.Array) (sum, normed *mlx.Array) {
 	both := mlx.AddRMSNorm(x, y, n.weight, n.eps, n.plusOne)
 	return both[0], both[1]
 }
-
-// SwiGLU is silu(gate) * up.
-func SwiGLU(gate, up *mlx.Array) *mlx.Array { return mlx.SwiGLU(gate, up) }

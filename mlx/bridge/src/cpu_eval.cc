@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -13,8 +14,6 @@
 namespace ingot::cpu {
 
 namespace {
-
-using Order = std::vector<mx::array>;
 
 // Addresses seen. A token's graph has hundreds, and no set of the standard library comes without an allocation for each.
 class Seen {
@@ -75,8 +74,8 @@ class Walk {
     return true;
   }
 
-  Order order;
-  Order pending;  // computed by MLX, perhaps not yet
+  std::vector<mx::array> order;
+  std::vector<mx::array> pending;  // computed by MLX, perhaps not yet
 
  private:
   bool visit(const mx::array& a) {
@@ -117,9 +116,21 @@ bool shares(const mx::array& x, const std::vector<mx::array>& inputs) {
 // Operations of MLX, which run on their streams' threads.
 class Others {
  public:
+  Others() = default;
+  Others(const Others&) = delete;
+  Others& operator=(const Others&) = delete;
+
+  // Where something else has failed, what is under way still writes to arrays that are about to go.
+  ~Others() {
+    try {
+      wait();
+    } catch (const std::exception&) {  // the first failure is the one that is told
+    }
+  }
+
   void run(mx::array& a, std::vector<mx::array>& outputs) {
     auto& p = a.primitive();
-    if (!streams_.empty() && streams_[0] != p.stream()) {
+    if (busy_ && *busy_ != p.stream()) {
       wait();
     }
     p.eval_cpu(a.inputs(), outputs);
@@ -138,18 +149,18 @@ class Others {
     }
     read.erase(std::remove(read.begin(), read.end(), a.data_shared_ptr()), read.end());
     encoder.dispatch([read = std::move(read), temporaries = std::move(encoder.temporaries())] {});
-    streams_ = {p.stream()};
+    busy_ = p.stream();
   }
 
   // Returns when they are done.
   void wait() {
-    for (auto streams = std::exchange(streams_, {}); const auto& s : streams) {
-      mx::synchronize(s);
+    if (auto s = std::exchange(busy_, std::nullopt)) {
+      mx::synchronize(*s);
     }
   }
 
  private:
-  std::vector<mx::Stream> streams_;  // the one with something to do, or none
+  std::optional<mx::Stream> busy_;  // the stream with something to do
 };
 
 }  // namespace

@@ -109,13 +109,9 @@ class Node : public mx::Primitive, public std::enable_shared_from_this<Node> {
   // At once, on this thread; the inputs are computed.
   void run(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
     static thread_local Run run;  // its lists keep their memory
+    run.clear();                  // of one that failed
     prepare(inputs, outputs, run);
-    try {
-      run.now(body_, *spent_);
-    } catch (...) {
-      run.clear();
-      throw;
-    }
+    run.now(body_, *spent_);
     run.clear();
   }
 
