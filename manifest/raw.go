@@ -1,0 +1,155 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Raw is a manifest of any kind under a name, as it came.
+type Raw struct {
+	Name       Name // as the index has it, with its tag
+	Descriptor ocispec.Descriptor
+	Bytes      []byte
+}
+
+// ResolveRaw finds a manifest by name, as [Store.Resolve] does, and does not ask what it is.
+func (s *Store) ResolveRaw(ctx context.Context, name Name) (*Raw, error) {
+	var last digest.Digest
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		idx, err := s.readIndex()
+		if err != nil {
+			return nil, err
+		}
+		desc, found, ok := lookup(idx, name)
+		if !ok {
+			return nil, notFound(idx, name)
+		}
+		b, err := s.ReadBlob(desc.Digest, MaxManifestSize)
+		if errors.Is(err, ErrBlobMissing) && desc.Digest != last {
+			last = desc.Digest // replaced and collected since the index was read: read it again
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("manifest of %s: %w", found, err)
+		}
+		return &Raw{Name: found, Descriptor: desc, Bytes: b}, nil
+	}
+}
+
+// Blobs lists what a manifest of any kind names beside other manifests: its config first, then its layers, each digest once.
+// What a registry may have sent is checked: digests and sizes are sane, and one digest has one size.
+func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
+	if len(manifest) > MaxManifestSize {
+		return nil, fmt.Errorf("manifest of %d bytes, the limit is %d: %w", len(manifest), MaxManifestSize, ErrTooLarge)
+	}
+	var doc references
+	if err := json.Unmarshal(manifest, &doc); err != nil {
+		return nil, fmt.Errorf("manifest: %v: %w", err, ErrInvalidManifest)
+	}
+	all := doc.Layers
+	if doc.Config != nil {
+		all = append([]ocispec.Descriptor{*doc.Config}, doc.Layers...)
+	}
+	all = append(all, doc.Blobs...)
+	sizes := map[digest.Digest]int64{}
+	var list []ocispec.Descriptor
+	var total int64
+	for _, d := range all {
+		if !validDigest(d.Digest) {
+			return nil, fmt.Errorf("digest %q is not a sha256 digest: %w", clip(string(d.Digest)), ErrInvalidManifest)
+		}
+		if d.Size < 0 {
+			return nil, fmt.Errorf("blob %s has a size of %d bytes: %w", d.Digest, d.Size, ErrInvalidManifest)
+		}
+		if size, twice := sizes[d.Digest]; twice {
+			if size != d.Size {
+				return nil, fmt.Errorf("blob %s has two sizes, %d and %d bytes: %w", d.Digest, size, d.Size, ErrInvalidManifest)
+			}
+			continue
+		}
+		if total += d.Size; total < 0 {
+			return nil, fmt.Errorf("the sizes of the blobs overflow: %w", ErrInvalidManifest)
+		}
+		sizes[d.Digest] = d.Size
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+// PutOptions are those of [Store.PutRaw].
+type PutOptions struct {
+	Partial bool // blobs may be absent: the entry says that it is not whole
+}
+
+// PutRaw stores a manifest of any kind under a name, byte for byte. The blobs that it names must be in the store, unless
+// the options say otherwise. A name that exists is replaced in one step. Callers hold [Store.Lock] from the first blob on.
+func (s *Store) PutRaw(ctx context.Context, name Name, mediaType string, manifest []byte, opts PutOptions) (digest.Digest, error) {
+	d, err := s.putRaw(ctx, name, mediaType, manifest, opts)
+	if err != nil {
+		return "", fmt.Errorf("store %s: %w", name, err)
+	}
+	return d, nil
+}
+
+func (s *Store) putRaw(ctx context.Context, name Name, mediaType string, manifest []byte, opts PutOptions) (digest.Digest, error) {
+	if name.Digest != "" {
+		return "", &NameError{Name: name.String(), Reason: "a name to store under has no digest"}
+	}
+	name, err := ParseName(name.String()) // callers may have filled the fields by hand
+	if err != nil {
+		return "", err
+	}
+	blobs, err := Blobs(manifest)
+	if err != nil {
+		return "", err
+	}
+	release, err := s.Lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	size, absent := int64(len(manifest)), 0
+	for _, b := range blobs {
+		err := s.checkBlob(b.Digest, b.Size)
+		switch {
+		case err == nil:
+			size += b.Size
+		case opts.Partial && errors.Is(err, ErrBlobMissing):
+			absent++
+		default:
+			return "", err
+		}
+	}
+	d, _, err := s.PutBytes(ctx, manifest)
+	if err != nil {
+		return "", err
+	}
+	if err := syncDir(s.path(blobsDir)); err != nil {
+		return "", err
+	}
+	desc := ocispec.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(manifest))}
+	modelType := ""
+	var m ocispec.Manifest
+	if json.Unmarshal(manifest, &m) == nil {
+		desc.ArtifactType = m.ArtifactType
+		if e, err := s.readEntry(name, d); err == nil {
+			modelType = e.Image.Config.ModelType
+		}
+	}
+	describe(&desc, name, size, modelType, s.now())
+	if absent > 0 {
+		desc.Annotations[annotationPartial] = fmt.Sprint(absent)
+	}
+	return d, s.setEntry(ctx, name, desc)
+}
+
+// annotationPartial marks an index entry some of whose blobs were left out on purpose; its value is how many.
+const annotationPartial = "org.ingotml.partial"

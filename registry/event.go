@@ -1,0 +1,28 @@
+package registry
+
+import "github.com/opencontainers/go-digest"
+
+// EventKind says what happened to a blob.
+type EventKind string
+
+// The kinds of events. A blob has one Begin first and one Done, Present, Mounted or Skipped last, unless the operation fails.
+const (
+	Plan    EventKind = "plan"    // of the whole: Total is what may have to move, in bytes; comes before all others
+	Begin   EventKind = "begin"   // Total is the blob's size; Bytes is what an earlier run has left of it
+	Moved   EventKind = "moved"   // Bytes is how much of the blob is there now; it may go back when something is done again
+	Retry   EventKind = "retry"   // Err says why
+	Done    EventKind = "done"    // transferred and verified
+	Present EventKind = "present" // the other side had it
+	Mounted EventKind = "mounted" // taken over from another repository of the same registry
+	Skipped EventKind = "skipped" // left out by what the caller asked for
+)
+
+// Event is a step of a push or pull. Events of one operation come one at a time.
+type Event struct {
+	Kind   EventKind
+	Digest digest.Digest // of the blob; empty for Plan
+	Name   string        // of the layer, for people
+	Bytes  int64
+	Total  int64
+	Err    error
+}

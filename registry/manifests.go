@@ -1,0 +1,155 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Manifest types that are asked for, the most telling first.
+var manifestTypes = strings.Join([]string{
+	ocispec.MediaTypeImageManifest,
+	ocispec.MediaTypeImageIndex,
+	"application/vnd.docker.distribution.manifest.v2+json",
+	"application/vnd.docker.distribution.manifest.list.v2+json",
+}, ", ")
+
+// Manifest is a manifest as a registry gave it.
+type Manifest struct {
+	MediaType string
+	Digest    digest.Digest // of Bytes
+	Bytes     []byte
+}
+
+// reference is what a name asks a registry for: its digest, else its tag.
+func reference(n manifest.Name) string {
+	if n.Digest != "" {
+		return string(n.Digest)
+	}
+	if n.Tag == "" {
+		return manifest.DefaultTag
+	}
+	return n.Tag
+}
+
+// getManifest fetches a manifest by tag or digest, and verifies it against the digest where one is asked for or told.
+func (r *repository) getManifest(ctx context.Context, ref string) (*Manifest, error) {
+	a := r.c.attempts()
+	for {
+		m, err := r.getManifestOnce(ctx, ref)
+		if err == nil {
+			return m, nil
+		}
+		if err = a.again(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest, error) {
+	req, err := r.request(ctx, http.MethodGet, r.url("manifests", ref), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", manifestTypes)
+	resp, err := r.do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if err := expect(resp, http.StatusOK); err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, manifest.MaxManifestSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read manifest %s: %w: %w", ref, ErrInterrupted, err)
+	}
+	if len(b) > manifest.MaxManifestSize {
+		return nil, fmt.Errorf("manifest %s has more than %d bytes: %w", ref, manifest.MaxManifestSize, manifest.ErrTooLarge)
+	}
+	m := &Manifest{MediaType: resp.Header.Get("Content-Type"), Digest: digest.FromBytes(b), Bytes: b}
+	want := digest.Digest(ref)
+	if want.Validate() != nil {
+		want = digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+	}
+	if want.Validate() == nil && want.Algorithm() == digest.SHA256 && want != m.Digest {
+		return nil, fmt.Errorf("manifest %s: the registry sent %s, not %s: %w", ref, m.Digest, want, ErrDigest)
+	}
+	return m, nil
+}
+
+// headManifest gives the digest of a manifest, empty when there is none by this name.
+func (r *repository) headManifest(ctx context.Context, ref string) (digest.Digest, error) {
+	a := r.c.attempts()
+	for {
+		d, err := r.headManifestOnce(ctx, ref)
+		if err == nil {
+			return d, nil
+		}
+		if err = a.again(ctx, err); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (r *repository) headManifestOnce(ctx context.Context, ref string) (digest.Digest, error) {
+	req, err := r.request(ctx, http.MethodHead, r.url("manifests", ref), nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Accept", manifestTypes)
+	resp, err := r.do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return "", nil
+	}
+	if err := expect(resp, http.StatusOK); err != nil {
+		return "", err
+	}
+	return digest.Digest(resp.Header.Get("Docker-Content-Digest")), nil
+}
+
+// putManifest stores a manifest under a tag or its digest. subject is whether the registry took note of the manifest's
+// subject (distribution-spec v1.1.1, "Pushing Manifests with Subject").
+func (r *repository) putManifest(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
+	a := r.c.attempts()
+	for {
+		subject, err = r.putManifestOnce(ctx, ref, m)
+		if err == nil {
+			return subject, nil
+		}
+		if err = a.again(ctx, err); err != nil {
+			return false, err
+		}
+	}
+}
+
+func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
+	req, err := r.request(ctx, http.MethodPut, r.url("manifests", ref), bytes.NewReader(m.Bytes))
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Content-Type", m.MediaType)
+	resp, err := r.do(req)
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	if err := expect(resp, http.StatusCreated, http.StatusOK, http.StatusAccepted); err != nil {
+		return false, err
+	}
+	if got := digest.Digest(resp.Header.Get("Docker-Content-Digest")); got.Validate() == nil && got.Algorithm() == digest.SHA256 && got != m.Digest {
+		return false, fmt.Errorf("the registry stored manifest %s as %s: %w", m.Digest, got, ErrDigest)
+	}
+	return resp.Header.Get("OCI-Subject") != "", nil
+}
