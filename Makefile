@@ -30,7 +30,8 @@ demo:
 	$(SAY) 'letting it write'
 	$(INGOT) run demo "Once upon a time" --verbose
 
-test: check check-cross test-plain fuzz-short engine
+# At most 15 minutes on two cores. .ci/run runs this and, beside it, check-cross, test-plain, fuzz-short and others.
+test: check engine
 	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m ./...
 
 # The rules that need no engine.
@@ -39,6 +40,7 @@ check:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
+# What other systems see of it.
 check-cross:
 	CGO_ENABLED=0 $(GO) build ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
