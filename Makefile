@@ -8,7 +8,7 @@ DEMO    := testdata/models/demo
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-transfer test-interop generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -48,6 +48,12 @@ check-cross:
 
 test-plain:
 	CGO_ENABLED=0 $(GO) test $(PLAIN)
+
+# Against other people's registries and clients, which the first run installs and builds. SHORT=1 leaves out cosign and
+# transformers: at most 4 minutes on a fresh machine.
+test-interop:
+	interop/setup.sh $(if $(SHORT),,--full)
+	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
 
 # Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.
 test-cuda-build:
@@ -99,6 +105,12 @@ $(TOKENIZER_VENV)/bin/python: testdata/gen/requirements.txt
 	$(PYTHON) -m venv $(TOKENIZER_VENV)
 	$(TOKENIZER_VENV)/bin/python -m pip install --no-deps --disable-pip-version-check --quiet $$(grep '^tokenizers==' testdata/gen/requirements.txt)
 	touch $@
+
+# Times push and pull of 2 GB over loopback beside crane, skopeo and oras-go's copy: bench/results/transfer.json.
+# BENCH_TRANSFER may hold further arguments, such as -shape llama-1b -rounds 9.
+bench-transfer: build
+	$(GO) build -o bin/bench-transfer ./bench/transfer
+	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # What reads other people's files gets a few seconds of it in every test run.
 PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse

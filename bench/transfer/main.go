@@ -1,0 +1,123 @@
+// Command transfer measures push and pull of a model image over loopback, next to crane, skopeo and oras-go's copy, against
+// Debian's docker-registry.
+//
+//	transfer -ingot FILE -crane FILE -skopeo FILE -oras FILE -registry FILE [-shape NAME] [-rounds N] [-only LIST] [-out FILE]
+//
+// The image is a store of ingot's with one model in it, read by all as the OCI image layout that it is; its blobs hold
+// random bytes. In each round every client, in another order each time, meets an empty registry, pushes to it, and pulls into an
+// empty folder what it pushed; a registry that was just filled is closed and removed. What is timed is the whole program, from start
+// to exit. Between two of them dirty pages are written out (sync). The medians of the rounds go to standard output and,
+// in MB/s (millions of bytes), to a JSON file.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+type bench struct {
+	dir      string
+	registry string
+	clients  []client
+	source   source
+	output   bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/transfer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	programs := map[string]*string{}
+	for _, name := range names {
+		programs[name] = flag.String(flagName(name), "", "the program of "+name)
+	}
+	registry := flag.String("registry", "docker-registry", "distribution's program")
+	shape := flag.String("shape", "tensors", "the image: "+strings.Join(shapeNames(), ", "))
+	rounds := flag.Int("rounds", 5, "rounds")
+	only := flag.String("only", "", "clients to measure, separated by commas; all")
+	out := flag.String("out", "", "JSON file to write")
+	work := flag.String("dir", "", "folder for the image, the registry and what is pulled; one for temporary files")
+	verbose := flag.Bool("v", false, "show what the programs print")
+	flag.Parse()
+
+	dir, err := os.MkdirTemp(*work, "ingot-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{dir: dir, registry: *registry, output: *verbose}
+	for _, name := range names {
+		if *only == "" || slices.Contains(strings.Split(*only, ","), name) {
+			b.clients = append(b.clients, client{name, *programs[name]})
+		}
+	}
+	if b.source, err = makeSource(ctx, dir, *shape); err != nil {
+		return err
+	}
+	r := newReport(*shape, b.source, *rounds)
+	for i := range *rounds {
+		if err := b.round(ctx, i, r); err != nil {
+			return err
+		}
+	}
+	r.print(os.Stdout)
+	if *out == "" {
+		return nil
+	}
+	return r.write(*out)
+}
+
+// round measures every client once, and the hash beside them.
+func (b *bench) round(ctx context.Context, i int, r *report) error {
+	r.hash = append(r.hash, hashRate())
+	for j := range b.clients {
+		c := b.clients[(i+j)%len(b.clients)]
+		push, pull, err := b.measure(ctx, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		r.add(c.name, push, pull)
+		fmt.Fprintf(os.Stderr, "round %d: %-8s push %5.2f s  pull %5.2f s\n", i+1, c.name, push.Seconds(), pull.Seconds())
+	}
+	return nil
+}
+
+// measure lets a client push to an empty registry and pull from it, and checks what arrived.
+func (b *bench) measure(ctx context.Context, c client) (push, pull time.Duration, err error) {
+	stop, host, err := b.startRegistry(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer stop()
+	name := host + "/bench/" + flagName(c.name) + ":v1"
+	home, err := os.MkdirTemp(b.dir, "home-")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer os.RemoveAll(home)
+	if push, err = b.time(ctx, c.push(b.source, name), home); err != nil {
+		return 0, 0, fmt.Errorf("push: %w", err)
+	}
+	if err := b.source.inRegistry(ctx, host, name); err != nil {
+		return 0, 0, err
+	}
+	if pull, err = b.time(ctx, c.pull(name, home), home); err != nil {
+		return 0, 0, fmt.Errorf("pull: %w", err)
+	}
+	return push, pull, b.source.onDisk(c.pulled(home))
+}
+
+func cores() int { return runtime.GOMAXPROCS(0) }

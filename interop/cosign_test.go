@@ -1,0 +1,71 @@
+package interop
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCosign: cosign verifies what ingot signed, with both kinds of keys, and ingot what cosign signed; a registry with the referrers
+// API and one without. No network but the registry, no transparency log.
+func TestCosign(t *testing.T) {
+	if testing.Short() {
+		t.Skip("cosign's build takes minutes: the long form runs this")
+	}
+	eachRegistry(t, func(t *testing.T, host string) {
+		for _, kind := range []string{"ecdsa", "ed25519"} {
+			t.Run(kind, func(t *testing.T) { cosignReads(t, host+"/"+kind+"/model:v1", kind) })
+		}
+		t.Run("cosign-key", func(t *testing.T) { cosignSigns(t, host+"/theirs/model:v1") })
+	})
+}
+
+func cosignReads(t *testing.T, name, kind string) {
+	u := newUser(t)
+	private, public := keyPair(t, kind)
+	digest := u.create(name, "llama-tied")
+	u.ingot("sign", name, "--key", private)
+	u.ingot("push", name)
+	out := u.cosignVerify(name, public)
+	if !strings.Contains(out, digest) {
+		t.Errorf("cosign verified another digest than %s: %s", digest, out)
+	}
+	_, other := keyPair(t, kind)
+	if out, errs, err := u.try("", tool(t, "cosign"), cosignVerifyArgs(name, other)...); err == nil {
+		t.Errorf("cosign accepts another's key: %s%s", out, errs)
+	}
+}
+
+// cosignSigns also uses the key file that cosign makes, encrypted with an empty password.
+func cosignSigns(t *testing.T, name string) {
+	u := newUser(t)
+	prefix := filepath.Join(u.home, "theirs")
+	u.run("cosign", "generate-key-pair", "--output-key-prefix", prefix)
+	private, public := prefix+".key", prefix+".pub"
+
+	digest := u.create(name, "llama-tied")
+	u.ingot("push", name)
+	repository, _, _ := strings.Cut(name, ":v1")
+	u.run("cosign", "sign", "--key", private, "--use-signing-config=false", "--tlog-upload=false", "--yes",
+		"--allow-http-registry", repository+"@"+digest)
+	reader := newUser(t)
+	equal(t, "pulled digest, signed by cosign", reader.ingot("pull", name, "--require-signature", "--key", public), digest)
+	reader.ingot("verify", name, "--key", public)
+
+	second := strings.TrimSuffix(name, "v1") + "v2"
+	digest = u.create(second, "llama-default")
+	u.ingot("sign", second, "--key", private)
+	u.ingot("push", second)
+	if out := u.cosignVerify(second, public); !strings.Contains(out, digest) {
+		t.Errorf("cosign verified another digest than %s: %s", digest, out)
+	}
+}
+
+func cosignVerifyArgs(name, public string) []string {
+	return []string{"verify", "--key", public, "--insecure-ignore-tlog=true", "--allow-http-registry", name}
+}
+
+func (u *user) cosignVerify(name, public string) string {
+	u.t.Helper()
+	return u.run("cosign", cosignVerifyArgs(name, public)...)
+}

@@ -1,0 +1,125 @@
+package interop
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// extract writes each layer of the one image of a layout at its filepath, which is all that model-spec asks of a reader of raw
+// layers.
+func extract(t *testing.T, layout string) string {
+	t.Helper()
+	blob := func(d ocispec.Descriptor) string {
+		return readFile(t, filepath.Join(layout, "blobs", "sha256", d.Digest.Encoded()))
+	}
+	var idx ocispec.Index
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(layout, "index.json"))), &idx); err != nil || len(idx.Manifests) != 1 {
+		t.Fatalf("index of %s: %v, %d manifests", layout, err, len(idx.Manifests))
+	}
+	var m ocispec.Manifest
+	if err := json.Unmarshal([]byte(blob(idx.Manifests[0])), &m); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, l := range m.Layers {
+		path := l.Annotations["org.cncf.model.filepath"]
+		if !filepath.IsLocal(path) || !strings.HasSuffix(l.MediaType, ".raw") {
+			t.Fatalf("layer %s: type %s, path %q", l.Digest, l.MediaType, path)
+		}
+		writeFile(t, filepath.Join(dir, filepath.FromSlash(path)), blob(l))
+	}
+	return dir
+}
+
+// tensor is one tensor of a safetensors file.
+type tensor struct {
+	DType   string   `json:"dtype"`
+	Shape   []int64  `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"`
+	data    string
+}
+
+// tensors reads a checkpoint folder as the format's documentation says: the index file tells where each tensor is; without one there
+// is one file.
+func tensors(t *testing.T, dir string) map[string]tensor {
+	t.Helper()
+	where := map[string][]string{}
+	if text, err := os.ReadFile(filepath.Join(dir, "model.safetensors.index.json")); err == nil {
+		var index struct {
+			WeightMap map[string]string `json:"weight_map"`
+		}
+		if err := json.Unmarshal(text, &index); err != nil {
+			t.Fatal(err)
+		}
+		for name, file := range index.WeightMap {
+			where[file] = append(where[file], name)
+		}
+	} else {
+		where["model.safetensors"] = nil
+	}
+	all := map[string]tensor{}
+	for file, names := range where {
+		text := readFile(t, filepath.Join(dir, file))
+		header := safetensorsHeader(t, file, []byte(text))
+		data := text[len(text)-dataSize(t, header):]
+		if names == nil {
+			for name := range header {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			if name == "__metadata__" {
+				continue
+			}
+			var x tensor
+			if err := json.Unmarshal(header[name], &x); err != nil {
+				t.Fatalf("%s: tensor %s: %v", file, name, err)
+			}
+			x.data = data[x.Offsets[0]:x.Offsets[1]]
+			x.Offsets = [2]int64{}
+			all[name] = x
+		}
+	}
+	return all
+}
+
+// dataSize is the length of what follows the header.
+func dataSize(t *testing.T, header map[string]json.RawMessage) int {
+	t.Helper()
+	end := int64(0)
+	for name, text := range header {
+		if name == "__metadata__" {
+			continue
+		}
+		var x tensor
+		if err := json.Unmarshal(text, &x); err != nil {
+			t.Fatal(err)
+		}
+		end = max(end, x.Offsets[1])
+	}
+	return int(end)
+}

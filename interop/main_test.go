@@ -1,0 +1,162 @@
+package interop
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ingot is the program under test, built from the module above.
+var ingot string
+
+func TestMain(m *testing.M) { os.Exit(main(m)) }
+
+func main(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "ingot-interop-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	ingot = filepath.Join(dir, "ingot")
+	build := exec.Command("go", "build", "-o", ingot, "./cmd/ingot")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build ingot: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// models is the folder of the small checkpoints.
+func checkpoint(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "testdata", "models", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// tool finds a foreign program: in .bin, else on the PATH. One that is not there is a failure.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	if path, err := filepath.Abs(filepath.Join(".bin", name)); err == nil {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("%s is not installed: run interop/setup.sh (cosign and Python: with --full)", name)
+	}
+	return path
+}
+
+// user is somebody with a home, a store and docker credentials of their own.
+type user struct {
+	t    *testing.T
+	home string
+}
+
+func newUser(t *testing.T) *user {
+	t.Helper()
+	return &user{t, t.TempDir()}
+}
+
+// store is the folder of the user's models, which is an OCI image layout.
+func (u *user) store() string { return filepath.Join(u.home, "store") }
+
+func (u *user) env() []string {
+	env := []string{
+		"HOME=" + u.home,
+		"INGOT_HOME=" + u.store(),
+		"DOCKER_CONFIG=" + filepath.Join(u.home, "docker"),
+		"XDG_RUNTIME_DIR=" + u.home, // skopeo's credentials
+		"COSIGN_PASSWORD=",
+	}
+	for _, name := range []string{"PATH", "TMPDIR", "GOMAXPROCS", "LANG"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// try runs a program and gives what it printed.
+func (u *user) try(stdin, program string, args ...string) (stdout, stderr string, err error) {
+	c := exec.CommandContext(u.t.Context(), program, args...)
+	c.Env, c.Dir, c.Stdin = u.env(), u.home, strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err = c.Run()
+	return strings.TrimSuffix(out.String(), "\n"), errs.String(), err
+}
+
+// run runs a foreign program, which must succeed, and gives what it printed.
+func (u *user) run(name string, args ...string) string {
+	u.t.Helper()
+	out, errs, err := u.try("", tool(u.t, name), args...)
+	if err != nil {
+		u.t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out, errs)
+	}
+	return out
+}
+
+// ingot runs ingot, which must succeed, and gives what it printed.
+func (u *user) ingot(args ...string) string {
+	u.t.Helper()
+	return u.ingotWith("", args...)
+}
+
+func (u *user) ingotWith(stdin string, args ...string) string {
+	u.t.Helper()
+	out, errs, err := u.try(stdin, ingot, args...)
+	if err != nil {
+		u.t.Fatalf("ingot %s: %v\n%s%s", strings.Join(args, " "), err, out, errs)
+	}
+	return out
+}
+
+// ingotFails runs ingot, which must refuse with one line, and gives that line.
+func (u *user) ingotFails(args ...string) string {
+	u.t.Helper()
+	out, errs, err := u.try("", ingot, args...)
+	if err == nil {
+		u.t.Fatalf("ingot %s succeeds: %s", strings.Join(args, " "), out)
+	}
+	lines := strings.Split(strings.TrimSuffix(errs, "\n"), "\n")
+	last := lines[len(lines)-1]
+	if !strings.HasPrefix(last, "ingot: ") {
+		u.t.Errorf("ingot %s: the error is %q", strings.Join(args, " "), errs)
+	}
+	return last
+}
+
+// create makes a model of a small checkpoint, and gives its digest.
+func (u *user) create(name, model string, flags ...string) string {
+	u.t.Helper()
+	out := u.ingot(append([]string{"create", name, checkpoint(u.t, model)}, flags...)...)
+	_, digest, ok := strings.Cut(out, "@")
+	if !ok {
+		u.t.Fatalf("ingot create printed %q", out)
+	}
+	return digest
+}
+
+// manifest is the verbatim manifest of a model in the user's store.
+func (u *user) manifest(name string) string {
+	u.t.Helper()
+	return u.ingot("show", "--manifest", name)
+}
+
+func equal(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %s, want %s", what, got, want)
+	}
+}

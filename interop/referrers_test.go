@@ -1,0 +1,97 @@
+package interop
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+const bundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+
+// TestReferrers: a report and a signature go along with their model, and others find them, by the referrers API or by the tag that
+// stands in for it.
+func TestReferrers(t *testing.T) {
+	eachRegistry(t, func(t *testing.T, host string) {
+		maker, reader := newUser(t), newUser(t)
+		name := host + "/team/model:v1"
+		digest := maker.create(name, "llama-tied")
+		report := filepath.Join(maker.home, "report.json")
+		writeFile(t, report, `{"accuracy": 0.5}`)
+		maker.ingot("attach", name, report, "--artifact-type", "application/vnd.example.report+json")
+		private, public := keyPair(t, "ecdsa")
+		maker.ingot("sign", name, "--key", private)
+		maker.ingot("push", name)
+
+		// What the registry itself says, by whichever way it has.
+		url, _ := repository(t, name)
+		resp, b := get(t, url+"/referrers/"+digest)
+		if resp.StatusCode != http.StatusOK {
+			resp, b = get(t, url+"/manifests/"+strings.Replace(digest, ":", "-", 1), "Accept", ocispec.MediaTypeImageIndex)
+			if resp.StatusCode != http.StatusOK {
+				t.Fatalf("neither the referrers API nor its tag: status %d", resp.StatusCode)
+			}
+		}
+		var idx ocispec.Index
+		if err := json.Unmarshal(b, &idx); err != nil {
+			t.Fatal(err)
+		}
+		types := map[string]bool{}
+		for _, d := range idx.Manifests {
+			types[d.ArtifactType] = true
+		}
+		if !types["application/vnd.example.report+json"] || !types[bundleType] || len(types) != 2 {
+			t.Errorf("referrers in the registry: %s", b)
+		}
+
+		if got := reader.ingot("discover", name, "--json"); !strings.Contains(got, "application/vnd.example.report+json") || !strings.Contains(got, bundleType) {
+			t.Errorf("discover: %s", got)
+		}
+		equal(t, "signed pull", reader.ingot("pull", name, "--require-signature", "--key", public), digest)
+		reader.ingot("verify", name, "--key", public)
+		_, other := keyPair(t, "ecdsa")
+		stranger := newUser(t)
+		stranger.ingotFails("pull", name, "--require-signature", "--key", other)
+		if got := stranger.ingot("ls"); strings.Contains(got, host) {
+			t.Errorf("a model with another's signature is in the store:\n%s", got)
+		}
+	})
+}
+
+// keyPair writes a private key (PKCS #8) and its public one (PKIX) in PEM form.
+func keyPair(t *testing.T, kind string) (private, public string) {
+	t.Helper()
+	var key crypto.Signer
+	var err error
+	if kind == "ed25519" {
+		_, key, err = ed25519.GenerateKey(rand.Reader)
+	} else {
+		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkix, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	private, public = filepath.Join(dir, "private.pem"), filepath.Join(dir, "public.pem")
+	writeFile(t, private, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})))
+	writeFile(t, public, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pkix})))
+	return private, public
+}

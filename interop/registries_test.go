@@ -1,0 +1,153 @@
+package interop
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/olareg/olareg"
+	"github.com/olareg/olareg/config"
+)
+
+// registries are those that every round trip goes through.
+var registries = []struct {
+	name  string
+	start func(t *testing.T) string
+}{
+	{"olareg", func(t *testing.T) string { return startOlareg(t, true) }},
+	{"olareg-without-referrers", func(t *testing.T) string { return startOlareg(t, false) }},
+	{"distribution", func(t *testing.T) string { return startDistribution(t, "") }},
+}
+
+// eachRegistry runs a test against each kind of registry; the host has a port.
+func eachRegistry(t *testing.T, test func(t *testing.T, host string)) {
+	for _, r := range registries {
+		t.Run(r.name, func(t *testing.T) { test(t, r.start(t)) })
+	}
+}
+
+// startOlareg serves a registry from this process.
+func startOlareg(t *testing.T, referrers bool) string {
+	t.Helper()
+	o := olareg.New(config.Config{
+		Storage: config.ConfigStorage{StoreType: config.StoreMem},
+		API:     config.ConfigAPI{Referrer: config.ConfigAPIReferrer{Enabled: &referrers}},
+	})
+	s := httptest.NewServer(o)
+	t.Cleanup(func() {
+		s.Close()
+		o.Close()
+	})
+	return s.Listener.Addr().String()
+}
+
+// startDistribution runs Debian's docker-registry on a free port, with the lines of its configuration's auth section, and
+// waits until it answers.
+func startDistribution(t *testing.T, auth string) string {
+	t.Helper()
+	program := tool(t, "docker-registry")
+	dir := t.TempDir()
+	for attempt := 0; ; attempt++ {
+		host, logged, err := tryDistribution(t, program, dir, auth)
+		if err == nil {
+			return host
+		}
+		if attempt == 3 { // another process may have taken the port
+			t.Fatalf("docker-registry: %v\n%s", err, logged)
+		}
+	}
+}
+
+func tryDistribution(t *testing.T, program, dir, auth string) (host, logged string, err error) {
+	host = freeAddress(t)
+	file := filepath.Join(dir, "config.yml")
+	text := fmt.Sprintf(`version: 0.1
+log: {level: warn, accesslog: {disabled: true}}
+storage:
+  filesystem: {rootdirectory: %s}
+  delete: {enabled: true}
+http: {addr: %q, secret: interop}
+%s`, filepath.Join(dir, "root"), host, auth)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	c := exec.Command(program, "serve", file)
+	c.Env = []string{"HOME=" + dir, "OTEL_TRACES_EXPORTER=none"}
+	c.Stdout, c.Stderr = &log, &log
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.Wait() }()
+	stop := func() {
+		c.Process.Kill()
+		done <- <-done
+	}
+	for range 100 {
+		resp, err := http.Get("http://" + host + "/v2/")
+		if err == nil {
+			resp.Body.Close()
+			t.Cleanup(stop)
+			return host, "", nil
+		}
+		select {
+		case err := <-done:
+			return "", log.String(), err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	stop()
+	return "", log.String(), fmt.Errorf("no answer within 10 s")
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// get fetches an address of a registry without credentials.
+func get(t *testing.T, url string, header ...string) (*http.Response, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return resp, b.Bytes()
+}
+
+// repository is the address of a name's repository: HOST/PATH:TAG gives http://HOST/v2/PATH, and TAG.
+func repository(t *testing.T, name string) (url, tag string) {
+	t.Helper()
+	host, rest, ok := strings.Cut(name, "/")
+	path, tag, tagged := strings.Cut(rest, ":")
+	if !ok || !tagged {
+		t.Fatalf("%s is not HOST/PATH:TAG", name)
+	}
+	return "http://" + host + "/v2/" + path, tag
+}

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Installs what the tests of this folder and bench/transfer need: Debian's docker-registry and skopeo, crane and the small
+# oras-go program (into .bin), and with --full also cosign (into the user's cache: its build takes minutes) and the Python
+# environment of testdata/gen.
+# Usage: interop/setup.sh [--full]
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+bin=$here/.bin
+cosign_version=3.1.3
+cosign_dir=${XDG_CACHE_HOME:-$HOME/.cache}/ingot/interop/cosign-$cosign_version
+mkdir -p "$bin"
+
+missing=
+for tool in docker-registry skopeo; do
+	command -v "$tool" > /dev/null || missing="$missing $tool"
+done
+if [ -n "$missing" ]; then
+	install="apt-get install -y --no-install-recommends$missing"
+	if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+		echo "interop: install Debian's packages first: $install" >&2
+		exit 1
+	fi
+	# Under systemd the package starts a registry of its own, on port 5000; the tests use neither it nor its files.
+	apt-get update -qq
+	# shellcheck disable=SC2086 # a list of words
+	DEBIAN_FRONTEND=noninteractive $install > "$bin/apt.log" 2>&1 || { cat "$bin/apt.log" >&2; exit 1; }
+fi
+
+cd "$here"
+${GO:-go} build -o "$bin/crane" github.com/google/go-containerregistry/cmd/crane
+${GO:-go} build -o "$bin/oras" ./oras
+
+[ "${1:-}" = --full ] || exit 0
+if [ ! -x "$cosign_dir/cosign" ]; then
+	echo "building cosign $cosign_version (minutes, the first time)" >&2
+	mkdir -p "$cosign_dir"
+	# In a folder of its own: cosign's module decides the versions of what it needs.
+	(cd "$cosign_dir" && GOBIN=$cosign_dir ${GO:-go} install "github.com/sigstore/cosign/v3/cmd/cosign@v$cosign_version")
+fi
+ln -sf "$cosign_dir/cosign" "$bin/cosign"
+../testdata/gen/setup.sh
