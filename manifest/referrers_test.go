@@ -1,0 +1,255 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+const reportType = "application/vnd.example.report"
+
+// attach stores an artifact with one layer.
+func attach(t *testing.T, s *Store, subject digest.Digest, artifactType, text string) ocispec.Descriptor {
+	t.Helper()
+	release, err := s.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	d, n, err := s.PutBytes(t.Context(), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, err := s.Attach(t.Context(), Artifact{
+		Type:        artifactType,
+		Subject:     ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: subject, Size: 7},
+		Layers:      []ocispec.Descriptor{{MediaType: "text/plain", Digest: d, Size: n}},
+		Annotations: map[string]string{"about": text},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desc
+}
+
+func referrers(t *testing.T, s *Store, subject digest.Digest, artifactType string) []ocispec.Descriptor {
+	t.Helper()
+	list, err := s.Referrers(t.Context(), subject, artifactType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestEncodeArtifact(t *testing.T) {
+	got, err := EncodeArtifact(Artifact{
+		Type:        reportType,
+		Subject:     ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("s"), Size: 3, Annotations: map[string]string{"of": "the index"}},
+		Layers:      []ocispec.Descriptor{{MediaType: "text/plain", Digest: digest.FromString("l"), Size: 1}},
+		Annotations: map[string]string{"k": "v"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` +
+		`"artifactType":"application/vnd.example.report",` +
+		`"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2},` +
+		`"layers":[{"mediaType":"text/plain","digest":"` + string(digest.FromString("l")) + `","size":1}],` +
+		`"subject":{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"` + string(digest.FromString("s")) + `","size":3},` +
+		`"annotations":{"k":"v"}}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestEncodeArtifactErrors(t *testing.T) {
+	good := Artifact{
+		Type:    reportType,
+		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("s"), Size: 3},
+		Layers:  []ocispec.Descriptor{{MediaType: "text/plain", Digest: digest.FromString("l"), Size: 1}},
+	}
+	tests := map[string]func(*Artifact){
+		"no type":            func(a *Artifact) { a.Type = "" },
+		"type without slash": func(a *Artifact) { a.Type = "report" },
+		"type with a space":  func(a *Artifact) { a.Type = "text/a b" },
+		"no subject":         func(a *Artifact) { a.Subject = ocispec.Descriptor{} },
+		"no layer":           func(a *Artifact) { a.Layers = nil },
+		"layer type":         func(a *Artifact) { a.Layers = []ocispec.Descriptor{{MediaType: "text/plain; charset=utf-8"}} },
+	}
+	for name, change := range tests {
+		a := good
+		change(&a)
+		if _, err := EncodeArtifact(a); !errors.Is(err, ErrInvalidImage) {
+			t.Errorf("%s: %v, want ErrInvalidImage", name, err)
+		}
+	}
+	large := good
+	large.Annotations = map[string]string{"k": strings.Repeat("x", MaxManifestSize)}
+	if _, err := EncodeArtifact(large); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("large: %v, want ErrTooLarge", err)
+	}
+}
+
+func TestReferrers(t *testing.T) {
+	s := newStore(t)
+	a, b := putModel(t, s, "a", "wa"), putModel(t, s, "b", "wb")
+	one := attach(t, s, a, reportType, "one")
+	two := attach(t, s, a, "text/plain", "two")
+	attach(t, s, b, reportType, "three")
+	of := attach(t, s, one.Digest, reportType, "about one")
+	if again := attach(t, s, a, reportType, "one"); again.Digest != one.Digest {
+		t.Errorf("the same artifact again is %s, not %s", again.Digest, one.Digest)
+	}
+	if diff := cmp.Diff([]ocispec.Descriptor{one, two}, referrers(t, s, a, "")); diff != "" {
+		t.Errorf("all of a (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]ocispec.Descriptor{one}, referrers(t, s, a, reportType)); diff != "" {
+		t.Errorf("reports of a (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]ocispec.Descriptor{of}, referrers(t, s, one.Digest, "")); diff != "" {
+		t.Errorf("of the first report (-want +got):\n%s", diff)
+	}
+	if one.ArtifactType != reportType || one.Annotations["about"] != "one" || one.MediaType != ocispec.MediaTypeImageManifest {
+		t.Errorf("descriptor %+v", one)
+	}
+	if got := names(t, s); !slices.Equal(got, []string{"a:latest", "b:latest"}) {
+		t.Errorf("names %v: referrers have none", got)
+	}
+	checkStore(t, s)
+	remove(t, s, "a")
+	wantBlobs(t, s, map[string]bool{"wa": false, "one": false, "two": false, "about one": false, "wb": true, "three": true})
+	if left := referrers(t, s, a, ""); len(left) != 0 {
+		t.Errorf("left of a: %v", left)
+	}
+	if left := referrers(t, s, b, ""); len(left) != 1 {
+		t.Errorf("left of b: %v", left)
+	}
+	checkStore(t, s)
+}
+
+// Other tools write entries without our annotations, and manifests without an artifactType.
+func TestForeignReferrers(t *testing.T) {
+	s := newStore(t)
+	a := putModel(t, s, "a", "w")
+	body := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"application/vnd.example.config","digest":%q,"size":2},"subject":{"digest":%q,"size":1}}`,
+		digest.FromString("{}"), a)
+	if _, _, err := s.PutBytes(t.Context(), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	d := putEntry(t, s, "", ocispec.MediaTypeImageManifest, body)
+	putEntry(t, s, "", ocispec.MediaTypeImageManifest, `{"schemaVersion":2}`)
+	putEntry(t, s, "", "application/octet-stream", "no manifest")
+	got := referrers(t, s, a, "")
+	if len(got) != 1 || got[0].Digest != d || got[0].ArtifactType != "application/vnd.example.config" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestPutReferrerErrors(t *testing.T) {
+	s := newStore(t)
+	a := putModel(t, s, "a", "w")
+	subject := fmt.Sprintf(`"subject":{"mediaType":"x/y","digest":%q,"size":1}`, a)
+	absent := fmt.Sprintf(`"layers":[{"digest":%q,"size":1}]`, digest.FromString("absent"))
+	tests := []struct {
+		name, body string
+		want       error
+	}{
+		{"no JSON", "x", ErrInvalidManifest},
+		{"no subject", `{"schemaVersion":2}`, ErrInvalidManifest},
+		{"a subject that is no digest", `{"subject":{"digest":"sha256:1"}}`, ErrInvalidManifest},
+		{"a layer that is no digest", `{` + subject + `,"layers":[{"digest":"x"}]}`, ErrInvalidManifest},
+		{"a blob that is not there", `{` + subject + `,` + absent + `}`, ErrBlobMissing},
+		{"too large", `{` + subject + strings.Repeat(" ", MaxManifestSize) + `}`, ErrTooLarge},
+	}
+	before := files(t, s, "blobs/sha256")
+	for _, tt := range tests {
+		if _, err := s.PutReferrer(t.Context(), ocispec.MediaTypeImageManifest, []byte(tt.body)); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	if after := files(t, s, "blobs/sha256"); !slices.Equal(before, after) {
+		t.Errorf("blobs before %v, after %v", before, after)
+	}
+}
+
+// Referrers of one subject that come at the same time are all kept.
+func TestPutReferrerTogether(t *testing.T) {
+	s := newStore(t)
+	a := putModel(t, s, "a", "w")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() { attach(t, s, a, reportType, fmt.Sprint("report ", i)) })
+	}
+	wg.Wait()
+	if got := referrers(t, s, a, ""); len(got) != 8 {
+		t.Errorf("%d referrers, want 8", len(got))
+	}
+	checkStore(t, s)
+}
+
+func TestReferrerDescriptor(t *testing.T) {
+	body, err := json.Marshal(map[string]any{"config": map[string]any{"mediaType": "a/config"}, "annotations": map[string]string{"k": "v"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReferrerDescriptor(ocispec.MediaTypeImageManifest, body)
+	want := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: "a/config", Digest: digest.FromBytes(body),
+		Size: int64(len(body)), Annotations: map[string]string{"k": "v"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestCheckBlobs(t *testing.T) {
+	s := newStore(t)
+	putModel(t, s, "a", "one", "three")
+	raw, err := s.ResolveRaw(t.Context(), mustName(t, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.CheckBlobs(t.Context(), raw)
+	if err != nil || got.Blobs != 3 || got.Absent != 0 || got.Bytes < 8 {
+		t.Errorf("%+v, %v, want 3 blobs", got, err)
+	}
+	damageBlob(t, s, "three", "THREE")
+	if _, err := s.CheckBlobs(t.Context(), raw); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("damaged: %v, want ErrCorrupt", err)
+	}
+	damageBlob(t, s, "three", "longer than it was")
+	if _, err := s.CheckBlobs(t.Context(), raw); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("longer: %v, want ErrCorrupt", err)
+	}
+	removeBlob(t, s, "three")
+	if _, err := s.CheckBlobs(t.Context(), raw); !errors.Is(err, ErrBlobMissing) {
+		t.Errorf("absent: %v, want ErrBlobMissing", err)
+	}
+	raw.Descriptor.Annotations[annotationPartial] = "1"
+	if got, err := s.CheckBlobs(t.Context(), raw); err != nil || got.Blobs != 2 || got.Absent != 1 {
+		t.Errorf("partial: %+v, %v, want 2 blobs and 1 absent", got, err)
+	}
+}
+
+// damageBlob replaces the bytes of a blob.
+func damageBlob(t *testing.T, s *Store, text, with string) {
+	t.Helper()
+	removeBlob(t, s, text)
+	if err := os.WriteFile(s.BlobPath(digest.FromString(text)), []byte(with), 0o444); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeBlob(t *testing.T, s *Store, text string) {
+	t.Helper()
+	if err := os.Remove(s.BlobPath(digest.FromString(text))); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,129 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// getBytes fetches a small blob and verifies it.
+func (r *repository) getBytes(ctx context.Context, d ocispec.Descriptor, limit int64) ([]byte, error) {
+	if d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 {
+		return nil, fmt.Errorf("blob %q: not a sha256 digest: %w", clip(string(d.Digest)), manifest.ErrInvalidManifest)
+	}
+	if d.Size < 0 || d.Size > limit {
+		return nil, fmt.Errorf("blob %s has %d bytes, the limit is %d: %w", d.Digest, d.Size, limit, manifest.ErrTooLarge)
+	}
+	a := r.c.attempts()
+	for {
+		b, err := r.getBytesOnce(ctx, d)
+		if err == nil {
+			return b, nil
+		}
+		if err = a.again(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *repository) getBytesOnce(ctx context.Context, d ocispec.Descriptor) ([]byte, error) {
+	req, err := r.request(ctx, http.MethodGet, r.url("blobs", string(d.Digest)), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := r.do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if err := expect(resp, http.StatusOK); err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, d.Size+1))
+	if err != nil {
+		return nil, fmt.Errorf("read blob %s: %w: %w", d.Digest, ErrInterrupted, err)
+	}
+	if got := digest.FromBytes(b); got != d.Digest {
+		return nil, fmt.Errorf("blob %s: the registry sent %s: %w", d.Digest, got, ErrDigest)
+	}
+	return b, nil
+}
+
+// putBytes sends a small blob, unless the registry has it.
+func (r *repository) putBytes(ctx context.Context, b []byte) error {
+	d := digest.FromBytes(b)
+	return r.putBlob(ctx, d, int64(len(b)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
+}
+
+// putStored sends a blob of a store.
+func (r *repository) putStored(ctx context.Context, s *manifest.Store, d ocispec.Descriptor) error {
+	return r.putBlob(ctx, d.Digest, d.Size, func() (io.ReadCloser, error) { return s.OpenBlob(d.Digest) })
+}
+
+func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64, open func() (io.ReadCloser, error)) error {
+	a := r.c.attempts()
+	for {
+		err := r.putBlobOnce(ctx, d, size, open)
+		if err == nil {
+			return nil
+		}
+		if err = a.again(ctx, err); err != nil {
+			return fmt.Errorf("push blob %s: %w", d, err)
+		}
+	}
+}
+
+// putBlobOnce asks for the blob, then for an upload, then sends it whole (distribution-spec v1.1.1, "POST then PUT").
+func (r *repository) putBlobOnce(ctx context.Context, d digest.Digest, size int64, open func() (io.ReadCloser, error)) error {
+	req, err := r.request(ctx, http.MethodHead, r.url("blobs", string(d)), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := r.do(req)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	if req, err = r.request(ctx, http.MethodPost, r.url("blobs", "uploads", ""), nil); err != nil {
+		return err
+	}
+	if resp, err = r.do(req); err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := expect(resp, http.StatusAccepted); err != nil {
+		return err
+	}
+	u, err := location(resp)
+	if err != nil {
+		return err
+	}
+	if u.RawQuery != "" {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += "digest=" + string(d)
+	body, err := open()
+	if err != nil {
+		return err
+	}
+	if req, err = r.request(ctx, http.MethodPut, u, body); err != nil {
+		body.Close()
+		return err
+	}
+	req.ContentLength, req.GetBody = size, open
+	req.Header.Set("Content-Type", "application/octet-stream")
+	if resp, err = r.do(req); err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return expect(resp, http.StatusCreated, http.StatusOK)
+}

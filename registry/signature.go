@@ -1,0 +1,191 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/sigstore"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// ErrNotSigned is a manifest without a signature that verifies with the key.
+var ErrNotSigned = errors.New("not signed by this key")
+
+// Annotations of a bundle's manifest, as cosign v3.1.3 writes them (pkg/oci/remote/write.go). It adds a date, which would make
+// each signing another manifest.
+const (
+	annotationBundleContent   = "dev.sigstore.bundle.content"
+	annotationBundlePredicate = "dev.sigstore.bundle.predicateType"
+)
+
+// Most signatures that are looked at for one that verifies.
+const maxSignatures = 256
+
+// Signature is a referrer that says who vouches for a manifest.
+type Signature struct {
+	Descriptor ocispec.Descriptor
+	Manifest   []byte
+	Blobs      [][]byte // all that the manifest names, the bundle among them
+}
+
+// Sign makes the signature of a manifest, of which media type, digest and size are given.
+func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor) (*Signature, error) {
+	bundle, err := key.Sign(subject.Digest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifest.EncodeArtifact(manifest.Artifact{
+		Type:    sigstore.BundleMediaType,
+		Subject: subject,
+		Layers:  []ocispec.Descriptor{{MediaType: sigstore.BundleMediaType, Digest: digest.FromBytes(bundle), Size: int64(len(bundle))}},
+		Annotations: map[string]string{
+			annotationBundleContent:   "dsse-envelope",
+			annotationBundlePredicate: sigstore.PredicateType,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	desc, err := manifest.ReferrerDescriptor(ocispec.MediaTypeImageManifest, m)
+	return &Signature{desc, m, [][]byte{ocispec.DescriptorEmptyJSON.Data, bundle}}, err
+}
+
+// Store puts the signature into a store, where a push of its subject finds it.
+func (sig *Signature) Store(ctx context.Context, s *manifest.Store) error {
+	release, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for _, b := range sig.Blobs {
+		if _, _, err := s.PutBytes(ctx, b); err != nil {
+			return err
+		}
+	}
+	_, err = s.PutReferrer(ctx, sig.Descriptor.MediaType, sig.Manifest)
+	return err
+}
+
+// PushSignature sends a signature to the repository of dst, where its subject is.
+func (c *Client) PushSignature(ctx context.Context, dst manifest.Name, sig *Signature) error {
+	_, err := c.PushReferrer(ctx, dst, sig.Descriptor.MediaType, sig.Manifest, sig.Blobs...)
+	return err
+}
+
+// SignatureError says why no signature of a manifest was good enough. It is an [ErrNotSigned].
+type SignatureError struct {
+	Digest digest.Digest // of the manifest
+	Tried  []error       // what is wrong with each signature that was looked at; none when there are none
+}
+
+func (e *SignatureError) Error() string {
+	switch len(e.Tried) {
+	case 0:
+		return fmt.Sprintf("%s is not signed", e.Digest)
+	case 1:
+		return fmt.Sprintf("%s is not signed by this key: %v", e.Digest, e.Tried[0])
+	}
+	var reasons []string
+	for _, err := range e.Tried[:min(len(e.Tried), 3)] {
+		reasons = append(reasons, err.Error())
+	}
+	if more := len(e.Tried) - len(reasons); more > 0 {
+		reasons = append(reasons, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%s is not signed by this key: %d signatures: %s", e.Digest, len(e.Tried), strings.Join(reasons, "; "))
+}
+
+func (e *SignatureError) Is(target error) bool { return target == ErrNotSigned }
+func (e *SignatureError) Unwrap() []error      { return e.Tried }
+
+// StoredSignature finds a signature of a manifest in a store that verifies with the key; none is a [*SignatureError].
+func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Digest, key *sigstore.PublicKey) (*Signature, error) {
+	list, err := s.Referrers(ctx, subject, sigstore.BundleMediaType)
+	if err != nil {
+		return nil, err
+	}
+	read := func(_ context.Context, d ocispec.Descriptor, limit int64) ([]byte, error) {
+		return s.ReadBlob(d.Digest, limit)
+	}
+	return findSignature(ctx, subject, key, list, read, read)
+}
+
+// Signature finds a signature of a manifest in the repository of a name that verifies with the key; none is a
+// [*SignatureError]. Nothing is stored.
+func (c *Client) Signature(ctx context.Context, name manifest.Name, subject digest.Digest, key *sigstore.PublicKey) (*Signature, error) {
+	r, err := c.repository(name, pull)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.referrers(ctx, subject, sigstore.BundleMediaType)
+	if err != nil {
+		return nil, fmt.Errorf("look for signatures in %s/%s: %w", name.Host, name.Path, err)
+	}
+	readManifest := func(ctx context.Context, d ocispec.Descriptor, _ int64) ([]byte, error) {
+		m, err := r.getManifest(ctx, string(d.Digest))
+		if err != nil {
+			return nil, err
+		}
+		return m.Bytes, nil
+	}
+	return findSignature(ctx, subject, key, list, readManifest, r.getBytes)
+}
+
+// reader reads what a descriptor names, verified, and at most limit bytes of it.
+type reader func(ctx context.Context, d ocispec.Descriptor, limit int64) ([]byte, error)
+
+func findSignature(ctx context.Context, subject digest.Digest, key *sigstore.PublicKey, list []ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
+	failed := &SignatureError{Digest: subject}
+	for i, d := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		if i == maxSignatures {
+			failed.Tried = append(failed.Tried, fmt.Errorf("%d more were not looked at", len(list)-i))
+			break
+		}
+		sig, err := readSignature(ctx, subject, key, d, readManifest, readBlob)
+		if err == nil {
+			return sig, nil
+		}
+		if !errors.Is(err, sigstore.ErrPurpose) { // attestations are referrers of the same type
+			failed.Tried = append(failed.Tried, err)
+		}
+	}
+	return nil, failed
+}
+
+func readSignature(ctx context.Context, subject digest.Digest, key *sigstore.PublicKey, d ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
+	b, err := readManifest(ctx, d, manifest.MaxManifestSize)
+	if err != nil {
+		return nil, err
+	}
+	var m ocispec.Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("signature %s: %v: %w", d.Digest, err, sigstore.ErrBundle)
+	}
+	if m.Subject == nil || m.Subject.Digest != subject {
+		return nil, fmt.Errorf("signature %s: its manifest refers to something else: %w", d.Digest, sigstore.ErrSubject)
+	}
+	if len(m.Layers) != 1 || m.Layers[0].MediaType != sigstore.BundleMediaType {
+		return nil, fmt.Errorf("signature %s: its manifest does not hold one bundle: %w", d.Digest, sigstore.ErrBundle)
+	}
+	bundle, err := readBlob(ctx, m.Layers[0], sigstore.MaxBundleSize)
+	if err != nil {
+		return nil, err
+	}
+	if err := key.Verify(bundle, subject); err != nil {
+		return nil, fmt.Errorf("signature %s: %w", d.Digest, err)
+	}
+	config, err := readBlob(ctx, m.Config, sigstore.MaxBundleSize)
+	if err != nil {
+		return nil, err
+	}
+	desc, err := manifest.ReferrerDescriptor(ocispec.MediaTypeImageManifest, b)
+	return &Signature{desc, b, [][]byte{config, bundle}}, err
+}

@@ -1,0 +1,202 @@
+package sigstore
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// Names of the forms that a signature is made of.
+const (
+	BundleMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json" // sigstore/protobuf-specs v0.5, sigstore_bundle.proto
+	PredicateType   = "https://sigstore.dev/cosign/sign/v1"           // cosign v3.1.3, pkg/types/predicate.go
+	payloadType     = "application/vnd.in-toto+json"                  // in-toto/attestation v1, envelope.md
+	statementType   = "https://in-toto.io/Statement/v1"               // in-toto/attestation v1, statement.md
+)
+
+// bundleMediaTypes are what version 0.3 has been called.
+var bundleMediaTypes = []string{BundleMediaType, "application/vnd.dev.sigstore.bundle+json;version=0.3"}
+
+// MaxBundleSize is more than any bundle of a signature: they have about 1 KiB, and some 20 KiB with entries of a transparency log.
+const MaxBundleSize = 1 << 20
+
+type bundle struct {
+	MediaType            string    `json:"mediaType"`
+	VerificationMaterial material  `json:"verificationMaterial"`
+	DSSEEnvelope         *envelope `json:"dsseEnvelope"`
+}
+
+type material struct {
+	PublicKey *publicKeyID `json:"publicKey,omitempty"`
+}
+
+type publicKeyID struct {
+	Hint string `json:"hint"`
+}
+
+// envelope is secure-systems-lab/dsse v1.0.2, envelope.md. encoding/json writes and reads []byte as base64.
+type envelope struct {
+	Payload     []byte      `json:"payload"`
+	PayloadType string      `json:"payloadType"`
+	Signatures  []signature `json:"signatures"`
+}
+
+type signature struct {
+	Sig []byte `json:"sig"`
+}
+
+type statement struct {
+	Type          string          `json:"_type"`
+	Subject       []subject       `json:"subject"`
+	PredicateType string          `json:"predicateType"`
+	Predicate     json.RawMessage `json:"predicate,omitempty"`
+}
+
+// subject has no name: a manifest is the same by any name, and cosign gives none either.
+type subject struct {
+	Digest map[string]string `json:"digest"`
+}
+
+// Sign makes the bundle that says that the holder of the key signed the manifest with this digest.
+func (k *PrivateKey) Sign(manifest digest.Digest) ([]byte, error) {
+	if err := checkDigest(manifest); err != nil {
+		return nil, err
+	}
+	payload, err := json.Marshal(statement{
+		Type:          statementType,
+		Subject:       []subject{{Digest: map[string]string{string(digest.SHA256): manifest.Encoded()}}},
+		PredicateType: PredicateType,
+		Predicate:     json.RawMessage("{}"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	sig, err := k.sign(preAuth(payloadType, payload))
+	if err != nil {
+		return nil, fmt.Errorf("sign %s: %w", manifest, err)
+	}
+	return json.Marshal(bundle{
+		MediaType:            BundleMediaType,
+		VerificationMaterial: material{&publicKeyID{k.public.hint}},
+		DSSEEnvelope:         &envelope{payload, payloadType, []signature{{sig}}},
+	})
+}
+
+func (k *PrivateKey) sign(message []byte) ([]byte, error) {
+	if _, ok := k.signer.(ed25519.PrivateKey); ok {
+		return k.signer.Sign(nil, message, crypto.Hash(0))
+	}
+	sum := sha256.Sum256(message)
+	return k.signer.Sign(nil, sum[:], crypto.SHA256) // without a source of randomness: RFC 6979
+}
+
+// Verify checks that the bundle is a signature of the manifest with this digest by the holder of the key. Errors are
+// [ErrBundle], [ErrOtherKey], [ErrPurpose] or [ErrSubject].
+func (k *PublicKey) Verify(bundleJSON []byte, manifest digest.Digest) error {
+	if err := checkDigest(manifest); err != nil {
+		return err
+	}
+	b, err := parseBundle(bundleJSON)
+	if err != nil {
+		return err
+	}
+	e := b.DSSEEnvelope
+	if !k.verify(preAuth(e.PayloadType, e.Payload), e.Signatures[0].Sig) {
+		switch id := b.VerificationMaterial.PublicKey; {
+		case id == nil:
+			return fmt.Errorf("a certificate's key, not this one (%s): %w", k.hint, ErrOtherKey)
+		case id.Hint != k.hint:
+			return fmt.Errorf("key %q, not this one (%s): %w", clip(id.Hint), k.hint, ErrOtherKey)
+		}
+		return fmt.Errorf("the signature does not match what is signed: %w", ErrBundle)
+	}
+	return checkStatement(e, manifest)
+}
+
+// parseBundle reads as much of a bundle as a key can verify.
+func parseBundle(b []byte) (*bundle, error) {
+	if len(b) > MaxBundleSize {
+		return nil, fmt.Errorf("a bundle of %d bytes, the limit is %d: %w", len(b), MaxBundleSize, ErrBundle)
+	}
+	var doc bundle
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, fmt.Errorf("bundle: %v: %w", err, ErrBundle)
+	}
+	switch e := doc.DSSEEnvelope; {
+	case !slices.Contains(bundleMediaTypes, doc.MediaType):
+		return nil, fmt.Errorf("a bundle of type %q, not %s: %w", clip(doc.MediaType), BundleMediaType, ErrBundle)
+	case e == nil:
+		return nil, fmt.Errorf("a bundle without a DSSE envelope: %w", ErrBundle)
+	case len(e.Signatures) != 1: // "exactly one signature", sigstore_bundle.proto
+		return nil, fmt.Errorf("an envelope with %d signatures, not one: %w", len(e.Signatures), ErrBundle)
+	}
+	return &doc, nil
+}
+
+// verify reports whether the key signed a message. cosign signs with Ed25519ph where its transparency log may get the
+// signature (pkg/cosign/keys.go, GetDefaultLoadOptions); the two kinds cannot be taken for each other (RFC 8032, section 5.1).
+func (k *PublicKey) verify(message, sig []byte) bool {
+	switch key := k.key.(type) {
+	case *ecdsa.PublicKey:
+		sum := sha256.Sum256(message)
+		return ecdsa.VerifyASN1(key, sum[:], sig)
+	case ed25519.PublicKey:
+		if ed25519.Verify(key, message, sig) {
+			return true
+		}
+		sum := sha512.Sum512(message)
+		return ed25519.VerifyWithOptions(key, sum[:], sig, &ed25519.Options{Hash: crypto.SHA512}) == nil
+	}
+	return false
+}
+
+// checkStatement checks what was signed, when it is known who did.
+func checkStatement(e *envelope, manifest digest.Digest) error {
+	if e.PayloadType != payloadType {
+		return fmt.Errorf("a payload of type %q, not %s: %w", clip(e.PayloadType), payloadType, ErrPurpose)
+	}
+	var s statement
+	if err := json.Unmarshal(e.Payload, &s); err != nil {
+		return fmt.Errorf("statement: %v: %w", err, ErrBundle)
+	}
+	if s.Type != statementType || s.PredicateType != PredicateType {
+		return fmt.Errorf("a statement %q of type %q, not %s: %w", clip(s.PredicateType), clip(s.Type), PredicateType, ErrPurpose)
+	}
+	if len(s.Subject) != 1 {
+		return fmt.Errorf("a statement about %d subjects, not one: %w", len(s.Subject), ErrSubject)
+	}
+	if got := s.Subject[0].Digest[string(digest.SHA256)]; got != manifest.Encoded() {
+		return fmt.Errorf("sha256:%s, not %s: %w", clip(got), manifest, ErrSubject)
+	}
+	return nil
+}
+
+// preAuth is what is signed in an envelope: DSSE v1.0.2, protocol.md, "PAE".
+func preAuth(payloadType string, payload []byte) []byte {
+	var b bytes.Buffer
+	b.WriteString("DSSEv1 ")
+	b.WriteString(strconv.Itoa(len(payloadType)))
+	b.WriteByte(' ')
+	b.WriteString(payloadType)
+	b.WriteByte(' ')
+	b.WriteString(strconv.Itoa(len(payload)))
+	b.WriteByte(' ')
+	b.Write(payload)
+	return b.Bytes()
+}
+
+func checkDigest(d digest.Digest) error {
+	if err := d.Validate(); err != nil || d.Algorithm() != digest.SHA256 {
+		return fmt.Errorf("%q is not a sha256 digest", clip(string(d)))
+	}
+	return nil
+}
