@@ -11,12 +11,19 @@ import (
 
 // argCompletions say what each argument of a command can be; the last holds for all that follow, nothing for none.
 var argCompletions = map[string][]cobra.CompletionFunc{
+	"attach":   {modelNames, files(), nothing},
+	"cp":       {modelNames, modelNames, nothing},
 	"create":   {modelNames, folders},
+	"discover": {modelNames, nothing},
 	"man":      {folders, nothing},
+	"pull":     {modelNames, nothing},
+	"push":     {modelNames, modelNames, nothing},
 	"quantize": {modelOr(cobra.ShellCompDirectiveFilterDirs), modelNames, types, nothing},
 	"rm":       {modelNames},
 	"run":      {modelNames, nothing},
 	"show":     {modelNames, nothing},
+	"sign":     {modelNames, nothing},
+	"tag":      {modelNames, modelNames, nothing},
 	"template": {modelOr(cobra.ShellCompDirectiveDefault), nothing},
 	"tokenize": {modelOr(cobra.ShellCompDirectiveFilterDirs), nothing},
 	"verify":   {modelNames, nothing},
@@ -24,11 +31,13 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 
 // flagCompletions say what the value of a flag can be, in any command; other flags complete to nothing.
 var flagCompletions = map[string]cobra.CompletionFunc{
+	"ca-file":        files(),
 	"cpu-math":       cobra.FixedCompletions([]string{"exact", "fast"}, cobra.ShellCompDirectiveNoFileComp),
 	"draft-quantize": types,
 	"file":           files(),
 	"flavour":        cobra.FixedCompletions([]string{"cpu", "metal", "cuda12", "cuda13"}, cobra.ShellCompDirectiveNoFileComp),
 	"format":         cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
+	"key":            files(),
 	"prompt-ids":     files(),
 	"quantize":       types,
 	"quantize-draft": types,

@@ -11,54 +11,72 @@ import (
 	"golang.org/x/term"
 )
 
-// createProgress shows how far a create is: one line that is rewritten on a terminal, now and then a line elsewhere, or
-// lines of JSON.
-type createProgress struct {
-	to    io.Writer // nil shows nothing
-	style progressStyle
-	begun time.Time
-	shown time.Time
-	seen  bool // a line was shown
-	ended bool // the last one was
-}
-
+// progressStyle is how a command shows how far it is.
 type progressStyle int
 
 const (
-	onTerminal progressStyle = iota
-	plainLines
+	noProgress progressStyle = iota
+	onTerminal               // lines that are drawn over
+	plainLines               // a line now and then
 	jsonLines
 )
 
-// How often a line is rewritten on a terminal, and written elsewhere.
+// How often progress is drawn on a terminal, and written elsewhere.
 const (
 	progressEvery = 100 * time.Millisecond
 	plainEvery    = 10 * time.Second
 )
 
-func (a *app) createProgress(asJSON bool) *createProgress {
-	p := &createProgress{to: a.err, style: plainLines, begun: time.Now()}
-	p.shown = p.begun
-	f, ok := a.err.(*os.File)
-	switch {
-	case a.quiet:
-		p.to = nil
-	case asJSON:
-		p.style = jsonLines
-	case ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb": // which knows no escape sequences
-		p.style = onTerminal
-	}
-	return p
-}
-
-func (p *createProgress) every() time.Duration {
-	switch p.style {
+func (s progressStyle) every() time.Duration {
+	switch s {
 	case onTerminal:
 		return progressEvery
 	case jsonLines:
 		return time.Second
 	}
 	return plainEvery
+}
+
+// progressStyle chooses by what standard error is.
+func (a *app) progressStyle(asJSON bool) progressStyle {
+	f, ok := a.err.(*os.File)
+	switch {
+	case a.quiet:
+		return noProgress
+	case asJSON:
+		return jsonLines
+	case ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb": // which knows no escape sequences
+		return onTerminal
+	}
+	return plainLines
+}
+
+// screen is the end of the terminal that standard error is.
+func (a *app) screen() *screen {
+	return &screen{to: a.err, size: func() (int, int) {
+		if f, ok := a.err.(*os.File); ok {
+			if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
+				return columns, rows
+			}
+		}
+		return 80, 24
+	}}
+}
+
+// createProgress shows how far a create is: one line that is drawn over on a terminal, now and then a line elsewhere, or
+// lines of JSON.
+type createProgress struct {
+	to     io.Writer
+	style  progressStyle
+	screen *screen
+	begun  time.Time
+	shown  time.Time
+	ended  bool // the last line was shown
+}
+
+func (a *app) createProgress(asJSON bool) *createProgress {
+	now := time.Now()
+	return &createProgress{to: a.err, style: a.progressStyle(asJSON), screen: a.screen(), begun: now, shown: now}
 }
 
 // progressJSON is a line of progress for programs.
@@ -77,23 +95,23 @@ func (p *createProgress) set(e convert.Event) {
 	done := e.Tensors == e.TotalTensors && e.Bytes == e.TotalBytes
 	now := time.Now()
 	last := done && p.style == jsonLines // programs see the end of it, however short it was
-	if p.to == nil || p.ended || now.Sub(p.shown) < p.every() && !last {
+	if p.style == noProgress || p.ended || now.Sub(p.shown) < p.style.every() && !last {
 		return
 	}
-	p.shown, p.seen, p.ended = now, true, last
+	p.shown, p.ended = now, last
 	rate := float64(e.Bytes-e.Resumed) / max(now.Sub(p.begun).Seconds(), 1e-3)
 	left := 0.0
 	if rate > 0 {
 		left = float64(e.TotalBytes-e.Bytes) / rate
 	}
 	if p.style == jsonLines {
-		_ = json.NewEncoder(p.to).Encode(progressJSON{"progress", e.Bytes, e.TotalBytes, e.Tensors, e.TotalTensors, e.Resumed, rate, left})
+		writeJSONLine(p.to, progressJSON{"progress", e.Bytes, e.TotalBytes, e.Tensors, e.TotalTensors, e.Resumed, rate, left})
 		return
 	}
 	text := fmt.Sprintf("packing %s of %s, %d of %d tensors, %s/s, %s left", size(e.Bytes), size(e.TotalBytes), e.Tensors, e.TotalTensors,
 		size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
 	if p.style == onTerminal {
-		fmt.Fprintf(p.to, "\r\x1b[K%s", text)
+		p.screen.draw(text)
 		return
 	}
 	fmt.Fprintln(p.to, text)
@@ -101,9 +119,16 @@ func (p *createProgress) set(e convert.Event) {
 
 // end clears the line.
 func (p *createProgress) end() {
-	if p.to != nil && p.style == onTerminal && p.seen {
-		fmt.Fprint(p.to, "\r\x1b[K")
+	if p.style == onTerminal {
+		p.screen.clear()
 	}
+}
+
+// writeJSONLine writes a line of progress for programs. One that cannot be written is no reason to stop what it is about.
+func writeJSONLine(to io.Writer, v any) {
+	e := json.NewEncoder(to)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
 }
 
 // size is a number of bytes for people, in powers of ten.

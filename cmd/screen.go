@@ -1,0 +1,120 @@
+package cmd
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// screen is a block of lines at the end of a terminal that is drawn over in place. Each change is one write, so that nobody
+// sees half of it.
+type screen struct {
+	to    io.Writer
+	size  func() (columns, rows int)
+	drawn []int // columns of the lines that are there
+}
+
+// draw replaces the block. Lines are cut to what the terminal holds, and those at the end win where it is too low.
+func (s *screen) draw(lines ...string) { s.write(nil, lines) }
+
+// above puts lines that stay above the block, and draws it again.
+func (s *screen) above(text []string, lines ...string) { s.write(text, lines) }
+
+// clear takes the block away.
+func (s *screen) clear() { s.write(nil, nil) }
+
+func (s *screen) write(above, lines []string) {
+	if len(above)+len(lines)+len(s.drawn) == 0 {
+		return
+	}
+	columns, rows := s.size()
+	var b bytes.Buffer
+	if up := s.rows(columns); up > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", up)
+	}
+	b.WriteString("\r")
+	for _, line := range above {
+		b.WriteString(line + "\x1b[K\n") // these may wrap
+	}
+	if most := max(1, rows-1); len(lines) > most { // the cursor is on the line below
+		lines = lines[len(lines)-most:]
+	}
+	s.drawn = s.drawn[:0]
+	for _, line := range lines {
+		line = cut(line, columns-1)
+		s.drawn = append(s.drawn, columnsOf(line))
+		b.WriteString(line + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	s.to.Write(b.Bytes())
+}
+
+// rows is how many rows the block takes; a terminal that has become narrower has wrapped its lines.
+func (s *screen) rows(columns int) int {
+	n := 0
+	for _, w := range s.drawn {
+		n += max(1, (w+columns-1)/max(1, columns))
+	}
+	return n
+}
+
+// cut shortens a text in its middle, where names of layers differ least.
+func cut(s string, columns int) string {
+	if columnsOf(s) <= columns {
+		return s
+	}
+	const gap = ".."
+	if columns <= len(gap) {
+		return strings.Repeat(".", max(0, columns))
+	}
+	room := columns - len(gap)
+	r := []rune(s)
+	head, tail, left := 0, len(r), room/3
+	for head < tail && left >= columnsOf(string(r[head])) {
+		left -= columnsOf(string(r[head]))
+		head++
+	}
+	left += room - room/3
+	for tail > head && left >= columnsOf(string(r[tail-1])) {
+		left -= columnsOf(string(r[tail-1]))
+		tail--
+	}
+	return string(r[:head]) + gap + string(r[tail:])
+}
+
+// columnsOf is how wide a terminal shows a text.
+func columnsOf(s string) int {
+	n := 0
+	for _, r := range s {
+		switch {
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case wide(r):
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+func wide(r rune) bool {
+	kind := width.LookupRune(r).Kind()
+	return kind == width.EastAsianWide || kind == width.EastAsianFullwidth
+}
+
+// printable is foreign text on one line, without what a terminal would obey.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,346 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/registry"
+	"github.com/opencontainers/go-digest"
+)
+
+// terminal is what a terminal shows of what is written to it: what this program sends, and nothing more.
+type terminal struct {
+	t             *testing.T
+	columns, rows int
+	lines         [][]rune // also those that have scrolled away
+	row, column   int
+}
+
+func newTerminal(t *testing.T, columns, rows int) *terminal {
+	return &terminal{t: t, columns: columns, rows: rows, lines: [][]rune{nil}}
+}
+
+func (v *terminal) size() (int, int) { return v.columns, v.rows }
+
+func (v *terminal) Write(p []byte) (int, error) {
+	text := string(p)
+	for len(text) > 0 {
+		if rest, ok := strings.CutPrefix(text, "\x1b["); ok {
+			end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' && r <= '~' })
+			if end < 0 {
+				v.t.Fatalf("a sequence without an end: %q", text)
+			}
+			n := 0
+			fmt.Sscan(rest[:end], &n)
+			v.control(rest[end], n)
+			text = rest[end+1:]
+			continue
+		}
+		r := []rune(text)[0]
+		v.put(r)
+		text = text[len(string(r)):]
+	}
+	return len(p), nil
+}
+
+func (v *terminal) control(final byte, n int) {
+	switch final {
+	case 'A':
+		v.row = max(v.row-n, len(v.lines)-v.rows, 0) // not beyond the top of what is seen
+	case 'K':
+		v.lines[v.row] = v.lines[v.row][:min(v.column, len(v.lines[v.row]))]
+	case 'J':
+		v.control('K', 0)
+		for i := v.row + 1; i < len(v.lines); i++ {
+			v.lines[i] = nil
+		}
+	default:
+		v.t.Errorf("an unknown sequence ends with %q", final)
+	}
+}
+
+func (v *terminal) put(r rune) {
+	switch r {
+	case '\r':
+		v.column = 0
+		return
+	case '\n':
+		v.down()
+		return
+	}
+	if v.column == v.columns {
+		v.down()
+	}
+	line := v.lines[v.row]
+	for len(line) <= v.column {
+		line = append(line, ' ')
+	}
+	line[v.column] = r
+	v.lines[v.row] = line
+	v.column++
+}
+
+func (v *terminal) down() {
+	v.row, v.column = v.row+1, 0
+	if v.row == len(v.lines) {
+		v.lines = append(v.lines, nil)
+	}
+}
+
+func (v *terminal) text() string {
+	var list []string
+	for _, l := range v.lines {
+		list = append(list, strings.TrimRight(string(l), " "))
+	}
+	return strings.TrimRight(strings.Join(list, "\n"), "\n") + "\n"
+}
+
+// clockedProgress is progress on a clock that the test moves on.
+type clockedProgress struct {
+	*transferProgress
+	clock time.Time
+}
+
+func (s *clockedProgress) after(d time.Duration) *clockedProgress { s.clock = s.clock.Add(d); return s }
+
+func newClocked(to *terminal, verb string) *clockedProgress {
+	s := &clockedProgress{clock: time.Unix(1000, 0)}
+	s.transferProgress = newTransferProgress(to, verb, onTerminal, &screen{to: to, size: to.size}, func() time.Time { return s.clock })
+	return s
+}
+
+func (s *clockedProgress) events(list ...registry.Event) {
+	for _, e := range list {
+		s.set(e)
+	}
+}
+
+func blob(kind registry.EventKind, name string, bytes, total int64) registry.Event {
+	return registry.Event{Kind: kind, Name: name, Digest: digest.FromString(name), Bytes: bytes, Total: total}
+}
+
+func check(t *testing.T, v *terminal, want string) {
+	t.Helper()
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), v.text()); diff != "" {
+		t.Errorf("the screen differs (- wanted, + shown):\n%s", diff)
+	}
+}
+
+func TestTransferOnTerminal(t *testing.T) {
+	v := newTerminal(t, 100, 24)
+	fmt.Fprintln(v, "$ ingot push x")
+	s := newClocked(v, "push")
+	s.draw()
+	check(t, v, "$ ingot push x\n") // nothing is known yet
+	s.events(registry.Event{Kind: registry.Plan, Total: 100e6}, blob(registry.Present, "old", 0, 20e6),
+		blob(registry.Begin, "model.embed_tokens.weight", 0, 50e6), blob(registry.Begin, "lm_head.weight", 10e6, 30e6))
+	s.after(time.Second).events(blob(registry.Moved, "model.embed_tokens.weight", 25e6, 50e6), blob(registry.Moved, "lm_head.weight", 15e6, 30e6))
+	s.draw()
+	check(t, v, `
+$ ingot push x
+model.embed_tokens.weight  [==========          ]  50%     25 MB of 50 MB    25 MB/s
+lm_head.weight             [==========          ]  50%     15 MB of 30 MB   5.0 MB/s
+[============        ]  pushing 60 MB of 100 MB, 30 MB/s, 1s left
+`)
+	retry := blob(registry.Retry, "lm_head.weight", 0, 30e6)
+	retry.Err = errors.New("connection reset\x1b[2J by peer")
+	s.after(time.Second).events(retry, retry, blob(registry.Done, "model.embed_tokens.weight", 50e6, 50e6))
+	s.draw()
+	check(t, v, `
+$ ingot push x
+trying lm_head.weight again: connection reset[2J by peer
+lm_head.weight  [==========          ]  50%     15 MB of 30 MB   retrying
+[=================   ]  pushing 85 MB of 100 MB, 15 MB/s, 1s left
+`)
+	s.events(blob(registry.Done, "lm_head.weight", 30e6, 30e6))
+	s.end()
+	s.end()
+	s.events(blob(registry.Begin, "late", 0, 1))
+	s.draw()
+	check(t, v, `
+$ ingot push x
+trying lm_head.weight again: connection reset[2J by peer
+pushed 70 MB in 2s, 15 MB/s; 10 MB left by an earlier run; 20 MB already there
+`)
+}
+
+// TestTransferKeepsLines: a blob that is through leaves its line to the next one, so that the others stay where they are.
+func TestTransferKeepsLines(t *testing.T) {
+	v := newTerminal(t, 40, 24)
+	s := newClocked(v, "pull")
+	s.events(registry.Event{Kind: registry.Plan, Total: 400}, blob(registry.Begin, "a", 0, 100), blob(registry.Begin, "b", 0, 100))
+	s.draw()
+	s.events(blob(registry.Done, "a", 100, 100), blob(registry.Begin, "c", 0, 100), blob(registry.Begin, "d", 0, 100))
+	s.draw()
+	check(t, v, `
+c    0%
+b    0%
+d    0%
+pulling 100 B of 400 B, 0 B/s
+`)
+	s.end() // it failed: no last word, and no line is left
+	check(t, v, "\n\n")
+}
+
+// TestTransferFitsTerminal: no line wraps, and no more lines than the terminal holds, also when its size changes.
+func TestTransferFitsTerminal(t *testing.T) {
+	v := newTerminal(t, 30, 5)
+	s := newClocked(v, "pull")
+	s.events(registry.Event{Kind: registry.Plan, Total: 1000})
+	for i := range 9 {
+		s.events(blob(registry.Begin, fmt.Sprintf("model.layers.%d.mlp.down_proj.weight", i), 0, 100))
+	}
+	for range 3 {
+		s.draw()
+	}
+	check(t, v, `
+model.l..wn_proj.weight    0%
+model.l..wn_proj.weight    0%
+model.l..wn_proj.weight    0%
+pulling 0 B of 1.0 kB, 0 B/s
+`)
+	s.end()
+	check(t, v, "\n\n")
+
+	// A terminal that has become narrower has wrapped what it held.
+	if got := (&screen{drawn: []int{45, 0, 20}}).rows(20); got != 5 {
+		t.Errorf("three lines of 45, 0 and 20 columns take %d rows of 20, want 5", got)
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, test := range []struct {
+		text    string
+		columns int
+		want    string
+	}{
+		{"short", 5, "short"},
+		{"model.layers.12.weight", 12, "mod...weight"},
+		{"abc", 2, ".."},
+		{"abc", 0, ""},
+		{"模型模型模型", 8, "模..模型"},
+	} {
+		if got := cut(test.text, test.columns); got != test.want || columnsOf(got) > max(test.columns, 0) {
+			t.Errorf("cut(%q, %d) = %q, want %q", test.text, test.columns, got, test.want)
+		}
+	}
+}
+
+func TestTransferAsLines(t *testing.T) {
+	var out bytes.Buffer
+	clock := time.Unix(1000, 0)
+	p := newTransferProgress(&out, "pull", plainLines, nil, func() time.Time { return clock })
+	p.set(registry.Event{Kind: registry.Plan, Total: 3000})
+	p.set(blob(registry.Begin, "a", 0, 2000))
+	clock = clock.Add(2 * time.Second)
+	p.set(blob(registry.Moved, "a", 1000, 2000))
+	retry := blob(registry.Retry, "a", 0, 2000)
+	retry.Err = errors.New("EOF")
+	p.set(retry)
+	p.draw()
+	p.set(blob(registry.Done, "a", 2000, 2000))
+	p.set(blob(registry.Skipped, "draft", 0, 1000))
+	p.end()
+	want := `trying a again: EOF
+pulling 1.0 kB of 3.0 kB, 500 B/s, 4s left
+pulled 2.0 kB in 2s, 500 B/s; 1.0 kB left out
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTransferNothingToDo(t *testing.T) {
+	var out bytes.Buffer
+	p := newTransferProgress(&out, "pull", plainLines, nil, time.Now)
+	p.set(registry.Event{Kind: registry.Plan, Total: 3000})
+	p.set(blob(registry.Present, "a", 0, 3000))
+	p.end()
+	if got, want := out.String(), "nothing to pull; 3.0 kB already here\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestTransferForPrograms(t *testing.T) {
+	var out bytes.Buffer
+	clock := time.Unix(1000, 0)
+	p := newTransferProgress(&out, "push", jsonLines, nil, func() time.Time { return clock })
+	p.set(registry.Event{Kind: registry.Plan, Total: 3000})
+	p.set(blob(registry.Begin, "a", 500, 2000))
+	clock = clock.Add(time.Second)
+	p.set(blob(registry.Moved, "a", 1500, 2000))
+	p.draw()
+	retry := blob(registry.Retry, "a", 0, 0)
+	retry.Err = errors.New("EOF")
+	p.set(retry)
+	p.set(blob(registry.Done, "a", 2000, 2000))
+	p.set(blob(registry.Mounted, "b", 0, 1000))
+	p.end()
+	type line = map[string]any
+	var got []line
+	for d := json.NewDecoder(&out); d.More(); {
+		var l line
+		if err := d.Decode(&l); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, l)
+	}
+	a, b := digest.FromString("a").String(), digest.FromString("b").String()
+	want := []line{
+		{"event": "plan", "bytes": 0., "total_bytes": 3000.},
+		{"event": "begin", "digest": a, "name": "a", "bytes": 500., "total_bytes": 2000.},
+		{"event": "progress", "bytes": 1500., "total_bytes": 3000., "blobs": 0., "active": 1., "bytes_per_second": 1000., "seconds_left": 2.},
+		{"event": "retry", "digest": a, "name": "a", "bytes": 1500., "total_bytes": 2000., "error": "EOF"},
+		{"event": "done", "digest": a, "name": "a", "bytes": 2000., "total_bytes": 2000.},
+		{"event": "mounted", "digest": b, "name": "b", "bytes": 1000., "total_bytes": 1000.},
+		{"event": "end", "blobs": 2., "moved_bytes": 1500., "resumed_bytes": 500., "present_bytes": 0., "mounted_bytes": 1000., "skipped_bytes": 0., "seconds": 1., "bytes_per_second": 1000.},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTransferQuiet(t *testing.T) {
+	var out bytes.Buffer
+	p := (&app{err: &out, quiet: true}).transferProgress("push", true)
+	p.set(registry.Event{Kind: registry.Plan, Total: 1})
+	p.set(blob(registry.Done, "a", 1, 1))
+	p.draw()
+	p.end()
+	if out.Len() > 0 {
+		t.Errorf("it says %q", out.String())
+	}
+}
+
+// TestMeter: the pace is that of the last seconds, through a stall and after it.
+func TestMeter(t *testing.T) {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+	m := newMeter(at(0))
+	if got := m.rate(at(100)); got != 0 {
+		t.Errorf("at the start: %g", got)
+	}
+	for ms := 100; ms <= 20000; ms += 100 {
+		m.add(at(ms), 1000)
+	}
+	if got := m.rate(at(20000)); got < 9000 || got > 11000 {
+		t.Errorf("a steady 10 kB/s is %g", got)
+	}
+	if got := m.rate(at(40000)); got != 0 {
+		t.Errorf("20 seconds into a stall it is %g", got)
+	}
+	for ms := 40100; ms <= 48000; ms += 100 {
+		m.add(at(ms), 5000)
+	}
+	if got := m.rate(at(48000)); got < 45000 || got > 55000 {
+		t.Errorf("50 kB/s after the stall are %g", got)
+	}
+	if len(m.marks) > 40 {
+		t.Errorf("it keeps %d marks", len(m.marks))
+	}
+}

@@ -1,0 +1,255 @@
+package cmd
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/registry"
+	"github.com/opencontainers/go-digest"
+)
+
+// tally is what the events of a push or pull add up to.
+type tally struct {
+	verb  string // push or pull
+	begun time.Time
+
+	planned bool
+	total   int64 // bytes of all blobs but those that are skipped
+	settled int64 // of those that are through
+	blobs   int   // how many those are
+	moving  map[digest.Digest]*movingBlob
+	slots   []*movingBlob // the same, each in its line: nil is a line to fill again
+	moved   meter         // what went over the wire, what had to go twice included
+
+	// Of the blobs that are through, in bytes.
+	transferred, resumed, present, mounted, skipped int64
+}
+
+// movingBlob is a blob under way.
+type movingBlob struct {
+	name        string
+	size, bytes int64
+	resumed     int64 // of an earlier run
+	rate        meter
+	again       bool // nothing has moved since it was last tried again
+}
+
+func newTally(verb string, now time.Time) *tally {
+	return &tally{verb: verb, begun: now, moving: map[digest.Digest]*movingBlob{}, moved: newMeter(now)}
+}
+
+func (t *tally) add(e registry.Event, now time.Time) {
+	b := t.moving[e.Digest]
+	switch e.Kind {
+	case registry.Plan:
+		t.planned = true
+		t.total += e.Total
+	case registry.Begin:
+		if b == nil {
+			b = &movingBlob{name: blobName(e), rate: newMeter(now)}
+			t.moving[e.Digest] = b
+			t.place(b)
+		}
+		b.size, b.bytes, b.resumed = e.Total, e.Bytes, e.Bytes
+	case registry.Moved:
+		if b == nil {
+			return
+		}
+		if n := e.Bytes - b.bytes; n > 0 {
+			b.rate.add(now, n)
+			t.moved.add(now, n)
+			b.again = false
+		}
+		b.bytes = e.Bytes
+	case registry.Retry:
+		if b != nil {
+			b.again = true
+		}
+	case registry.Done, registry.Present, registry.Mounted, registry.Skipped:
+		t.settle(e, b)
+	}
+}
+
+// settle counts a blob that is through. b is nil for one that never began.
+func (t *tally) settle(e registry.Event, b *movingBlob) {
+	size, resumed := max(e.Total, e.Bytes), int64(0)
+	if b != nil {
+		size, resumed = b.size, min(b.resumed, b.size)
+		delete(t.moving, e.Digest)
+		for i := range t.slots {
+			if t.slots[i] == b {
+				t.slots[i] = nil
+			}
+		}
+	}
+	t.blobs++
+	switch e.Kind {
+	case registry.Skipped:
+		t.skipped += size
+		t.total -= size
+		return
+	case registry.Present:
+		t.present += size
+	case registry.Mounted:
+		t.mounted += size
+	default:
+		t.resumed += resumed
+		t.transferred += size - resumed
+	}
+	t.settled += size
+}
+
+// place gives a blob the first free line, so that the others stay where they are.
+func (t *tally) place(b *movingBlob) {
+	for i := range t.slots {
+		if t.slots[i] == nil {
+			t.slots[i] = b
+			return
+		}
+	}
+	t.slots = append(t.slots, b)
+}
+
+// there is how many bytes are where they should be.
+func (t *tally) there() int64 {
+	n := t.settled
+	for _, b := range t.moving {
+		n += b.bytes
+	}
+	return min(n, max(t.total, 0))
+}
+
+// complete reports whether all blobs are through.
+func (t *tally) complete() bool { return t.planned && len(t.moving) == 0 && t.settled >= t.total }
+
+// left is how long the rest takes at the pace of the last seconds; false when that cannot be told.
+func (t *tally) left(now time.Time) (time.Duration, bool) {
+	rate := t.moved.rate(now)
+	if rate < 1 {
+		return 0, false
+	}
+	seconds := float64(t.total-t.there()) / rate
+	return time.Duration(min(seconds, 1e8) * float64(time.Second)).Round(time.Second), true
+}
+
+// line is the whole on one line.
+func (t *tally) line(now time.Time) string {
+	text := fmt.Sprintf("%sing %s of %s, %s/s", t.verb, size(t.there()), size(max(t.total, 0)), size(int64(t.moved.rate(now))))
+	if left, ok := t.left(now); ok {
+		text += fmt.Sprintf(", %s left", left)
+	}
+	return text
+}
+
+// lines are a line for each blob under way, as many as fit, and one for the whole.
+func (t *tally) lines(columns, rows int, now time.Time) []string {
+	var list []string
+	more := 0
+	names := 0
+	for _, b := range t.slots {
+		if b != nil {
+			names = max(names, columnsOf(b.name))
+		}
+	}
+	for _, b := range t.slots {
+		switch {
+		case b == nil:
+		case len(list) < rows-2: // below are the whole and the cursor
+			list = append(list, b.line(columns, names, now))
+		default:
+			more++
+		}
+	}
+	whole := t.line(now)
+	if note := fmt.Sprintf(", %d more blobs under way", more); more > 0 && len(whole)+len(note) < columns {
+		whole += note
+	}
+	if columns > len(whole)+barColumns+8 { // some to spare, so that it does not come and go
+		whole = bar(t.there(), t.total) + "  " + whole
+	}
+	return append(list, whole)
+}
+
+// What a narrower terminal goes without.
+const (
+	columnsForBar   = 90
+	columnsForBytes = 56
+	barColumns      = 22
+)
+
+// line shows a blob: its name, in as many columns as the longest takes if they are there, and how far it is.
+func (b *movingBlob) line(columns, names int, now time.Time) string {
+	facts := percent(b.bytes, b.size)
+	if columns >= columnsForBytes {
+		pace := size(int64(b.rate.rate(now))) + "/s"
+		if b.again {
+			pace = "retrying"
+		}
+		facts += fmt.Sprintf("  %17s  %9s", size(b.bytes)+" of "+size(b.size), pace)
+	}
+	if columns >= columnsForBar {
+		facts = bar(b.bytes, b.size) + " " + facts
+	}
+	room := min(names, max(8, columns-1-len(facts)-2))
+	name := cut(b.name, room)
+	return name + strings.Repeat(" ", room-columnsOf(name)) + "  " + facts
+}
+
+func bar(done, of int64) string {
+	const n = barColumns - 2
+	full := n
+	if of > 0 {
+		full = int(min(max(float64(done)/float64(of), 0), 1) * n)
+	}
+	return "[" + strings.Repeat("=", full) + strings.Repeat(" ", n-full) + "]"
+}
+
+func percent(done, of int64) string {
+	if of <= 0 {
+		return "100%"
+	}
+	return fmt.Sprintf("%3d%%", int(min(max(float64(done)/float64(of), 0), 1)*100))
+}
+
+// summary says what came of it.
+func (t *tally) summary(now time.Time) string {
+	where := "here"
+	if t.verb == "push" {
+		where = "there"
+	}
+	var parts []string
+	if took := now.Sub(t.begun); t.transferred > 0 {
+		rate := float64(t.moved.total) / max(took.Seconds(), 1e-3)
+		parts = append(parts, fmt.Sprintf("%sed %s in %s, %s/s", t.verb, size(t.transferred), roundly(took), size(int64(rate))))
+	} else {
+		parts = append(parts, "nothing to "+t.verb)
+	}
+	for _, p := range []struct {
+		bytes int64
+		what  string
+	}{
+		{t.resumed, "left by an earlier run"},
+		{t.mounted, "mounted from other repositories"},
+		{t.present, "already " + where},
+		{t.skipped, "left out"},
+	} {
+		if p.bytes > 0 {
+			parts = append(parts, size(p.bytes)+" "+p.what)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func roundly(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// blobName is what people know a blob by. Names come from manifests, which anybody may have written.
+func blobName(e registry.Event) string {
+	return cmp.Or(printable(e.Name), fmt.Sprintf("%.19s", e.Digest), "the manifest")
+}
