@@ -1,13 +1,20 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -16,15 +23,19 @@ import (
 
 // host is one registry: how it is reached, and what it wants to see of who asks.
 type host struct {
-	c      *Client
-	name   string // as people write it
-	addr   string // host[:port] that is connected to
-	scheme string
-	rule   hostRule
+	c        *Client
+	name     string // as people write it
+	addr     string // host[:port] that is connected to
+	scheme   string
+	rule     hostRule
+	patience int            // attempts of an exchange
+	keychain authn.Keychain // whose credentials it gets
 
-	mu        sync.Mutex
-	challenge *transport.Challenge // nil until asked
-	tokens    map[string]string    // Authorization header by scope
+	mu          sync.Mutex
+	asked       bool
+	challenge   *transport.Challenge // nil: it wants nothing
+	credentials map[string]*credential
+	flights     map[string]*flight
 }
 
 // host finds or makes the state of a registry.
@@ -34,14 +45,26 @@ func (c *Client) host(hostname string) (*host, error) {
 	if h := c.hosts[hostname]; h != nil {
 		return h, nil
 	}
-	reg, err := name.NewRegistry(hostname)
+	h, err := c.newHost(hostname)
+	if err == nil {
+		c.hosts[hostname] = h
+	}
+	return h, err
+}
+
+func (c *Client) newHost(hostname string) (*host, error) {
+	reg, err := name.NewRegistry(strings.ToLower(hostname))
 	if err != nil {
 		return nil, fmt.Errorf("registry %q: %w", clip(hostname), err)
 	}
-	h := &host{c: c, name: hostname, addr: reg.RegistryStr(), scheme: c.scheme(hostname), rule: ruleOf(hostname), tokens: map[string]string{}}
-	c.hosts[hostname] = h
-	return h, nil
+	return &host{
+		c: c, name: hostname, addr: reg.RegistryStr(), scheme: c.scheme(hostname), rule: ruleOf(hostname),
+		patience: c.opts.Attempts, keychain: c.opts.Keychain,
+		credentials: map[string]*credential{}, flights: map[string]*flight{},
+	}, nil
 }
+
+func (h *host) attempts() *attempts { return &attempts{c: h.c, most: h.patience} }
 
 // resource is what credentials are looked up by: the repository first, then the host.
 type resource struct{ registry, path string }
@@ -54,127 +77,273 @@ func (r resource) String() string {
 	return r.registry + "/" + r.path
 }
 
-// authorization is the header for requests with this scope, empty where the registry asks for none. stale is a header that was
-// refused: it is not given again. Goroutines that need the same token share one exchange.
-func (h *host) authorization(ctx context.Context, path string, scopes []string, stale string) (string, error) {
+// credential is what requests of one scope carry.
+type credential struct {
+	header  string // Authorization; empty where the registry wants none
+	expires time.Time
+	given   bool        // made from something of the user's
+	signed  bool        // by the user's key: see Client.identity
+	worked  atomic.Bool // a request with it was not refused
+}
+
+// fresh reports whether a credential may be used again.
+func (cr *credential) fresh() bool {
+	return cr != nil && (cr.expires.IsZero() || time.Until(cr.expires) > 0)
+}
+
+// flight is an exchange that several goroutines wait for.
+type flight struct {
+	done chan struct{}
+	err  error
+}
+
+// alone runs f unless another goroutine is doing so for the same key, whose outcome is then this one's too. So many goroutines
+// ask for a token once, and a wrong password is not tried once for each.
+func (h *host) alone(ctx context.Context, key string, f func() error) error {
+	for {
+		h.mu.Lock()
+		other := h.flights[key]
+		if other == nil {
+			own := &flight{done: make(chan struct{})}
+			h.flights[key] = own
+			h.mu.Unlock()
+			own.err = f()
+			h.mu.Lock()
+			delete(h.flights, key)
+			h.mu.Unlock()
+			close(own.done)
+			return own.err
+		}
+		h.mu.Unlock()
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if !errors.Is(other.err, context.Canceled) && !errors.Is(other.err, context.DeadlineExceeded) {
+			return other.err
+		}
+	}
+}
+
+// authorization is what requests of these scopes carry. stale is one that was refused: it is not given again.
+func (h *host) authorization(ctx context.Context, path string, scopes []string, stale *credential) (*credential, error) {
+	key := strings.Join(scopes, " ")
+	for {
+		h.mu.Lock()
+		now := h.credentials[key]
+		h.mu.Unlock()
+		if now != stale && now.fresh() {
+			return now, nil
+		}
+		err := h.alone(ctx, key, func() error {
+			h.mu.Lock()
+			now := h.credentials[key]
+			h.mu.Unlock()
+			if now != stale && now.fresh() {
+				return nil // another goroutine's exchange ended before this one's began
+			}
+			if err := h.ask(ctx); err != nil {
+				return err
+			}
+			next, err := h.exchange(ctx, path, scopes, now, stale)
+			if err != nil {
+				return err
+			}
+			h.mu.Lock()
+			h.credentials[key] = next
+			h.mu.Unlock()
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// challenged takes note of what a refusal asks for; nil where there is nothing to answer to it.
+func (h *host) challenged(resp *http.Response) *transport.Challenge {
+	ch := challengeOf(resp)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	key := strings.Join(scopes, " ")
-	if header, ok := h.tokens[key]; ok && (stale == "" || header != stale) {
-		return header, nil
+	if ch != nil {
+		h.challenge, h.asked = ch, true
 	}
-	if h.challenge == nil {
-		if err := h.ping(ctx); err != nil {
-			return "", err
-		}
-	}
-	header, err := h.newAuthorization(ctx, path, scopes)
-	if err != nil {
-		return "", err
-	}
-	if stale != "" && header == stale {
-		return "", fmt.Errorf("registry %s refuses the credentials that it was given: %w", h.name, ErrUnauthorized)
-	}
-	h.tokens[key] = header
-	return header, nil
+	return ch
 }
 
-// ping asks the registry what it wants to see (distribution-spec v1.1.1, "Determining Support").
-func (h *host) ping(ctx context.Context) error {
-	a := h.c.attempts()
-	for {
-		reg, err := h.registry()
-		if err == nil {
-			h.challenge, err = transport.Ping(ctx, reg, anonymous{h})
-		}
-		if err == nil {
-			return nil
-		}
-		if err = a.again(ctx, plain(err)); err != nil {
-			return fmt.Errorf("ask registry %s: %w", h.name, err)
-		}
+// challengeOf reads the WWW-Authenticate headers of a refusal; nil when there is none that can be answered.
+// go-containerregistry's parser is behind its ping, which is therefore given the answer to read.
+func challengeOf(resp *http.Response) *transport.Challenge {
+	reg, err := name.NewRegistry("registry.invalid")
+	if err != nil {
+		return nil
 	}
+	ch, err := transport.Ping(context.Background(), reg, given(resp.Header))
+	if err != nil || ch.Scheme != "basic" && ch.Scheme != "bearer" {
+		return nil
+	}
+	return ch
 }
 
-func (h *host) newAuthorization(ctx context.Context, path string, scopes []string) (string, error) {
-	kind := strings.ToLower(h.challenge.Scheme)
-	if kind == "" {
-		return "", nil
-	}
-	auth, err := authn.Resolve(ctx, h.c.opts.Keychain, resource{h.addr, path})
-	if err != nil {
-		return "", fmt.Errorf("credentials for %s: %w", h.name, err)
-	}
-	cfg, err := authn.Authorization(ctx, auth)
-	if err != nil {
-		return "", fmt.Errorf("credentials for %s: %w", h.name, err)
-	}
-	switch {
-	case cfg.RegistryToken != "":
-		return "Bearer " + cfg.RegistryToken, nil
-	case kind == "bearer":
-		return h.token(ctx, auth, scopes)
-	case cfg.Username != "" && cfg.Password != "":
-		return "Basic " + base64.StdEncoding.EncodeToString([]byte(cfg.Username+":"+cfg.Password)), nil
-	case cfg.Auth != "":
-		return "Basic " + cfg.Auth, nil
-	}
-	return "", nil // without credentials: what is public may be read
+// given is a transport whose every answer is a refusal with these headers.
+type given http.Header
+
+func (g given) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header(g), Body: http.NoBody, Request: req}, nil
 }
 
-// token asks the registry's token server.
-func (h *host) token(ctx context.Context, auth authn.Authenticator, scopes []string) (string, error) {
-	reg, err := h.registry()
-	if err != nil {
-		return "", err
+// ask learns what the registry wants to see (distribution-spec v1.1.1, "Determining Support"). Registries that let everybody read
+// want nothing here, and say in the refusal of a request what they want for it: see challenged.
+func (h *host) ask(ctx context.Context) error {
+	h.mu.Lock()
+	asked := h.asked
+	h.mu.Unlock()
+	if asked {
+		return nil
 	}
-	a := h.c.attempts()
-	for {
-		tok, err := transport.Exchange(ctx, reg, auth, anonymous{h}, scopes, h.challenge)
-		if err == nil {
-			if tok.AccessToken != "" {
-				return "Bearer " + tok.AccessToken, nil
+	return h.alone(ctx, "", func() error {
+		a := h.attempts()
+		for {
+			err := h.ping(ctx)
+			if err == nil || errors.Is(err, syscall.ECONNREFUSED) { // nothing listens there: waiting would not help
+				return err
 			}
-			return "Bearer " + tok.Token, nil
+			if err = a.again(ctx, err); err != nil {
+				return err
+			}
 		}
-		if err = a.again(ctx, plain(err)); err != nil {
-			return "", fmt.Errorf("ask the token server of %s: %w", h.name, err)
-		}
-	}
+	})
 }
 
-func (h *host) registry() (name.Registry, error) {
-	if h.scheme == "http" {
-		return name.NewRegistry(h.addr, name.Insecure)
-	}
-	return name.NewRegistry(h.addr)
-}
-
-// anonymous sends requests as they are, but for the scheme: go-containerregistry tries both, and falls back to one without TLS
-// on its own.
-type anonymous struct{ h *host }
-
-func (t anonymous) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	if req.URL.Host == t.h.addr {
-		req.URL.Scheme = t.h.scheme
-	}
-	req.Header.Set("User-Agent", t.h.c.opts.UserAgent)
-	return t.h.c.http.RoundTrip(req)
-}
-
-// plain makes a go-containerregistry status error one of ours.
-func plain(err error) error {
-	var e *transport.Error
-	if !errors.As(err, &e) {
+func (h *host) ping(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.base(), nil)
+	if err != nil {
 		return err
 	}
-	s := &StatusError{Method: http.MethodGet, Status: e.StatusCode}
-	if e.Request != nil {
-		s.Method, s.URL = e.Request.Method, bare(e.Request.URL)
+	resp, err := h.send(req)
+	if err != nil {
+		return err
 	}
-	if len(e.Errors) > 0 {
-		s.Code, s.Message = clip(string(e.Errors[0].Code)), clip(e.Errors[0].Message)
+	defer drain(resp)
+	if h.scheme == "http" && resp.StatusCode == http.StatusBadRequest {
+		b, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		if strings.Contains(string(b), "HTTPS") { // the words of Go's, nginx's and Apache's servers
+			return fmt.Errorf("registry %s: %w", h.name, ErrTLS)
+		}
 	}
-	return s
+	if temporaryStatus(resp.StatusCode) {
+		return statusError(resp)
+	}
+	var ch *transport.Challenge
+	if resp.StatusCode == http.StatusUnauthorized {
+		ch = challengeOf(resp)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked, h.challenge = true, ch
+	return nil
+}
+
+func (h *host) base() string { return h.scheme + "://" + h.addr + "/v2/" }
+
+// owns reports whether an address is the registry's own, which alone sees its credentials.
+func (h *host) owns(u *url.URL) bool {
+	return u.Scheme == h.scheme && origin(u) == origin(&url.URL{Scheme: h.scheme, Host: h.addr})
+}
+
+// origin is the host and port of an address, in one way of writing them.
+func origin(u *url.URL) string {
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// exchange makes a new credential. old is the one before it, nil for none; refused is it or an earlier one that the registry did not
+// take, nil where old only grew old.
+func (h *host) exchange(ctx context.Context, path string, scopes []string, old, refused *credential) (*credential, error) {
+	h.mu.Lock()
+	ch := h.challenge
+	h.mu.Unlock()
+	if ch == nil {
+		return &credential{}, nil
+	}
+	cfg := h.lookUp(ctx, path)
+	if cfg.RegistryToken != "" {
+		return h.fixed("Bearer "+cfg.RegistryToken, refused)
+	}
+	if ch.Scheme == "basic" {
+		return h.fixed(basic(cfg), refused)
+	}
+	if old != nil && old.header == "" {
+		old = nil // made before anything was known
+	}
+	worked := old == nil || old.worked.Load()
+	why := error(ErrUnauthorized)
+	if old == nil || worked && !old.signed {
+		t, err := h.token(ctx, ch, cfg, scopes, nil)
+		if err == nil && (refused == nil || t.header() != refused.header) {
+			return t.credential(cfg), nil
+		}
+		if err != nil && !errors.Is(err, ErrUnauthorized) {
+			return nil, fmt.Errorf("ask the token server of %s: %w", h.name, err)
+		}
+		why = cmp.Or(err, why)
+	}
+	if worked || !old.signed {
+		t, err := h.signed(ctx, ch, scopes)
+		if err == nil && t != nil {
+			cr := t.credential(cfg)
+			cr.given, cr.signed = true, true
+			return cr, nil
+		}
+		if err != nil && !errors.Is(err, ErrUnauthorized) {
+			return nil, fmt.Errorf("ask the token server of %s: %w", h.name, err)
+		}
+		why = cmp.Or(err, why)
+	}
+	return nil, h.refusal(cfg != none, why)
+}
+
+// refusal is what people are told when no credential does.
+func (h *host) refusal(given bool, err error) error {
+	var already *AuthError
+	if errors.As(err, &already) {
+		return err
+	}
+	return &AuthError{Host: h.name, Given: given, Err: err}
+}
+
+// fixed is a credential that is no token: there is one only.
+func (h *host) fixed(header string, refused *credential) (*credential, error) {
+	if refused != nil && refused.header == header {
+		return nil, h.refusal(header != "", ErrUnauthorized)
+	}
+	return &credential{header: header, given: header != ""}, nil
+}
+
+// none are the credentials of somebody unknown.
+var none authn.AuthConfig
+
+// lookUp finds the user's credentials. Where that fails, such as for a credential helper that is not installed, what is public
+// can still be read.
+func (h *host) lookUp(ctx context.Context, path string) authn.AuthConfig {
+	auth, err := authn.Resolve(ctx, h.keychain, resource{h.addr, path})
+	if err == nil {
+		var cfg *authn.AuthConfig
+		if cfg, err = authn.Authorization(ctx, auth); err == nil {
+			return *cfg
+		}
+	}
+	h.c.warn(h.name, "credentials cannot be read: "+err.Error())
+	return none
+}
+
+func basic(cfg authn.AuthConfig) string {
+	switch {
+	case cfg.Username != "" && cfg.Password != "":
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(cfg.Username+":"+cfg.Password))
+	case cfg.Auth != "":
+		return "Basic " + cfg.Auth
+	}
+	return ""
 }

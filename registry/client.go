@@ -1,13 +1,11 @@
 package registry
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -21,15 +19,17 @@ const DefaultConcurrency = 5
 
 // Options are a client's. The zero value is what most people need.
 type Options struct {
-	Keychain    authn.Keychain    // nil: docker's config.json and credential helpers, then podman's
-	PlainHTTP   bool              // no TLS; loopback addresses have none unless Insecure or CAFile is given
-	Insecure    bool              // certificates are not checked
-	CAFile      string            // PEM file of authorities to trust beside the system's
-	Concurrency int               // blobs at a time; 0: DefaultConcurrency
-	Attempts    int               // of one exchange without progress; 0: DefaultAttempts
-	UserAgent   string            // empty: ingot
-	Transport   http.RoundTripper // nil: one of the client's own, with the environment's proxies
-	Events      func(Event)       // may be nil
+	Keychain     authn.Keychain    // nil: docker's config.json and credential helpers, then podman's
+	IdentityFile string            // OpenSSH key that Ollama's registries know the user by; empty: $INGOT_SSH_KEY, then ~/.ollama/id_ed25519
+	Mirrors      []Mirror          // nil: those of $INGOT_MIRRORS, as ParseMirrors reads them
+	PlainHTTP    bool              // no TLS; loopback addresses have none unless Insecure or CAFile is given
+	Insecure     bool              // certificates are not checked
+	CAFile       string            // PEM file of authorities to trust beside the system's
+	Concurrency  int               // blobs at a time; 0: DefaultConcurrency
+	Attempts     int               // of one exchange without progress; 0: DefaultAttempts
+	UserAgent    string            // empty: ingot
+	Transport    http.RoundTripper // nil: one of the client's own, with the environment's proxies
+	Events       func(Event)       // may be nil
 }
 
 // Client talks to registries. Its methods may be called from any goroutine.
@@ -38,13 +38,14 @@ type Client struct {
 	http  http.RoundTripper
 	sleep func(context.Context, time.Duration) error
 
-	mu    sync.Mutex
-	hosts map[string]*host
+	mu     sync.Mutex
+	hosts  map[string]*host
+	warned map[string]bool
 
 	events sync.Mutex
 }
 
-// New makes a client. The only errors are those of Options.CAFile.
+// New makes a client. The only errors are those of Options.CAFile and INGOT_MIRRORS.
 func New(opts Options) (*Client, error) {
 	if opts.Keychain == nil {
 		opts.Keychain = authn.DefaultKeychain
@@ -55,10 +56,15 @@ func New(opts Options) (*Client, error) {
 	if opts.Attempts <= 0 {
 		opts.Attempts = DefaultAttempts
 	}
-	if opts.UserAgent == "" {
-		opts.UserAgent = "ingot"
+	opts.UserAgent = cmp.Or(opts.UserAgent, "ingot")
+	if opts.Mirrors == nil {
+		mirrors, err := ParseMirrors(os.Getenv(MirrorsEnv))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", MirrorsEnv, err)
+		}
+		opts.Mirrors = mirrors
 	}
-	c := &Client{opts: opts, http: opts.Transport, sleep: sleep, hosts: map[string]*host{}}
+	c := &Client{opts: opts, http: opts.Transport, sleep: sleep, hosts: map[string]*host{}, warned: map[string]bool{}}
 	if c.http == nil {
 		t, err := newTransport(opts)
 		if err != nil {
@@ -69,63 +75,6 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// newTransport differs from the standard one in its connections for each host, since many blobs move at once, and in buffers
-// for large bodies.
-func newTransport(opts Options) (*http.Transport, error) {
-	t := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          128,
-		MaxIdleConnsPerHost:   64,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   20 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		ReadBufferSize:        256 << 10,
-		WriteBufferSize:       256 << 10,
-		DisableCompression:    true, // digests are of the bytes as they are stored
-	}
-	if opts.Insecure || opts.CAFile != "" {
-		t.TLSClientConfig = &tls.Config{InsecureSkipVerify: opts.Insecure} // --insecure asks for it
-	}
-	if opts.CAFile != "" {
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		pem, err := os.ReadFile(opts.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read certificate authorities: %w", err)
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read certificate authorities: %s holds no certificate in PEM form", opts.CAFile)
-		}
-		t.TLSClientConfig.RootCAs = pool
-	}
-	return t, nil
-}
-
-// scheme is https but for loopback addresses and where the caller asks for none.
-func (c *Client) scheme(host string) string {
-	if c.opts.PlainHTTP || isLoopback(host) && !c.opts.Insecure && c.opts.CAFile == "" {
-		return "http"
-	}
-	return "https"
-}
-
-func isLoopback(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	name = strings.ToLower(strings.Trim(name, "[]"))
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.IsLoopback()
-}
-
 // tell passes an event on, one at a time.
 func (c *Client) tell(e Event) {
 	if c.opts.Events == nil {
@@ -134,4 +83,33 @@ func (c *Client) tell(e Event) {
 	c.events.Lock()
 	defer c.events.Unlock()
 	c.opts.Events(e)
+}
+
+// Most warnings that are passed on, so that a registry cannot flood the screen.
+const maxWarnings = 20
+
+// warn passes on what people should know, once.
+func (c *Client) warn(host, text string) {
+	text = clip(text)
+	c.mu.Lock()
+	key := host + "\n" + text
+	again := c.warned[key] || len(c.warned) >= maxWarnings
+	if !again {
+		c.warned[key] = true
+	}
+	c.mu.Unlock()
+	if !again && text != "" {
+		c.tell(Event{Kind: Warned, Name: host, Err: errors.New(text)})
+	}
+}
+
+// warnings passes on what an answer warns of (distribution-spec v1.1.1, "Warnings"): 299 - "text".
+func (c *Client) warnings(host string, header http.Header) {
+	for _, value := range header.Values("Warning") {
+		text, ok := strings.CutPrefix(value, `299 - "`)
+		text, closed := strings.CutSuffix(strings.TrimSpace(text), `"`)
+		if ok && closed {
+			c.warn(host, strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(text))
+		}
+	}
 }

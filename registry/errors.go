@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,12 +16,15 @@ import (
 
 // Errors that callers tell apart with [errors.Is].
 var (
-	ErrUnauthorized = errors.New("not authorized")       // credentials are missing, wrong or not sufficient
-	ErrNotFound     = errors.New("not in the registry")  // no such repository, tag, manifest or blob
-	ErrDigest       = errors.New("digest mismatch")      // bytes that do not match what names them
-	ErrUnsupported  = errors.New("not supported")        // by the registry
-	ErrNoHost       = errors.New("name without a host")  // a local name where a registry is needed
-	ErrInterrupted  = errors.New("transfer interrupted") // a temporary failure of a connection or an exchange
+	ErrUnauthorized = errors.New("not authorized")                      // credentials are missing, wrong or not sufficient
+	ErrNotFound     = errors.New("not in the registry")                 // no such repository, tag, manifest or blob
+	ErrDigest       = errors.New("digest mismatch")                     // bytes that do not match what names them
+	ErrUnsupported  = errors.New("not supported")                       // by the registry
+	ErrNoHost       = errors.New("name without a host")                 // a local name where a registry is needed
+	ErrInterrupted  = errors.New("transfer interrupted")                // a temporary failure of a connection or an exchange
+	ErrCertificate  = errors.New("the certificate is not trusted")      // TLS, but who answers cannot be told
+	ErrPlainHTTP    = errors.New("it answers without TLS")              // where TLS was expected
+	ErrTLS          = errors.New("it wants TLS, and was asked without") // the other way round
 )
 
 // Most of a registry's answer that is read when it is an error.
@@ -46,6 +50,9 @@ func (e *StatusError) Error() string {
 	case e.Code+e.Message != "":
 		text += ": " + e.Code + e.Message
 	}
+	if e.RetryAfter > maxRetryAfter {
+		text += fmt.Sprintf(" (it asks for a pause of %s)", e.RetryAfter)
+	}
 	return text
 }
 
@@ -59,24 +66,100 @@ func (e *StatusError) Is(target error) bool {
 	return false
 }
 
+// AuthError says that a registry wants other credentials than it was given, or any. It is an [ErrUnauthorized].
+type AuthError struct {
+	Host  string // as people write it
+	Given bool   // there were credentials
+	Key   string // the file of the key, where it was that
+	Err   error  // what the registry said
+}
+
+func (e *AuthError) Error() string {
+	text := fmt.Sprintf("registry %s wants credentials, and there are none for it", e.Host)
+	switch {
+	case e.Key != "":
+		text = fmt.Sprintf("registry %s does not take the key %s", e.Host, e.Key)
+	case e.Given:
+		text = fmt.Sprintf("registry %s refuses the credentials that it was given", e.Host)
+	}
+	if e.Err != nil && e.Err != ErrUnauthorized {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *AuthError) Unwrap() error        { return e.Err }
+func (e *AuthError) Is(target error) bool { return target == ErrUnauthorized }
+
 // expect gives an error unless the answer has one of these statuses. The body of an answer that is refused is read and closed.
 func expect(resp *http.Response, want ...int) error {
 	if slices.Contains(want, resp.StatusCode) {
 		return nil
 	}
+	return statusError(resp)
+}
+
+// statusError reads and closes an answer that is an error.
+func statusError(resp *http.Response) *StatusError {
 	defer resp.Body.Close()
 	e := &StatusError{Method: resp.Request.Method, URL: bare(resp.Request.URL), Status: resp.StatusCode, Header: resp.Header,
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what arrived of it is better than nothing
 	var told struct {
 		Errors []struct{ Code, Message string }
+		// Token servers' ways to say it.
+		Description string `json:"error_description"`
+		Error       any
+		Details     any
+		Message     any
 	}
-	if json.Unmarshal(body, &told) == nil && len(told.Errors) > 0 {
-		e.Code, e.Message = clip(told.Errors[0].Code), clip(told.Errors[0].Message)
-	} else if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
-		e.Message = clip(string(body))
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	switch err := json.Unmarshal(body, &told); {
+	case err == nil && len(told.Errors) > 0:
+		e.Code, e.Message = told.Errors[0].Code, told.Errors[0].Message
+	case err == nil:
+		for _, v := range []any{told.Description, told.Details, told.Message, told.Error} {
+			if s, ok := v.(string); ok && s != "" {
+				e.Message = s
+				break
+			}
+		}
+	case kind == "text/plain":
+		e.Message = string(body)
 	}
+	secrets := secretsOf(resp.Request.Header.Get("Authorization"))
+	e.Code, e.Message = clip(hide(e.Code, secrets...)), clip(hide(e.Message, secrets...))
 	return e
+}
+
+// secretsOf are the parts of an Authorization header that nobody may see.
+func secretsOf(header string) []string {
+	_, value, _ := strings.Cut(header, " ")
+	list := []string{header, value}
+	if b, err := base64.StdEncoding.DecodeString(value); err == nil {
+		_, password, _ := strings.Cut(string(b), ":")
+		list = append(list, string(b), password)
+	}
+	return list
+}
+
+// hide takes secrets out of the words of others, which may quote what they were given.
+func hide(text string, secrets ...string) string {
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "[hidden]")
+		}
+	}
+	return text
+}
+
+// hideIn is hide for the error of a status.
+func hideIn(err error, secrets ...string) error {
+	var status *StatusError
+	if errors.As(err, &status) {
+		status.Message = hide(status.Message, secrets...)
+	}
+	return err
 }
 
 // bare is an address for people: query parameters may hold signatures and upload states.

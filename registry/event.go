@@ -17,13 +17,14 @@ const (
 	Present EventKind = "present" // the other side had it
 	Mounted EventKind = "mounted" // taken over from another repository of the same registry
 	Skipped EventKind = "skipped" // left out by what the caller asked for
+	Warned  EventKind = "warning" // Err is what people should know of the registry Name; may come at any time
 )
 
 // Event is a step of a push or pull. Events of one operation come one at a time.
 type Event struct {
 	Kind   EventKind
-	Digest digest.Digest // of the blob; empty for Plan
-	Name   string        // of the layer, for people
+	Digest digest.Digest // of the blob; empty for Plan and Warned
+	Name   string        // of the layer, for people; for Warned the registry
 	Bytes  int64
 	Total  int64
 	Err    error

@@ -3,8 +3,11 @@ package registry
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 
@@ -63,7 +66,7 @@ func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer drain(resp)
 	if err := expect(resp, http.StatusOK); err != nil {
 		return nil, err
 	}
@@ -74,7 +77,7 @@ func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest
 	if len(b) > manifest.MaxManifestSize {
 		return nil, fmt.Errorf("manifest %s has more than %d bytes: %w", ref, manifest.MaxManifestSize, manifest.ErrTooLarge)
 	}
-	m := &Manifest{MediaType: resp.Header.Get("Content-Type"), Digest: digest.FromBytes(b), Bytes: b}
+	m := &Manifest{MediaType: mediaType(resp.Header.Get("Content-Type"), b), Digest: digest.FromBytes(b), Bytes: b}
 	want := digest.Digest(ref)
 	if want.Validate() != nil {
 		want = digest.Digest(resp.Header.Get("Docker-Content-Digest"))
@@ -85,11 +88,31 @@ func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest
 	return m, nil
 }
 
+// mediaType is a manifest's type: what the registry says, or what the manifest says of itself where that is no manifest's type.
+func mediaType(header string, b []byte) string {
+	kind, _, err := mime.ParseMediaType(header)
+	if err == nil && (strings.Contains(kind, "manifest") || strings.Contains(kind, "index")) {
+		return kind
+	}
+	var own struct{ MediaType string }
+	if json.Unmarshal(b, &own) == nil && own.MediaType != "" {
+		return own.MediaType
+	}
+	return kind
+}
+
 // headManifest gives the digest of a manifest, empty when there is none by this name.
 func (r *repository) headManifest(ctx context.Context, ref string) (digest.Digest, error) {
 	a := r.c.attempts()
 	for {
 		d, err := r.headManifestOnce(ctx, ref)
+		if errors.Is(err, errNoDigest) {
+			m, err := r.getManifest(ctx, ref)
+			if err != nil {
+				return "", err
+			}
+			return m.Digest, nil
+		}
 		if err == nil {
 			return d, nil
 		}
@@ -109,15 +132,22 @@ func (r *repository) headManifestOnce(ctx context.Context, ref string) (digest.D
 	if err != nil {
 		return "", err
 	}
-	defer resp.Body.Close()
+	defer drain(resp)
 	if resp.StatusCode == http.StatusNotFound {
 		return "", nil
 	}
 	if err := expect(resp, http.StatusOK); err != nil {
 		return "", err
 	}
-	return digest.Digest(resp.Header.Get("Docker-Content-Digest")), nil
+	d := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+	if d.Validate() != nil {
+		return "", errNoDigest
+	}
+	return d, nil
 }
+
+// errNoDigest says that a registry does not tell digests in answers to HEAD, which it only should.
+var errNoDigest = errors.New("no Docker-Content-Digest")
 
 // putManifest stores a manifest under a tag or its digest. subject is whether the registry took note of the manifest's
 // subject (distribution-spec v1.1.1, "Pushing Manifests with Subject").
@@ -144,7 +174,7 @@ func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest
 	if err != nil {
 		return false, err
 	}
-	defer resp.Body.Close()
+	defer drain(resp)
 	if err := expect(resp, http.StatusCreated, http.StatusOK, http.StatusAccepted); err != nil {
 		return false, err
 	}

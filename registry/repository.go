@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
@@ -21,8 +22,9 @@ const (
 // repository is one repository of one registry.
 type repository struct {
 	*host
-	path   string
-	scopes []string
+	path    string
+	scopes  []string  // of its tokens; under host.mu, since a registry may ask for more
+	mirrors []*mirror // that are asked first; none for pushes
 }
 
 // repository gives the repository of a name for pulling or pushing. from are others of the same registry that blobs may be
@@ -35,20 +37,25 @@ func (c *Client) repository(n manifest.Name, actions string, from ...string) (*r
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{host: h, path: n.Path}
-	if h.addr == "index.docker.io" && !strings.Contains(r.path, "/") {
-		r.path = "library/" + r.path // Docker Hub's own images
+	path := n.Path
+	if h.addr == "index.docker.io" && !strings.Contains(path, "/") {
+		path = "library/" + path // Docker Hub's own images
 	}
-	if strings.ToLower(r.path) != r.path {
+	if strings.ToLower(path) != path {
 		return nil, fmt.Errorf("%s: registries take lower-case paths only (distribution-spec v1.1.1, \"Pulling manifests\"): give %s/%s",
 			n, n.Host, strings.ToLower(n.Path))
 	}
-	r.scopes = []string{"repository:" + r.path + ":" + actions}
+	r := &repository{host: h, path: path, scopes: []string{scope(path, actions)}}
 	for _, f := range from {
-		r.scopes = append(r.scopes, "repository:"+f+":"+pull)
+		r.scopes = append(r.scopes, scope(f, pull))
+	}
+	if actions == pull {
+		r.mirrors = c.mirrorsOf(r)
 	}
 	return r, nil
 }
+
+func scope(path, actions string) string { return "repository:" + path + ":" + actions }
 
 // url is an address in the repository: url("blobs", digest).
 func (r *repository) url(elem ...string) *url.URL {
@@ -60,8 +67,11 @@ func (r *repository) request(ctx context.Context, method string, u *url.URL, bod
 	return http.NewRequestWithContext(ctx, method, u.String(), body)
 }
 
-// Most redirects that are followed.
-const maxRedirects = 10
+// Most redirects that are followed, and most credentials that are tried for one request.
+const (
+	maxRedirects = 10
+	maxRounds    = 3
+)
 
 // redirectError is a redirect that is not followed.
 type redirectError struct{ from, to, reason string }
@@ -70,12 +80,19 @@ func (e *redirectError) Error() string {
 	return fmt.Sprintf("redirect from %s to %s: %s", e.from, e.to, e.reason)
 }
 
-// do sends a request once, with the credentials of the registry where it goes to the registry's own address, and a second time with
-// new ones when they were refused and the body can be sent again. Of GET and HEAD requests it follows redirects, with their
-// headers but for credentials. What went wrong on the way is temporary or not; see [attempts.again].
-// An answer with any status is given back: see expect.
+// do sends a request once, with the credentials of the registry where it goes to the registry's own address, and again with
+// new ones when they were refused and the body can be sent again; where it cannot, the credentials are new for the next request and
+// the error is an [ErrInterrupted]. It follows redirects of requests that can be sent again, with their headers but for credentials.
+// What reads blobs and manifests is asked of mirrors first. What went wrong on the way is temporary or not; see [attempts.again].
+// An answer with any status but the registry's own 401 is given back: see expect. That one is an [*AuthError].
 func (r *repository) do(req *http.Request) (*http.Response, error) {
-	req.Header.Set("User-Agent", r.c.opts.UserAgent)
+	if resp := r.fromMirror(req); resp != nil {
+		return resp, nil
+	}
+	return r.follow(req)
+}
+
+func (r *repository) follow(req *http.Request) (*http.Response, error) {
 	for hops := 0; ; hops++ {
 		resp, err := r.authorized(req)
 		if err != nil {
@@ -86,6 +103,10 @@ func (r *repository) do(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if next == nil {
+			if hops > 0 && !r.owns(req.URL) && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
+				// The registry vouched for this address, for a while. It gives a new one when it is asked again.
+				return nil, fmt.Errorf("%w: the address that %s gave is not valid any more: %w", ErrInterrupted, r.name, statusError(resp))
+			}
 			return resp, nil
 		}
 		if hops == maxRedirects {
@@ -96,88 +117,171 @@ func (r *repository) do(req *http.Request) (*http.Response, error) {
 }
 
 func (r *repository) authorized(req *http.Request) (*http.Response, error) {
-	if req.URL.Host != r.addr || req.URL.Scheme != r.scheme {
+	req.Header.Del("Authorization")
+	if !r.owns(req.URL) {
 		return r.send(req)
 	}
-	stale := ""
-	for {
-		header, err := r.authorization(req.Context(), r.path, r.scopes, stale)
+	var refused *credential
+	for round := 1; ; round++ {
+		r.mu.Lock()
+		scopes := r.scopes
+		r.mu.Unlock()
+		cr, err := r.authorization(req.Context(), r.path, scopes, refused)
 		if err != nil {
 			return nil, err
 		}
-		if header != "" {
-			req.Header.Set("Authorization", header)
+		if cr.header != "" {
+			req.Header.Set("Authorization", cr.header)
+		} else {
+			req.Header.Del("Authorization")
 		}
 		resp, err := r.send(req)
 		if err != nil {
 			return nil, err
 		}
-		if resp.StatusCode != http.StatusUnauthorized || stale != "" || header == "" {
+		if resp.StatusCode != http.StatusUnauthorized {
+			cr.worked.Store(true)
 			return resp, nil
 		}
-		stale = header
-		refused := expect(resp)
-		if req.Body != nil && req.Body != http.NoBody {
-			if req.GetBody == nil {
-				// The next request gets a new token; where to go on, only the caller knows.
-				if _, err := r.authorization(req.Context(), r.path, r.scopes, stale); err != nil {
-					return nil, err
-				}
-				return nil, fmt.Errorf("%w: the token expired: %w", ErrInterrupted, refused)
-			}
-			if req.Body, err = req.GetBody(); err != nil {
+		ch := r.challenged(resp)
+		status := statusError(resp)
+		if ch == nil || round == maxRounds {
+			return nil, r.refusal(cr.given, status)
+		}
+		refused = cr
+		r.widen(strings.Fields(ch.Parameters["scope"]))
+		if req.Body == nil || req.Body == http.NoBody {
+			continue
+		}
+		if req.GetBody == nil {
+			// The next request gets a new credential; where to go on, only the caller knows.
+			if _, err := r.authorization(req.Context(), r.path, scopes, refused); err != nil {
 				return nil, err
 			}
+			return nil, fmt.Errorf("%w: the token expired: %w", ErrInterrupted, status)
+		}
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, err
 		}
 	}
 }
 
-func (r *repository) send(req *http.Request) (*http.Response, error) {
-	resp, err := r.c.http.RoundTrip(req)
+// Most scopes that a registry can ask for in refusals.
+const maxScopes = 32
+
+// widen adds scopes that a refusal names to those that tokens are asked for.
+func (r *repository) widen(scopes []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range scopes {
+		if len(r.scopes) < maxScopes && !slices.ContainsFunc(r.scopes, func(have string) bool { return covers(have, s) }) {
+			r.scopes = append(slices.Clip(r.scopes), s) // others read the old ones
+		}
+	}
+}
+
+// covers reports whether one scope is a part of another: type:name:actions.
+func covers(have, want string) bool {
+	h, w := strings.LastIndexByte(have, ':'), strings.LastIndexByte(want, ':')
+	if h < 0 || w < 0 || have[:h] != want[:w] {
+		return have == want
+	}
+	actions := strings.Split(have[h+1:], ",")
+	for a := range strings.SplitSeq(want[w+1:], ",") {
+		if !slices.Contains(actions, a) {
+			return false
+		}
+	}
+	return true
+}
+
+// sendError is a failure of a connection, which may not happen again.
+type sendError struct {
+	method, url string
+	err         error
+}
+
+func (e *sendError) Error() string { return fmt.Sprintf("%s %s: %v", e.method, e.url, e.err) }
+func (e *sendError) Unwrap() error { return e.err }
+
+// send sends a request as it is.
+func (h *host) send(req *http.Request) (*http.Response, error) {
+	req.Header.Set("User-Agent", h.c.opts.UserAgent)
+	resp, err := h.c.http.RoundTrip(req)
 	if err != nil {
 		var ue *url.Error
 		if errors.As(err, &ue) {
 			err = ue.Err // its address may hold secrets
 		}
-		return nil, fmt.Errorf("%s %s: %w", req.Method, bare(req.URL), err)
+		return nil, &sendError{req.Method, bare(req.URL), explain(err)}
 	}
+	if resp.Request == nil {
+		resp.Request = req
+	}
+	h.c.warnings(h.name, resp.Header)
 	return resp, nil
 }
 
 // redirected gives the request that an answer asks for instead; nil when it asks for none.
 func redirected(req *http.Request, resp *http.Response) (*http.Request, error) {
-	if req.Method != http.MethodGet && req.Method != http.MethodHead {
-		return nil, nil
-	}
 	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+		if req.Method != http.MethodGet && req.Method != http.MethodHead {
+			return nil, nil
+		}
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+			return nil, nil
+		}
 	default:
 		return nil, nil
 	}
-	io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // so that the connection can be used again
-	resp.Body.Close()
+	drain(resp)
 	to, err := req.URL.Parse(resp.Header.Get("Location"))
-	if err != nil || resp.Header.Get("Location") == "" {
+	switch {
+	case err != nil || resp.Header.Get("Location") == "":
 		return nil, &redirectError{bare(req.URL), "nowhere", "it has no usable Location"}
-	}
-	if to.Scheme != "https" && to.Scheme != req.URL.Scheme {
+	case to.Scheme != "https" && to.Scheme != "http" || to.Host == "":
+		return nil, &redirectError{bare(req.URL), bare(to), "it is not for HTTP"}
+	case to.Scheme == "http" && req.URL.Scheme == "https":
 		return nil, &redirectError{bare(req.URL), bare(to), "it leads away from TLS"}
 	}
+	to.User = nil
 	next := req.Clone(req.Context())
 	next.URL, next.Host = to, ""
 	next.Header.Del("Authorization") // authorized sets it where it belongs
+	if req.GetBody != nil {
+		if next.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
 	return next, nil
 }
 
 // location reads where an upload goes on (distribution-spec v1.1.1, "Pushing blobs"): absolute, or relative to the request.
 func location(resp *http.Response) (*url.URL, error) {
+	from := resp.Request.URL
 	value := resp.Header.Get("Location")
 	if value == "" {
-		return nil, fmt.Errorf("%s %s: the answer has no Location", resp.Request.Method, bare(resp.Request.URL))
+		return nil, fmt.Errorf("%s %s: the answer has no Location", resp.Request.Method, bare(from))
 	}
-	u, err := resp.Request.URL.Parse(value)
-	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%s %s: the answer has a Location that is no address", resp.Request.Method, bare(resp.Request.URL))
+	u, err := from.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%s %s: the answer has a Location that is no address", resp.Request.Method, bare(from))
+	}
+	u.User = nil
+	if u.Scheme == "http" && from.Scheme == "https" {
+		if !strings.EqualFold(u.Hostname(), from.Hostname()) {
+			return nil, &redirectError{bare(from), bare(u), "it leads away from TLS"}
+		}
+		// A registry behind a proxy that takes TLS off does not know its own address.
+		u.Scheme, u.Host = from.Scheme, from.Host
 	}
 	return u, nil
+}
+
+// drain reads the rest of an answer, so that its connection can be used again, and closes it.
+func drain(resp *http.Response) {
+	io.CopyN(io.Discard, resp.Body, maxErrorBody)
+	resp.Body.Close()
 }

@@ -3,22 +3,23 @@ package registry
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/url"
 	"syscall"
 	"time"
+
+	"github.com/ingotml/ingot/manifest"
 )
 
 // DefaultAttempts is how often something is tried without any byte having moved in between.
 const DefaultAttempts = 6
 
-// How long to wait before the second attempt, and at most. A registry's Retry-After counts up to maxRetryAfter.
+// How long to wait before the second attempt, and at most; and the longest Retry-After that is waited for: a registry that asks
+// for more is not tried again.
 const (
 	firstDelay    = 500 * time.Millisecond
 	maxDelay      = 20 * time.Second
@@ -28,10 +29,11 @@ const (
 // attempts is the budget of one exchange: so many failures in a row. It belongs to one goroutine.
 type attempts struct {
 	c      *Client
+	most   int
 	failed int
 }
 
-func (c *Client) attempts() *attempts { return &attempts{c: c} }
+func (c *Client) attempts() *attempts { return &attempts{c: c, most: c.opts.Attempts} }
 
 // moved says that bytes have moved: the budget is whole again.
 func (a *attempts) moved() { a.failed = 0 }
@@ -44,54 +46,60 @@ func (a *attempts) again(ctx context.Context, err error) error {
 	if !temporary(err) {
 		return err
 	}
-	if a.failed++; a.failed >= a.c.opts.Attempts {
+	if a.failed++; a.failed >= a.most {
 		return err
 	}
-	delay := min(firstDelay<<(a.failed-1), maxDelay)
-	delay = delay/2 + rand.N(delay) // clients that failed together come back apart
+	return a.c.sleep(ctx, a.delay(err))
+}
+
+// delay is how long to wait before the next attempt: by half more or less, since clients that failed together shall come back apart.
+func (a *attempts) delay(err error) time.Duration {
+	d := min(firstDelay<<min(a.failed-1, 10), maxDelay)
 	var status *StatusError
 	if errors.As(err, &status) && status.RetryAfter > 0 {
-		delay = min(status.RetryAfter, maxRetryAfter)
+		return status.RetryAfter + rand.N(min(status.RetryAfter/2, maxDelay)+time.Millisecond)
 	}
-	return a.c.sleep(ctx, delay)
+	return d/2 + rand.N(d)
 }
 
 // temporary reports whether the same request may succeed later.
 func temporary(err error) bool {
 	var (
 		status   *StatusError
-		cert     *tls.CertificateVerificationError
-		unknown  x509.UnknownAuthorityError
+		alert    tls.AlertError
+		record   tls.RecordHeaderError
 		dns      *net.DNSError
 		path     *fs.PathError
 		netErr   net.Error
-		urlErr   *url.Error
-		opErr    *net.OpError
+		sent     *sendError
 		redirect *redirectError
 	)
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, syscall.ENOSPC), errors.As(err, &path):
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, syscall.ENOSPC), errors.As(err, &path), errors.Is(err, manifest.ErrCorrupt),
+		errors.Is(err, manifest.ErrBlobMissing), errors.As(err, &redirect):
+		return false
+	case errors.Is(err, ErrCertificate), errors.Is(err, ErrPlainHTTP), errors.Is(err, ErrTLS), errors.As(err, &alert), errors.As(err, &record):
 		return false
 	case errors.Is(err, ErrInterrupted):
 		return true
 	case errors.As(err, &status):
-		switch status.Status {
-		case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
-			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return true
-		}
-		return false
-	case errors.As(err, &cert), errors.As(err, &unknown), errors.As(err, &redirect):
-		return false
+		return temporaryStatus(status.Status) && status.RetryAfter <= maxRetryAfter
 	case errors.As(err, &dns):
 		return !dns.IsNotFound
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed),
+	case errors.As(err, &netErr) && netErr.Timeout(), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPIPE):
 		return true
-	case errors.As(err, &netErr) && netErr.Timeout():
+	}
+	return errors.As(err, &sent)
+}
+
+func temporaryStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}
-	return errors.As(err, &opErr) || errors.As(err, &urlErr)
+	return false
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

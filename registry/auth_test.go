@@ -1,0 +1,416 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/authn"
+)
+
+func TestNothingWanted(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{})
+	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	wantOK(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
+	if diff := cmp.Diff([]string{""}, p.authorizations("/v2/a")); diff != "" {
+		t.Errorf("credentials that nobody asked for: %s", diff)
+	}
+}
+
+func TestBasic(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
+	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	r := repositoryOf(t, c, p.host()+"/a/model", push)
+	wantOK(t, r, "GET", "blobs/x")
+	wantOK(t, r, "HEAD", "blobs/x")
+}
+
+func TestScopes(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
+	c := authClient(t, Options{Keychain: nobody()})
+	wantOK(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/x")
+	wantOK(t, repositoryOf(t, c, p.host()+"/a/deep/model:v1", push, "b/base", "c/base"), "GET", "blobs/x")
+	wantOK(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/y") // has its token already
+	var got [][]string
+	for _, q := range p.asked {
+		got = append(got, q["scope"])
+		if q.Get("service") != "peer" {
+			t.Errorf("service %q", q.Get("service"))
+		}
+	}
+	want := [][]string{{"repository:a/deep/model:pull"}, {"repository:a/deep/model:pull,push", "repository:b/base:pull", "repository:c/base:pull"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A registry where all may read has nothing to say when it is pinged, but wants a token for a push, and for more than was thought.
+func TestChallengeOfARequest(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", open: true, readers: true, scope: "repository:a/model:push,pull repository:shared:pull"})
+	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	r := repositoryOf(t, c, p.host()+"/a/model", push)
+	wantOK(t, r, "GET", "blobs/x")
+	if n := p.exchanges(); n != 0 {
+		t.Errorf("%d exchanges before anybody asked for one", n)
+	}
+	wantOK(t, r, "POST", "blobs/uploads/")
+	if diff := cmp.Diff([]string{"repository:a/model:pull,push", "repository:shared:pull"}, p.asked[0]["scope"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Many requests at once whose token ends: one exchange for all of them, and every request is answered.
+func TestTokenExpiresForMany(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
+	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	r := repositoryOf(t, c, p.host()+"/a/model", pull)
+	for round := 1; round <= 4; round++ {
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				if _, err := r.askFor("GET", fmt.Sprintf("blobs/%d", i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := p.exchanges(); got != round {
+			t.Fatalf("%d exchanges in round %d", got, round)
+		}
+		p.revoke()
+	}
+}
+
+// A token is not used up to its last second: a body that is under way could not be sent again.
+func TestTokenRenewedBeforeItsEnd(t *testing.T) {
+	for _, test := range []struct {
+		life, want int
+		age        time.Duration
+	}{
+		{300, 1, 4 * time.Minute}, {300, 2, 295 * time.Second}, {0, 1, 45 * time.Second}, {0, 2, 55 * time.Second}, {1, 1, 30 * time.Second},
+	} {
+		p := newAuthPeer(t, &authPeer{scheme: "Bearer", life: test.life})
+		c := authClient(t, Options{Keychain: nobody()})
+		r := repositoryOf(t, c, p.host()+"/a/model", pull)
+		wantOK(t, r, "GET", "blobs/x")
+		for _, cr := range r.credentials {
+			cr.expires = cr.expires.Add(-test.age)
+		}
+		wantOK(t, r, "GET", "blobs/x")
+		if got := p.exchanges(); got != test.want {
+			t.Errorf("a token for %d s, %s old: %d exchanges, want %d", test.life, test.age, got, test.want)
+		}
+	}
+}
+
+// A wrong password is tried once, and the error names the host and hides the password, also where the server quotes it.
+func TestWrongPassword(t *testing.T) {
+	for _, scheme := range []string{"Basic", "Bearer"} {
+		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
+		var events []Event
+		c := authClient(t, Options{Keychain: someone("hunter2", p.host()), Events: func(e Event) { events = append(events, e) }})
+		r := repositoryOf(t, c, p.host()+"/a/model", pull)
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				_, err := r.askFor("GET", "blobs/x")
+				var auth *AuthError
+				if !errors.As(err, &auth) || auth.Host != p.host() || !auth.Given || !errors.Is(err, ErrUnauthorized) {
+					t.Errorf("%s: %v", scheme, err)
+				}
+				checkNoSecrets(t, err, "hunter2", p.basic(), "aHVudGVyMg", "YW5uOmh1bnRlcjI")
+			})
+		}
+		wg.Wait()
+		if len(events) != 0 {
+			t.Errorf("events: %v", events)
+		}
+	}
+}
+
+func checkNoSecrets(t *testing.T, err error, secrets ...string) {
+	t.Helper()
+	if err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %q is not one line", err)
+		return
+	}
+	for _, s := range secrets {
+		if strings.Contains(err.Error(), s) {
+			t.Errorf("error %q has %q in it", err, s)
+		}
+	}
+}
+
+func TestNoCredentials(t *testing.T) {
+	for _, scheme := range []string{"Basic", "Bearer"} {
+		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
+		c := authClient(t, Options{Keychain: nobody()})
+		_, err := repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x")
+		var auth *AuthError
+		if !errors.As(err, &auth) || auth.Given {
+			t.Errorf("%s: %v", scheme, err)
+		}
+	}
+}
+
+// A keychain that fails, such as for a helper that is not installed, does not keep people from what is public.
+func TestBrokenKeychain(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
+	var warned []string
+	c := authClient(t, Options{Keychain: broken{}, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
+	wantOK(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
+	if want := []string{p.host() + ": credentials cannot be read: no helper"}; !cmp.Equal(warned, want) {
+		t.Errorf("warned of %v", warned)
+	}
+}
+
+type broken struct{}
+
+func (broken) Resolve(authn.Resource) (authn.Authenticator, error) {
+	return nil, errors.New("no helper")
+}
+
+func TestRegistryToken(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
+	p.tokens["mine"] = []string{""}
+	c := authClient(t, Options{Keychain: as{[]string{p.host()}, authn.AuthConfig{RegistryToken: "mine"}}})
+	r := repositoryOf(t, c, p.host()+"/a/model", pull)
+	wantOK(t, r, "GET", "blobs/x")
+	p.revoke()
+	_, err := r.askFor("GET", "blobs/x")
+	if !errors.Is(err, ErrUnauthorized) || p.exchanges() != 0 {
+		t.Errorf("%v after %d exchanges", err, p.exchanges())
+	}
+}
+
+func TestIdentityToken(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth: true})
+	with := func(token string) *repository {
+		c := authClient(t, Options{Keychain: as{[]string{p.host()}, authn.AuthConfig{IdentityToken: token}}})
+		return repositoryOf(t, c, p.host()+"/a/model", push)
+	}
+	wantOK(t, with("refresh-me"), "GET", "blobs/x")
+	if q := p.asked[0]; q.Get("grant_type") != "refresh_token" || q.Get("scope") != "repository:a/model:pull,push" || q.Get("service") != "peer" {
+		t.Errorf("asked for %v", q)
+	}
+	_, err := with("wrong-one").askFor("GET", "blobs/x")
+	if !errors.Is(err, ErrUnauthorized) {
+		t.Error(err)
+	}
+	checkNoSecrets(t, err, "wrong-one")
+
+	p.oauth, p.user = false, "" // it does not know the exchange, but everybody gets a token
+	wantOK(t, with("refresh-me"), "GET", "blobs/x")
+}
+
+// A token server's redirect gets neither the password nor the identity token to another host.
+func TestTokenServerRedirects(t *testing.T) {
+	other := newAuthPeer(t, &authPeer{scheme: "Bearer"})
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", also: func(w http.ResponseWriter, req *http.Request) bool {
+		if req.URL.Path == "/token" {
+			http.Redirect(w, req, other.URL+"/token", http.StatusTemporaryRedirect)
+		}
+		return req.URL.Path == "/token"
+	}})
+	for _, cfg := range []authn.AuthConfig{{Username: "ann", Password: "secret"}, {IdentityToken: "refresh-me"}} {
+		c := authClient(t, Options{Keychain: as{[]string{p.host(), other.host()}, cfg}})
+		if _, err := repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x"); err == nil {
+			t.Error("no error")
+		}
+	}
+	for _, req := range other.requests {
+		if a := req.Header.Get("Authorization"); a != "" || req.Method != "GET" {
+			t.Errorf("%s with %q came to another host", req.Method, a)
+		}
+	}
+}
+
+func TestRealm(t *testing.T) {
+	c := authClient(t, Options{})
+	for _, test := range []struct{ host, realm, err string }{
+		{"ghcr.io", "https://ghcr.io/token", ""},
+		{"ghcr.io", "https://auth.example.com/token?x=y", ""},
+		{"ghcr.io", "http://ghcr.io/token", "without TLS"},
+		{"ghcr.io", "https://169.254.169.254/latest", "private network"},
+		{"ghcr.io", "https://10.1.2.3/token", "private network"},
+		{"ghcr.io", "https://[::ffff:127.0.0.1]:80/", "private network"},
+		{"ghcr.io", "https://localhost/token", "private network"},
+		{"10.1.2.3:5000", "https://10.1.2.4/token", ""},
+		{"localhost:5000", "http://localhost:5001/token", ""},
+		{"ghcr.io", "", "no token server"},
+		{"ghcr.io", "/token", "no token server"},
+		{"ghcr.io", "file:///etc/passwd", "no token server"},
+		{"ghcr.io", "https://%zz/", "no token server"},
+	} {
+		h, err := c.newHost(test.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = h.realm(challengeOf(&http.Response{Header: http.Header{"Www-Authenticate": {fmt.Sprintf("Bearer realm=%q", test.realm)}}}))
+		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s names %s: %v, want %q", test.host, test.realm, err, test.err)
+		}
+	}
+}
+
+// Credentials go to their host and port only: no redirect, and no address of an upload, takes them elsewhere.
+func TestCredentialsStayHome(t *testing.T) {
+	for _, scheme := range []string{"Basic", "Bearer"} {
+		other := newAuthPeer(t, &authPeer{readers: true, open: true, scheme: scheme})
+		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
+		p.also = func(w http.ResponseWriter, req *http.Request) bool {
+			if strings.Contains(req.URL.Path, "moved") && req.Header.Get("Authorization") != "" {
+				http.Redirect(w, req, other.URL+"/v2/a/model/blobs/there", http.StatusTemporaryRedirect)
+				return true
+			}
+			return false
+		}
+		c := authClient(t, Options{Keychain: someone("secret", p.host(), other.host())})
+		r := repositoryOf(t, c, p.host()+"/a/model", push)
+		req, _ := r.request(context.Background(), "GET", r.url("blobs/moved"), nil)
+		req.Header.Set("Range", "bytes=1-")
+		if got, err := r.answer(req); err != nil || got != "ok" {
+			t.Errorf("%q, %v", got, err)
+		}
+		u, _ := r.url().Parse(other.URL + "/v2/a/model/blobs/upload?digest=x")
+		req, _ = r.request(context.Background(), "PUT", u, strings.NewReader("x"))
+		req.Header.Set("Authorization", "Bearer from-before")
+		if _, err := r.answer(req); err == nil && scheme == "Bearer" {
+			t.Error("the other host asks for a token, and got one")
+		}
+		if len(other.requests) != 2 {
+			t.Fatalf("%d requests went there", len(other.requests))
+		}
+		for _, req := range other.requests {
+			if a := req.Header.Get("Authorization"); a != "" {
+				t.Errorf("%s got %q", req.URL, a)
+			}
+		}
+		if got := other.requests[0].Header.Get("Range"); got != "bytes=1-" {
+			t.Errorf("Range %q", got)
+		}
+	}
+}
+
+// A body that cannot be sent again: the token is new for the next request, and the caller goes on.
+func TestTokenExpiresInABody(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
+	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	r := repositoryOf(t, c, p.host()+"/a/model", push)
+	wantOK(t, r, "HEAD", "blobs/x")
+	p.revoke()
+	patch := func() error {
+		req, _ := r.request(context.Background(), "PATCH", r.url("blobs/uploads/1"), io.MultiReader(strings.NewReader("bytes")))
+		_, err := r.answer(req)
+		return err
+	}
+	if err := patch(); !errors.Is(err, ErrInterrupted) || !temporary(err) {
+		t.Fatalf("%v is not an interruption", err)
+	}
+	if err := patch(); err != nil {
+		t.Fatal(err)
+	}
+	// A right that a new token does not give either is no interruption.
+	p.also = func(w http.ResponseWriter, req *http.Request) bool {
+		if req.Method == "PATCH" {
+			w.Header().Set("WWW-Authenticate", p.challenge())
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		return req.Method == "PATCH"
+	}
+	if err := patch(); !errors.Is(err, ErrInterrupted) {
+		t.Fatal(err)
+	}
+	if err := patch(); temporary(err) || !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("%v is not final", err)
+	}
+}
+
+// Whoever asks for a token for many may be gone before it comes.
+func TestExchangeSurvivesItsCaller(t *testing.T) {
+	var n atomic.Int32
+	began, gone := make(chan bool), make(chan bool)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch {
+		case req.URL.Path == "/token" && n.Add(1) == 1:
+			close(began)
+			<-gone
+		case req.URL.Path == "/token":
+			fmt.Fprint(w, `{"access_token":"t"}`)
+		case req.Header.Get("Authorization") == "Bearer t":
+			fmt.Fprint(w, "ok")
+		default:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+req.Host+`/token"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer s.Close()
+	c := authClient(t, Options{Keychain: nobody()})
+	r := repositoryOf(t, c, strings.TrimPrefix(s.URL, "http://")+"/a/model", pull)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		req, _ := r.request(ctx, "GET", r.url("blobs/x"), nil)
+		if _, err := r.answer(req); !errors.Is(err, context.Canceled) {
+			t.Errorf("the first: %v", err)
+		}
+	})
+	<-began
+	wg.Go(func() { wantOK(t, r, "GET", "blobs/y") })
+	cancel()
+	close(gone)
+	wg.Wait()
+}
+
+func TestHostNames(t *testing.T) {
+	c := authClient(t, Options{})
+	for _, test := range []struct{ name, url string }{
+		{"docker.io/llama", "https://index.docker.io/v2/library/llama/blobs/x"},
+		{"docker.io/me/llama", "https://index.docker.io/v2/me/llama/blobs/x"},
+		{"GHCR.io/me/deep/llama", "https://ghcr.io/v2/me/deep/llama/blobs/x"},
+		{"localhost:5000/llama", "http://localhost:5000/v2/llama/blobs/x"},
+		{"[::1]:5000/llama", "http://[::1]:5000/v2/llama/blobs/x"},
+		{"127.0.0.2:5000/llama", "http://127.0.0.2:5000/v2/llama/blobs/x"},
+		{"10.0.0.2:5000/llama", "https://10.0.0.2:5000/v2/llama/blobs/x"},
+	} {
+		if got := repositoryOf(t, c, test.name, pull).url("blobs", "x").String(); got != test.url {
+			t.Errorf("%s is at %s, want %s", test.name, got, test.url)
+		}
+	}
+	for _, opts := range []Options{{Insecure: true}, {PlainHTTP: true}} {
+		c := authClient(t, opts)
+		if got := repositoryOf(t, c, "localhost:5000/a", pull).scheme; (got == "http") != opts.PlainHTTP {
+			t.Errorf("%+v: %s", opts, got)
+		}
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	c := authClient(t, Options{})
+	r := repositoryOf(t, c, "registry.example.com/a", pull)
+	for _, test := range []struct {
+		url  string
+		want bool
+	}{
+		{"https://registry.example.com/v2/", true}, {"https://registry.example.com:443/v2/", true}, {"https://Registry.Example.com/", true},
+		{"https://registry.example.com:444/v2/", false}, {"http://registry.example.com/v2/", false}, {"http://registry.example.com:443/", false},
+		{"https://registry.example.com.evil.org/", false}, {"https://evil.org/registry.example.com", false}, {"https://registry.example.com@evil.org/", false},
+	} {
+		u, err := r.url().Parse(test.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.owns(u); got != test.want {
+			t.Errorf("%s: %v", test.url, got)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package registry
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/ingotml/ingot/manifest"
+)
+
+// authPeer is a registry, with its token server, that answers who may ask with "ok".
+type authPeer struct {
+	*httptest.Server
+	scheme  string                                              // of its challenge: Basic, Bearer, or nothing
+	realm   string                                              // empty: its own
+	scope   string                                              // that its challenges name
+	open    bool                                                // the ping asks for nothing
+	readers bool                                                // everybody may read
+	user    string                                              // whose password is "secret"
+	life    int                                                 // seconds, in the token server's answers
+	oauth   bool                                                // it knows identity tokens
+	also    func(w http.ResponseWriter, req *http.Request) bool // answers first, or gives false
+
+	mu       sync.Mutex
+	tokens   map[string][]string // scopes by token
+	asked    []url.Values        // of the token server
+	requests []*http.Request
+}
+
+func newAuthPeer(t *testing.T, p *authPeer) *authPeer {
+	t.Helper()
+	p.tokens = map[string][]string{}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *authPeer) host() string { return strings.TrimPrefix(p.URL, "http://") }
+
+func (p *authPeer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = append(p.requests, req)
+	if p.also != nil && p.also(w, req) {
+		return
+	}
+	auth := req.Header.Get("Authorization")
+	switch {
+	case req.URL.Path == "/token":
+		p.token(w, req)
+	case req.URL.Path == "/v2/" && p.open:
+	case p.readers && (req.Method == http.MethodGet || req.Method == http.MethodHead) && req.URL.Path != "/v2/":
+		fmt.Fprint(w, "ok")
+	case p.scheme == "Bearer" && p.tokens[strings.TrimPrefix(auth, "Bearer ")] != nil, p.scheme == "Basic" && auth == p.basic(), p.scheme == "":
+		fmt.Fprint(w, "ok")
+	default:
+		w.Header().Set("WWW-Authenticate", p.challenge())
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprintf(w, `{"errors":[{"code":"UNAUTHORIZED","message":"not with %s"}]}`, auth)
+	}
+}
+
+func (p *authPeer) challenge() string {
+	if p.scheme == "Basic" {
+		return `Basic realm="here"`
+	}
+	realm := p.realm
+	if realm == "" {
+		realm = p.URL + "/token"
+	}
+	c := fmt.Sprintf(`Bearer realm="%s",service="peer"`, realm)
+	if p.scope != "" {
+		c += fmt.Sprintf(`,scope="%s"`, p.scope)
+	}
+	return c
+}
+
+func (p *authPeer) basic() string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(p.user+":secret"))
+}
+
+func (p *authPeer) token(w http.ResponseWriter, req *http.Request) {
+	req.ParseForm()
+	p.asked = append(p.asked, req.Form)
+	scopes := req.Form["scope"]
+	switch auth := req.Header.Get("Authorization"); {
+	case req.Method == http.MethodPost:
+		if !p.oauth {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if req.PostForm.Get("refresh_token") != "refresh-me" {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"no user has %s"}`, req.PostForm.Get("refresh_token"))
+			return
+		}
+		scopes = strings.Fields(req.PostForm.Get("scope"))
+	case p.user != "" && auth != p.basic():
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprintf(w, `{"details":"incorrect: %s"}`, auth)
+		return
+	}
+	t := fmt.Sprintf("token-%d", len(p.asked))
+	p.tokens[t] = append(scopes, "")
+	fmt.Fprintf(w, `{"token":%q,"expires_in":%d}`, t, p.life)
+}
+
+// revoke ends the life of all tokens.
+func (p *authPeer) revoke() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.tokens)
+}
+
+// exchanges is how often the token server was asked.
+func (p *authPeer) exchanges() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.asked)
+}
+
+// authorizations are the Authorization headers that came for a path.
+func (p *authPeer) authorizations(path string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []string
+	for _, r := range p.requests {
+		if strings.HasPrefix(r.URL.Path, path) {
+			list = append(list, r.Header.Get("Authorization"))
+		}
+	}
+	return list
+}
+
+// as is a keychain that has one user for some hosts.
+type as struct {
+	hosts []string
+	cfg   authn.AuthConfig
+}
+
+func (k as) Resolve(r authn.Resource) (authn.Authenticator, error) {
+	if slices.Contains(k.hosts, r.RegistryStr()) {
+		return authn.FromConfig(k.cfg), nil
+	}
+	return authn.Anonymous, nil
+}
+
+func nobody() as { return as{} }
+
+func someone(password string, hosts ...string) as {
+	return as{hosts, authn.AuthConfig{Username: "ann", Password: password}}
+}
+
+// authClient is a client that does not wait, has no key and no mirrors unless the options name them.
+func authClient(t *testing.T, opts Options) *Client {
+	t.Helper()
+	t.Setenv(IdentityEnv, "")
+	t.Setenv("HOME", t.TempDir())
+	if opts.Mirrors == nil {
+		opts.Mirrors = []Mirror{}
+	}
+	c, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	if tr, ok := c.http.(*http.Transport); ok {
+		t.Cleanup(tr.CloseIdleConnections)
+	}
+	return c
+}
+
+func repositoryOf(t *testing.T, c *Client, model, actions string, from ...string) *repository {
+	t.Helper()
+	n, err := manifest.ParseName(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.repository(n, actions, from...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// ask sends a request to the repository and gives the answer's text.
+func (r *repository) askFor(method, what string) (string, error) {
+	req, err := r.request(context.Background(), method, r.url(what), nil)
+	if err != nil {
+		return "", err
+	}
+	return r.answer(req)
+}
+
+func (r *repository) answer(req *http.Request) (string, error) {
+	resp, err := r.do(req)
+	if err != nil {
+		return "", err
+	}
+	if err := expect(resp, http.StatusOK, http.StatusPartialContent); err != nil {
+		return "", err
+	}
+	defer drain(resp)
+	b := make([]byte, 100)
+	n, _ := resp.Body.Read(b)
+	return string(b[:n]), nil
+}
+
+func wantOK(t *testing.T, r *repository, method, what string) {
+	t.Helper()
+	got, err := r.askFor(method, what)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, what, err)
+	}
+	if got != "ok" && method != http.MethodHead {
+		t.Errorf("%s %s: %q", method, what, got)
+	}
+}

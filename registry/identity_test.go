@@ -1,0 +1,196 @@
+package registry
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// ollamaPeer gives tokens for signatures of one key, verified from the bytes of the request. Anonymous is what it does about others:
+// "refused", "useless" for a token with which nothing may be done, or "reader" for one with which all may be read.
+func ollamaPeer(t *testing.T, public ed25519.PublicKey, anonymous string) *authPeer {
+	var p *authPeer
+	nonces := map[string]bool{}
+	p = newAuthPeer(t, &authPeer{scheme: "Bearer", open: true, scope: "repository:a/model:pull,push", also: func(w http.ResponseWriter, req *http.Request) bool {
+		if req.URL.Path != "/token" {
+			if req.Header.Get("Authorization") == "Bearer anonymous" && anonymous == "reader" && req.Method == "GET" {
+				fmt.Fprint(w, "ok")
+				return true
+			}
+			return false
+		}
+		q := req.URL.Query()
+		p.asked = append(p.asked, q)
+		auth := req.Header.Get("Authorization")
+		if auth == "" && anonymous != "refused" {
+			fmt.Fprint(w, `{"token":"anonymous"}`)
+			return true
+		}
+		key, sig, ok := strings.Cut(auth, ":")
+		ts, _ := strconv.ParseInt(q.Get("ts"), 10, 64)
+		nonce, err := base64.RawURLEncoding.DecodeString(q.Get("nonce"))
+		want, _ := ssh.NewPublicKey(public)
+		b, _ := base64.StdEncoding.DecodeString(sig)
+		// The hash is of an empty body.
+		text := "GET,http://" + req.Host + req.URL.RequestURI() + ",ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="
+		if !ok || err != nil || len(nonce) != 16 || nonces[string(nonce)] || time.Since(time.Unix(ts, 0)).Abs() > time.Minute ||
+			key != base64.StdEncoding.EncodeToString(want.Marshal()) || !ed25519.Verify(public, []byte(text), b) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		}
+		nonces[string(nonce)] = true
+		token := fmt.Sprintf("signed-%d", len(p.asked))
+		p.tokens[token] = q["scope"]
+		fmt.Fprintf(w, `{"token":%q}`, token)
+		return true
+	}})
+	return p
+}
+
+func writeKey(t *testing.T, key any, passphrase string) string {
+	t.Helper()
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if passphrase != "" {
+		block, err = ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "id_ed25519")
+	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSignature(t *testing.T) {
+	public, private, _ := ed25519.GenerateKey(rand.Reader)
+	file := writeKey(t, private, "")
+	for _, anonymous := range []string{"refused", "useless", "reader"} {
+		p := ollamaPeer(t, public, anonymous)
+		c := authClient(t, Options{Keychain: nobody(), IdentityFile: file})
+		r := repositoryOf(t, c, p.host()+"/a/model", push)
+		wantOK(t, r, "GET", "blobs/x")
+		if asked := p.asked; anonymous == "reader" && asked[0].Get("nonce") != "" {
+			t.Error("a signature said who asks, where nobody wanted to know")
+		}
+		wantOK(t, r, "POST", "blobs/uploads/")
+		p.revoke()
+		before := p.exchanges()
+		wantOK(t, r, "POST", "blobs/uploads/")
+		if n := p.exchanges() - before; n != 1 {
+			t.Errorf("%s: %d exchanges for a token after one that worked", anonymous, n)
+		}
+	}
+}
+
+func TestSignatureRefused(t *testing.T) {
+	public, _, _ := ed25519.GenerateKey(rand.Reader)
+	_, other, _ := ed25519.GenerateKey(rand.Reader)
+	for _, anonymous := range []string{"refused", "useless"} {
+		p := ollamaPeer(t, public, anonymous)
+		file := writeKey(t, other, "")
+		c := authClient(t, Options{Keychain: nobody(), IdentityFile: file})
+		_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("POST", "blobs/uploads/")
+		var auth *AuthError
+		if !errors.As(err, &auth) || auth.Key != file || !strings.Contains(err.Error(), "does not take the key "+file) {
+			t.Errorf("%s: %v", anonymous, err)
+		}
+	}
+}
+
+// A signature says who asks. It goes to no token server but the registry itself.
+func TestNoSignatureForOthers(t *testing.T) {
+	public, private, _ := ed25519.GenerateKey(rand.Reader)
+	other := ollamaPeer(t, public, "refused")
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", realm: other.URL + "/token"})
+	c := authClient(t, Options{Keychain: nobody(), IdentityFile: writeKey(t, private, "")})
+	_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("GET", "blobs/x")
+	if !errors.Is(err, ErrUnauthorized) {
+		t.Error(err)
+	}
+	for _, q := range other.asked {
+		if q.Get("nonce") != "" {
+			t.Error("another host got a signature")
+		}
+	}
+}
+
+func TestIdentityFiles(t *testing.T) {
+	_, private, _ := ed25519.GenerateKey(rand.Reader)
+	other, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	text := filepath.Join(t.TempDir(), "text")
+	os.WriteFile(text, []byte("hello"), 0o600)
+	for _, test := range []struct{ file, err string }{
+		{writeKey(t, private, ""), ""},
+		{writeKey(t, private, "phrase"), "has a passphrase"},
+		{writeKey(t, other, ""), "is of type ecdsa-sha2-nistp256"},
+		{text, "no OpenSSH private key"},
+		{text + ".not", "no such file"},
+	} {
+		c := authClient(t, Options{IdentityFile: test.file})
+		key, err := c.identity()
+		if (key != nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: %v, want %q", test.file, err, test.err)
+		}
+	}
+	// One that nobody chose may be missing or unusable.
+	c := authClient(t, Options{})
+	home, _ := os.UserHomeDir()
+	if key, err := c.identity(); key != nil || err != nil {
+		t.Error(key, err)
+	}
+	os.Mkdir(filepath.Join(home, ".ollama"), 0o700)
+	os.WriteFile(filepath.Join(home, ".ollama", "id_ed25519"), []byte("hello"), 0o600)
+	if key, err := c.identity(); key != nil || err != nil {
+		t.Error(key, err)
+	}
+	b, _ := os.ReadFile(writeKey(t, private, ""))
+	os.WriteFile(filepath.Join(home, ".ollama", "id_ed25519"), append(b, '\n', '\n'), 0o600)
+	if key, err := c.identity(); key == nil || err != nil {
+		t.Error(key, err)
+	}
+	t.Setenv(IdentityEnv, text)
+	if _, err := c.identity(); err == nil {
+		t.Error("INGOT_SSH_KEY is not read")
+	}
+}
+
+func TestSignatureText(t *testing.T) {
+	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32))
+	key, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, _ := url.Parse("https://registry.ollama.ai/token?nonce=n&scope=repository%3Aa%3Apull&ts=1")
+	got, err := signature(key, "GET", u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, sig, _ := strings.Cut(got, ":")
+	wire, _ := base64.StdEncoding.DecodeString(public)
+	if !bytes.Equal(wire, append([]byte("\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"), private.Public().(ed25519.PublicKey)...)) {
+		t.Errorf("public key %x", wire)
+	}
+	b, _ := base64.StdEncoding.DecodeString(sig)
+	if !ed25519.Verify(private.Public().(ed25519.PublicKey), []byte("GET,https://registry.ollama.ai/token?nonce=n&scope=repository%3Aa%3Apull&ts=1,"+
+		"ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="), b) {
+		t.Error("the signature is of another text")
+	}
+}

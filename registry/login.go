@@ -1,0 +1,114 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+)
+
+// LoginResult is what a login did.
+type LoginResult struct {
+	Stored  string // where the credentials are now: a file or a credential helper
+	Checked bool   // the registry took them; false where it wants none
+}
+
+// Login checks a user's password with a registry, and stores both where docker does: in the credential helper that docker's
+// config.json names for the registry, else in that file. Where the registry gives an identity token in place of the password, that is stored.
+// A password that the registry does not take is an [*AuthError]; nothing is stored then.
+func (c *Client) Login(ctx context.Context, hostname, user, password string) (*LoginResult, error) {
+	if user == "" || password == "" {
+		return nil, errors.New("a login needs a user and a password")
+	}
+	h, err := c.newHost(hostname) // what is known of the host may be from other credentials
+	if err != nil {
+		return nil, err
+	}
+	cfg := authn.AuthConfig{Username: user, Password: password}
+	checked, identity, err := h.check(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if identity != "" {
+		cfg = authn.AuthConfig{Username: user, IdentityToken: identity}
+	}
+	where, err := storeCredentials(h.addr, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("store credentials for %s: %w", hostname, err)
+	}
+	c.mu.Lock()
+	delete(c.hosts, hostname)
+	c.mu.Unlock()
+	return &LoginResult{Stored: where, Checked: checked}, nil
+}
+
+// Logout removes a registry's credentials from where Login stores them. It reports whether there were any.
+func Logout(hostname string) (found bool, err error) {
+	c, err := New(Options{Mirrors: []Mirror{}})
+	if err != nil {
+		return false, err
+	}
+	h, err := c.newHost(hostname)
+	if err != nil {
+		return false, err
+	}
+	found, err = eraseCredentials(h.addr)
+	if err != nil {
+		return found, fmt.Errorf("remove credentials for %s: %w", hostname, err)
+	}
+	return found, nil
+}
+
+// check asks the registry whether it takes credentials, and for an identity token in their place, as docker's login does.
+func (h *host) check(ctx context.Context, cfg authn.AuthConfig) (checked bool, identity string, err error) {
+	if err := h.ask(ctx); err != nil {
+		return false, "", err
+	}
+	if h.challenge == nil {
+		return false, "", nil
+	}
+	header := basic(cfg)
+	if h.challenge.Scheme == "bearer" {
+		t, err := h.token(ctx, h.challenge, cfg, nil, url.Values{"account": {cfg.Username}, "client_id": {clientID}, "offline_token": {"true"}})
+		if errors.Is(err, ErrUnauthorized) {
+			return false, "", h.refusal(true, err)
+		}
+		if err != nil {
+			return false, "", fmt.Errorf("ask the token server of %s: %w", h.name, err)
+		}
+		header, identity = t.header(), t.RefreshToken
+	}
+	a := h.attempts()
+	for {
+		err := h.checkOnce(ctx, header)
+		if err == nil {
+			return true, identity, nil
+		}
+		if errors.Is(err, ErrUnauthorized) {
+			return false, "", h.refusal(true, hideIn(err, cfg.Password, identity))
+		}
+		if err = a.again(ctx, err); err != nil {
+			return false, "", err
+		}
+	}
+}
+
+func (h *host) checkOnce(ctx context.Context, header string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.base(), nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", header)
+	resp, err := h.send(req)
+	if err != nil {
+		return err
+	}
+	defer drain(resp)
+	if s := resp.StatusCode; s == http.StatusUnauthorized || s == http.StatusForbidden || temporaryStatus(s) {
+		return statusError(resp)
+	}
+	return nil
+}

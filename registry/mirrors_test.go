@@ -1,0 +1,188 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
+)
+
+// site is a registry that has some paths, and counts who asks.
+type site struct {
+	*httptest.Server
+	mu     sync.Mutex
+	has    map[string]string
+	status int // answered to all, where not 0
+	log    []string
+}
+
+func newSite(t *testing.T, has map[string]string) *site {
+	s := &site{has: has}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/v2/" {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.log = append(s.log, req.Method+" "+req.URL.Path)
+		text, ok := s.has[req.URL.Path]
+		switch {
+		case s.status != 0:
+			w.WriteHeader(s.status)
+		case ok || req.Method == "POST":
+			fmt.Fprint(w, text)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) host() string { return strings.TrimPrefix(s.URL, "http://") }
+
+func (s *site) wantLog(t *testing.T, want ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if diff := cmp.Diff(want, s.log); diff != "" {
+		t.Error(diff)
+	}
+	s.log = nil
+}
+
+func TestMirrors(t *testing.T) {
+	text := `{"mediaType":"application/vnd.oci.image.manifest.v1+json"}`
+	d := string(digest.FromString(text))
+	home := newSite(t, map[string]string{"/v2/a/model/manifests/tag": "of home", "/v2/a/model/manifests/new": "new", "/v2/a/model/manifests/" + d: text, "/v2/a/model/blobs/x": "ok"})
+	first := newSite(t, map[string]string{})
+	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": "of mirror", "/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
+	var warned []string
+	mirrors := []Mirror{{home.host(), first.host(), ""}, {home.host(), second.host(), "hub/deep"}, {"other.example.com", "never.example.com", ""}}
+	c := authClient(t, Options{Keychain: nobody(), Mirrors: mirrors, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
+	ctx := context.Background()
+	r := repositoryOf(t, c, home.host()+"/a/model", pull)
+	get := func(ref, want string) {
+		t.Helper()
+		m, err := r.getManifest(ctx, ref)
+		if err != nil || string(m.Bytes) != want {
+			t.Errorf("%s: %v, %v", ref, m, err)
+		}
+	}
+	get("tag", "of mirror")
+	home.wantLog(t)
+	first.wantLog(t, "GET /v2/a/model/manifests/tag")
+	second.wantLog(t, "GET /v2/hub/deep/a/model/manifests/tag")
+	get("new", "new")
+	home.wantLog(t, "GET /v2/a/model/manifests/new")
+
+	// A mirror's bytes are as good as their digest: the second time, the registry itself is asked.
+	if _, err := r.getManifest(ctx, d); err == nil {
+		t.Error("an altered manifest is taken")
+	}
+	get(d, text)
+
+	// What is no blob and no manifest, and what is written, is never a mirror's.
+	second.wantLog(t, "GET /v2/hub/deep/a/model/manifests/new", "GET /v2/hub/deep/a/model/manifests/"+d)
+	first.log, home.log = nil, nil
+	r.askFor("GET", "referrers/"+d)
+	p := repositoryOf(t, c, home.host()+"/a/model", push)
+	wantOK(t, p, "GET", "blobs/x")
+	p.askFor("POST", "blobs/uploads/")
+	first.wantLog(t)
+	second.wantLog(t)
+	home.wantLog(t, "GET /v2/a/model/referrers/"+d, "GET /v2/a/model/blobs/x", "POST /v2/a/model/blobs/uploads/")
+
+	// One that fails is left alone for a while, and people are told once.
+	first.status = http.StatusBadGateway
+	second.Close()
+	r = repositoryOf(t, c, home.host()+"/a/model", pull)
+	for i := range 5 {
+		req, _ := r.request(ctx, "GET", r.url("blobs/x"), nil)
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", i))
+		if got, err := r.answer(req); err != nil || got != "ok" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	first.wantLog(t, "GET /v2/a/model/blobs/x")
+	if len(warned) != 2 || !strings.HasPrefix(warned[0], first.host()+": mirror of "+home.host()+" fails") || !strings.HasPrefix(warned[1], second.host()) {
+		t.Errorf("warned %q", warned)
+	}
+	first.status, first.has["/v2/a/model/blobs/x"] = 0, "ok"
+	for _, m := range r.mirrors {
+		m.until = time.Time{}
+	}
+	r.mirrors[0].asked = map[string]bool{}
+	home.log = nil
+	wantOK(t, r, "GET", "blobs/x")
+	home.wantLog(t)
+}
+
+// Each registry, mirror or not, sees its own credentials alone.
+func TestMirrorCredentials(t *testing.T) {
+	home := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
+	for _, known := range []bool{false, true} {
+		m := newAuthPeer(t, &authPeer{scheme: "Basic", user: "bob"})
+		k := multi{home.host(): someone("secret", home.host())}
+		if known {
+			bob := someone("secret", m.host())
+			bob.cfg.Username = "bob"
+			k[m.host()] = bob
+		}
+		c := authClient(t, Options{Keychain: k, Mirrors: []Mirror{{home.host(), m.host(), ""}}})
+		home.requests = nil
+		wantOK(t, repositoryOf(t, c, home.host()+"/a/model", pull), "GET", "blobs/x")
+		if asked := len(home.requests) > 0; asked == known {
+			t.Errorf("the registry itself was asked: %v", asked)
+		}
+		for _, a := range m.authorizations("/") {
+			if a != "" && a != m.basic() {
+				t.Errorf("the mirror got %q", a)
+			}
+		}
+	}
+}
+
+func TestParseMirrors(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want []Mirror
+	}{
+		{"", nil},
+		{" , ", nil},
+		{"docker.io=mirror.example.com", []Mirror{{"docker.io", "mirror.example.com", ""}}},
+		{"docker.io=localhost:5000/hub, ghcr.io=m.example.com/a/b/,docker.io=n.example.com",
+			[]Mirror{{"docker.io", "localhost:5000", "hub"}, {"ghcr.io", "m.example.com", "a/b"}, {"docker.io", "n.example.com", ""}}},
+	} {
+		got, err := ParseMirrors(test.text)
+		if err != nil || !cmp.Equal(got, test.want) {
+			t.Errorf("%q: %v, %v", test.text, got, err)
+		}
+	}
+	for _, text := range []string{"docker.io", "docker.io=", "=m.example.com", "hub=m.example.com", "docker.io=mirror", "docker.io=https://m.example.com", "docker.io=m.example.com//a", "docker.io/a=m.example.com", "docker.io=m.example.com/a:b"} {
+		if got, err := ParseMirrors(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+	t.Setenv(MirrorsEnv, "nonsense")
+	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), MirrorsEnv) {
+		t.Errorf("%v", err)
+	}
+	t.Setenv(MirrorsEnv, "docker.io=localhost:5000/hub")
+	c, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"docker.io/llama", "index.docker.io/llama"} {
+		if r := repositoryOf(t, c, name, pull); len(r.mirrors) != 1 || r.mirrors[0].url("x").String() != "http://localhost:5000/v2/hub/library/llama/x" {
+			t.Errorf("mirrors of %s: %v", name, r.mirrors)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// quiet is for servers whose clients break the connection.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// again runs a test of this package in another process, with this environment, and gives what it prints.
+func again(t *testing.T, test string, env ...string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(exe, "-test.run=^"+test+"$", "-test.v")
+	c.Env = append(os.Environ(), env...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	return string(out)
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"":                              0,
+		"7":                             7 * time.Second,
+		"0":                             0,
+		"-7":                            0,
+		"soon":                          0,
+		"99999999999999999999":          0,
+		"Fri, 02 Jan 2026 03:05:05 GMT": time.Minute,
+		"Fri, 02 Jan 2026 03:03:05 GMT": 0,
+	} {
+		if got := retryAfter(value, now); got != want {
+			t.Errorf("%q is %s, want %s", value, got, want)
+		}
+	}
+}
+
+// A registry's Retry-After is waited for, also by the exchange of tokens, and one that is too long is an error at once.
+func TestRetryAfterIsObeyed(t *testing.T) {
+	var busy string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch at := strings.Trim(req.URL.Path, "/"); {
+		case busy != "" && at == busy:
+			busy = ""
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case at == "token":
+			fmt.Fprint(w, `{"token":"t"}`)
+		case req.Header.Get("Authorization") == "":
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+req.Host+`/token"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		case strings.HasSuffix(at, "later"):
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	defer s.Close()
+	for _, what := range []string{"v2", "token", "v2/a/model/manifests/tag"} {
+		busy = what
+		c := authClient(t, Options{Keychain: nobody()})
+		var slept []time.Duration
+		c.sleep = func(_ context.Context, d time.Duration) error { slept = append(slept, d); return nil }
+		r := repositoryOf(t, c, strings.TrimPrefix(s.URL, "http://")+"/a/model", pull)
+		if _, err := r.getManifest(context.Background(), "tag"); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if len(slept) != 1 || slept[0] < 7*time.Second || slept[0] > 11*time.Second {
+			t.Errorf("%s: slept %v", what, slept)
+		}
+		_, err := r.getManifest(context.Background(), "later")
+		var status *StatusError
+		if !errors.As(err, &status) || len(slept) != 1 || !strings.Contains(err.Error(), "1h0m0s") {
+			t.Errorf("%s: %v after pauses %v", what, err, slept)
+		}
+	}
+}
+
+// The budget is of failures in a row: it is whole again when something has moved, and ends with the last error.
+func TestBudget(t *testing.T) {
+	c := authClient(t, Options{Attempts: 3})
+	a := c.attempts()
+	failure := &sendError{err: io.ErrUnexpectedEOF}
+	var got []bool
+	for i := range 8 {
+		if i == 2 || i == 4 {
+			a.moved()
+		}
+		err := a.again(context.Background(), failure)
+		if err != nil && err != error(failure) {
+			t.Fatal(err)
+		}
+		got = append(got, err == nil)
+	}
+	if diff := cmp.Diff([]bool{true, true, true, true, true, true, false, false}, got); diff != "" {
+		t.Error(diff)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("somebody else failed")
+	cancel(why)
+	if err := c.attempts().again(ctx, failure); err != why {
+		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
+func TestDelays(t *testing.T) {
+	c := authClient(t, Options{Attempts: 1000})
+	a := c.attempts()
+	seen := map[time.Duration]bool{}
+	for n := 1; n < 500; n++ {
+		a.failed = n
+		mid := min(firstDelay<<min(n-1, 10), maxDelay)
+		d := a.delay(io.EOF)
+		if d < mid/2 || d >= mid*3/2 {
+			t.Fatalf("delay %d is %s", n, d)
+		}
+		seen[d] = true
+	}
+	if len(seen) < 400 {
+		t.Errorf("%d delays in 500", len(seen))
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	var list []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		for _, v := range list {
+			w.Header().Add("Warning", v)
+		}
+	}))
+	defer s.Close()
+	host := strings.TrimPrefix(s.URL, "http://")
+	list = []string{`299 - "goes away \"soon\""`, `299 - "goes away \"soon\""`, `299 - "two` + "\t" + `words"`, `299 - unquoted`, `199 - "other"`, `299 proxy "other"`, ``}
+	var got []string
+	c := authClient(t, Options{Keychain: nobody(), Events: func(e Event) {
+		if e.Kind == Warned && e.Name == host {
+			got = append(got, e.Err.Error())
+		}
+	}})
+	r := repositoryOf(t, c, host+"/a/model", pull)
+	for range 3 {
+		r.askFor("GET", "blobs/x")
+	}
+	if diff := cmp.Diff([]string{`goes away "soon"`, "two words"}, got); diff != "" {
+		t.Error(diff)
+	}
+	for i := range 100 {
+		list = []string{fmt.Sprintf(`299 - "number %d"`, i)}
+		r.askFor("GET", "blobs/x")
+	}
+	if len(got) != maxWarnings {
+		t.Errorf("%d warnings", len(got))
+	}
+}
+
+func TestClip(t *testing.T) {
+	for in, want := range map[string]string{
+		" a\r\n b\t": "a b", "\x1b[2Ja\u009b": "[2Ja", strings.Repeat("x", 300): strings.Repeat("x", 200) + "...",
+	} {
+		if got := clip(in); got != want {
+			t.Errorf("clip(%q) = %q", in, got)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// The exchange is our own, beside go-containerregistry's: that one drops Retry-After, quotes the token server's answers in its
+// errors, sends a refresh token on where a redirect leads, and has no place for a signature.
+
+const (
+	clientID     = "ingot"
+	maxTokenBody = 1 << 20
+	// Docker's token specification: a token lives 60 seconds at least, also when the server says nothing of it.
+	minTokenLife = 60 * time.Second
+	// How long before its end a token is not used any more, so that it does not expire in the middle of a body.
+	tokenMargin = 10 * time.Second
+)
+
+// token is the answer of a token server.
+// https://distribution.github.io/distribution/spec/auth/token/ and https://distribution.github.io/distribution/spec/auth/oauth/
+type token struct {
+	Token        string `json:"token"`
+	AccessToken  string `json:"access_token"` // the same, by OAuth's name
+	RefreshToken string `json:"refresh_token"`
+	ExpiresIn    int64  `json:"expires_in"` // seconds
+
+	got time.Time
+}
+
+func (t *token) header() string {
+	if t.AccessToken != "" {
+		return "Bearer " + t.AccessToken
+	}
+	return "Bearer " + t.Token
+}
+
+func (t *token) credential(cfg authn.AuthConfig) *credential {
+	life := max(time.Duration(min(t.ExpiresIn, 1<<30))*time.Second, minTokenLife)
+	return &credential{header: t.header(), expires: t.got.Add(life - tokenMargin), given: cfg != none}
+}
+
+// token asks the registry's token server. more are further parameters of the request.
+func (h *host) token(ctx context.Context, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string, more url.Values) (*token, error) {
+	realm, err := h.realm(ch)
+	if err != nil {
+		return nil, err
+	}
+	a := h.attempts()
+	for {
+		t, err := h.tokenOnce(ctx, realm, ch, cfg, scopes, more)
+		if err == nil {
+			return t, nil
+		}
+		if err = a.again(ctx, err); err != nil {
+			return nil, hideIn(err, cfg.Password, cfg.IdentityToken, cfg.Auth)
+		}
+	}
+}
+
+func (h *host) tokenOnce(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string, more url.Values) (*token, error) {
+	if cfg.IdentityToken != "" {
+		t, err := h.refresh(ctx, realm, ch, cfg, scopes)
+		var status *StatusError
+		// Not all token servers know this exchange; those that do not may still give a token to somebody unknown.
+		if !errors.As(err, &status) || status.Status != http.StatusNotFound && status.Status != http.StatusMethodNotAllowed {
+			return t, err
+		}
+	}
+	u := withQuery(realm, ch, scopes, more)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if header := basic(cfg); header != "" {
+		req.Header.Set("Authorization", header)
+	}
+	return h.askToken(req)
+}
+
+// refresh exchanges an identity token, which docker keeps in place of a password, for a token.
+func (h *host) refresh(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string) (*token, error) {
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {cfg.IdentityToken}, "client_id": {clientID}}
+	if len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
+	if s := ch.Parameters["service"]; s != "" {
+		form.Set("service", s)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return h.askToken(req)
+}
+
+func withQuery(realm *url.URL, ch *transport.Challenge, scopes []string, more url.Values) *url.URL {
+	u := *realm
+	q := u.Query()
+	if s := ch.Parameters["service"]; s != "" {
+		q.Set("service", s)
+	}
+	for _, s := range scopes {
+		q.Add("scope", s)
+	}
+	for key, values := range more {
+		q[key] = values
+	}
+	u.RawQuery = q.Encode()
+	return &u
+}
+
+// askToken sends a request to the token server. A redirect is followed without what was given, unless it stays on the host.
+func (h *host) askToken(req *http.Request) (*token, error) {
+	server, header := origin(req.URL), req.Header.Get("Authorization")
+	for hops := 0; ; hops++ {
+		resp, err := h.send(req)
+		if err != nil {
+			return nil, err
+		}
+		next, err := redirected(req, resp)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			return readToken(resp)
+		}
+		if hops == maxRedirects {
+			return nil, &redirectError{bare(req.URL), bare(next.URL), "too many of them"}
+		}
+		if origin(next.URL) == server && next.URL.Scheme == req.URL.Scheme {
+			if header != "" {
+				next.Header.Set("Authorization", header)
+			}
+		} else if next.Body != nil {
+			return nil, &redirectError{bare(req.URL), bare(next.URL), "credentials are for one host only"}
+		}
+		req = next
+	}
+}
+
+func readToken(resp *http.Response) (*token, error) {
+	if err := expect(resp, http.StatusOK); err != nil {
+		return nil, err
+	}
+	defer drain(resp)
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenBody))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", bare(resp.Request.URL), ErrInterrupted, err)
+	}
+	t := &token{got: time.Now()}
+	// What came is not quoted: it may hold a token.
+	if json.Unmarshal(b, t) != nil || t.Token+t.AccessToken == "" {
+		return nil, fmt.Errorf("%s %s: the answer holds no token", resp.Request.Method, bare(resp.Request.URL))
+	}
+	if strings.ContainsFunc(t.Token+t.AccessToken, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return nil, fmt.Errorf("%s %s: the answer's token is no header's value", resp.Request.Method, bare(resp.Request.URL))
+	}
+	return t, nil
+}
+
+// realm is the address of the token server that the registry names.
+func (h *host) realm(ch *transport.Challenge) (*url.URL, error) {
+	u, err := url.Parse(ch.Parameters["realm"])
+	switch {
+	case err != nil || u.Host == "":
+		return nil, fmt.Errorf("registry %s names no token server that can be asked", h.name)
+	case u.Scheme != "https" && (u.Scheme != "http" || h.scheme != "http"):
+		return nil, fmt.Errorf("registry %s names a token server without TLS, %s: it gets no credentials", h.name, bare(u))
+	case !h.owns(u) && isInternal(u.Host) && !isInternal(h.addr):
+		// Else a registry could have this machine ask its own network, and be given the answer as a token.
+		return nil, fmt.Errorf("registry %s names a token server in a private network, %s: it is not asked", h.name, bare(u))
+	}
+	u.User, u.Fragment = nil, ""
+	return u, nil
+}
+
+// isInternal reports whether a host is this machine, or given as an address of a private or link-local network.
+func isInternal(hostport string) bool {
+	if isLoopback(hostport) {
+		return true
+	}
+	host := (&url.URL{Host: hostport}).Hostname()
+	host, _, _ = strings.Cut(host, "%")
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	addr = addr.Unmap()
+	return addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified()
+}
