@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/cache/cachetest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
@@ -23,67 +24,10 @@ func newSubject(e *mlx.Thread, k cache.Kind, window int) *subject {
 }
 
 // put adds positions that hold the values.
-func (s *subject) put(values ...float32) {
-	s.e.Scope(func() {
-		x := mlx.Reshape(mlx.FromSlice(s.e, values), -1, 1, 1)
-		switch c := s.Layer.(type) {
-		case cache.Attention:
-			k, q := mlx.Contiguous(mlx.BroadcastTo(x, len(values), 2, 4)), mlx.Zeros(s.e, mlx.Float32, len(values), 2, 4)
-			st := c.Reserve(k, k, len(values))
-			segment := mlx.AttendSegment{Store: st.Store, Rows: len(values), Position: c.Offset()}
-			_, stores := mlx.Attend(q, k, k, []mlx.AttendSegment{segment}, mlx.AttendOptions{Scale: 1, Window: s.window, Ring: st.Ring, After: st.After})
-			c.Wrote(stores[0], len(values))
-		case *cache.State:
-			// The convolution holds the last value, the delta state a number that all values and their order decide.
-			_, delta := c.Arrays()
-			if delta == nil {
-				delta = mlx.Zeros(s.e, mlx.Float32, 2, 2, 3)
-			}
-			for _, v := range values {
-				delta = mlx.Remainder(mlx.AddScalar(mlx.MultiplyScalar(delta, 3), float64(v)), mlx.Full(s.e, 8191, mlx.Float32))
-			}
-			c.Advance(mlx.Contiguous(mlx.Full(s.e, float64(values[len(values)-1]), mlx.Float32, 3, 5)), mlx.Contiguous(delta), len(values))
-		}
-		mlx.AsyncEval(s.State()...)
-	})
-}
+func (s *subject) put(values ...float32) { cachetest.Put(s.e, s.Layer, s.window, values...) }
 
-// contents is what the layer holds: of attention the numbers of the positions that a next row could see, its window's
-// first one included; of a state the two numbers.
-func (s *subject) contents() []float32 {
-	var got []float32
-	s.e.Scope(func() {
-		switch c := s.Layer.(type) {
-		case cache.Attention:
-			v := c.View()
-			if v.K == nil {
-				return
-			}
-			first := 0
-			if s.window > 0 {
-				first = max(0, c.Offset()-s.window)
-			}
-			keys, values := v.K.Float32s(), v.V.Float32s()
-			capacity := v.K.Dim(2)
-			for p := first; p < c.Offset(); p++ {
-				slot := p
-				if v.Ring {
-					slot = p % capacity
-				}
-				got = append(got, keys[4*slot])
-				// The second head, and the values, hold the same.
-				if i := 4*(capacity+slot) + 3; keys[i] != keys[4*slot] || values[i] != keys[4*slot] || values[4*slot] != keys[4*slot] {
-					got = append(got, -1)
-				}
-			}
-		case *cache.State:
-			if conv, delta := c.Arrays(); conv != nil {
-				got = append(got, conv.Float32s()[14], delta.Float32s()[11])
-			}
-		}
-	})
-	return got
-}
+// contents is what the layer holds.
+func (s *subject) contents() []float32 { return cachetest.Contents(s.e, s.Layer, s.window) }
 
 // reference is a layer as a list of numbers.
 type reference struct {
@@ -93,21 +37,7 @@ type reference struct {
 }
 
 // contents is what a subject that saw the same must hold.
-func (r *reference) contents() []float32 {
-	switch {
-	case len(r.history) == 0:
-		return nil
-	case r.kind == cache.Full:
-		return r.history
-	case r.kind == cache.Recurrent:
-		delta := 0
-		for _, v := range r.history {
-			delta = (3*delta + int(v)) % 8191
-		}
-		return []float32{r.history[len(r.history)-1], float32(delta)}
-	}
-	return r.history[max(0, len(r.history)-r.window):]
-}
+func (r *reference) contents() []float32 { return cachetest.Want(r.kind, r.window, r.history) }
 
 func (r *reference) rewind(t int) bool {
 	ok := t == 0 || t == len(r.history)

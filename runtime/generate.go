@@ -9,12 +9,10 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
-
-// prefillChunk is the most rows of a prompt that one forward takes, so that others get their turn.
-const prefillChunk = 2048
 
 // Generate implements Engine.
 func (l *Local) Generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
@@ -26,41 +24,63 @@ func (l *Local) Generate(ctx context.Context, r Request) iter.Seq2[Event, error]
 
 func (l *Local) generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel() // a reader who leaves early ends the request
 		g, err := l.begin(ctx, r)
 		if err != nil {
 			yield(Event{}, err)
 			return
 		}
-		defer g.free()
+		if err := l.batcher.add(g); err != nil {
+			yield(Event{}, err)
+			return
+		}
+		defer g.wait(cancel)
+		var last Stats
 		for {
-			e, err := g.step(ctx)
+			events, more, err := g.out.take(ctx)
+			for _, e := range events {
+				last = e.Stats
+				if !yield(e, nil) {
+					return
+				}
+			}
 			if err != nil {
-				yield(Event{Stats: g.stats}, err)
+				yield(Event{Stats: last}, err)
 				return
 			}
-			if !yield(e, nil) || e.Done != "" {
+			if !more {
 				return
 			}
 		}
 	}
 }
 
-// generation is one running request.
+// generation is one running request. What is not said to be otherwise belongs to the batcher once the request was added.
 type generation struct {
 	*Local
+	ctx     context.Context
 	request Request
+	out     *outbox       // anybody's
+	freed   chan struct{} // closed when nothing of it is left on the engine
+
 	seq     *cache.Sequence
+	session *prefix.Session // nil before it is admitted and without a prefix cache
 	sampler sampler
 	text    *textStream
-	show    *pictured  // nil without pictures
-	encoded bool       // they have been through the tower
-	pending []int32    // tokens that the caches have not seen
-	chosen  *mlx.Array // the token that comes next, or nil: the device may still be at it
+	show    *pictured // nil without pictures
+	encoded int       // pictures that have been through the tower
+	keys    []prefix.Key
+	tokens  []int32    // the prompt and what was chosen
+	points  []int      // positions of the prompt where the state is kept, ascending, the passed ones taken away
+	chosen  *mlx.Array // the token that comes next, [1], kept, or nil: the device may still be at it
+	alone   bool       // its next step runs without others, since one with others failed
 	budget  int        // new tokens that may still come
 	started time.Time
 	stats   Stats
 }
 
+// begin checks a request and prepares what needs no engine.
 func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	started := time.Now()
 	facts := l.config.Facts()
@@ -88,12 +108,16 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	}
 	g := &generation{
 		Local:   l,
+		ctx:     ctx,
 		request: r,
+		out:     newOutbox(),
+		freed:   make(chan struct{}),
 		seq:     cache.NewSequence(l.model.Layers()),
 		sampler: sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
 		text:    newTextStream(l.tok, r.Stop, r.Special),
 		show:    show,
-		pending: r.Prompt,
+		keys:    show.keys(r.Prompt),
+		tokens:  slices.Clone(r.Prompt),
 		budget:  limit - len(r.Prompt),
 		started: started,
 		stats:   Stats{PromptTokens: len(r.Prompt)},
@@ -107,75 +131,38 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	return g, nil
 }
 
-// step gives the next token.
-//
-// While a GPU computes a token, the next step is built upon it unread and sent after it, so that the GPU does not wait
-// for the host. Where the token ends the stream, that step was for nothing; penalties need its value first.
-func (g *generation) step(ctx context.Context) (Event, error) {
-	if !g.encoded {
-		if err := g.see(ctx, g.show); err != nil {
-			return Event{}, err
-		}
-		g.encoded = true
-	}
-	for len(g.pending) > prefillChunk {
-		if err := g.do(ctx, func() error {
-			g.forward(g.batch(g.pending[:prefillChunk]), false)
-			return nil
-		}); err != nil {
-			return Event{}, err
-		}
-		g.pending = g.pending[prefillChunk:]
-	}
-	var token int32
-	if err := g.do(ctx, func() error {
-		if len(g.pending) > 0 {
-			g.forward(g.batch(g.pending), true)
-			g.pending = nil
-		}
-		chosen := g.chosen
-		defer mlx.Free(chosen)
-		g.chosen = nil
-		if g.thread.Info().GPU && g.budget > 1 && !g.sampler.penalizes() {
-			g.forward(nn.NextBatch(g.seq, chosen, g.show.next()), true)
-		}
-		token = int32(chosen.Int())
-		return nil
-	}); err != nil {
-		return Event{}, err
-	}
-	if g.stats.Tokens == 0 {
+// wait ends a request whose reader is gone, and waits until nothing of it is left.
+func (g *generation) wait(cancel context.CancelFunc) {
+	cancel()
+	g.batcher.wake()
+	<-g.freed
+}
+
+// pending is how many tokens the caches have not seen.
+func (g *generation) pending() int { return len(g.tokens) - g.seq.Offset() }
+
+// prefilling tells whether more is to be evaluated than the token that was chosen last.
+func (g *generation) prefilling() bool {
+	return g.chosen == nil && g.pending() > 1 || g.stats.Tokens == 0
+}
+
+// part is the request's next n tokens.
+func (g *generation) part(n int) nn.Part {
+	at := g.seq.Offset()
+	return g.show.part(nn.Part{Seq: g.seq, Tokens: g.tokens[at : at+n], Text: len(g.request.Prompt)}, at)
+}
+
+// emit takes a chosen token, decides what it means for the stream, and tells whether that has ended.
+func (g *generation) emit(token int32) (ended bool) {
+	if g.stats.Tokens == 0 && g.stats.PromptTime == 0 {
 		g.stats.PromptTime = time.Since(g.started)
 	}
-	return g.emit(token), nil
-}
-
-// batch is the request's next tokens.
-func (g *generation) batch(tokens []int32) *nn.Batch {
-	part := nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)}
-	return nn.NewBatch(g.thread, g.show.part(part, g.seq.Offset()))
-}
-
-// forward advances the caches by a batch and, unless rows of the prompt are still to come, begins to choose a token.
-func (g *generation) forward(b *nn.Batch, choose bool) {
-	hidden := g.model.Forward(b)
-	if !choose {
-		mlx.Eval(g.seq.State()...)
-		return
-	}
-	g.chosen = mlx.Keep(g.sampler.next(g.model.Head(hidden)))
-	mlx.AsyncEval(g.chosen)
-}
-
-// emit decides what a chosen token means for the stream.
-func (g *generation) emit(token int32) Event {
+	g.tokens = append(g.tokens, token)
+	g.keys = append(g.keys, prefix.Tokens([]int32{token})...)
 	if !g.request.IgnoreEOS && slices.Contains(g.eos, token) {
 		return g.done(Event{Text: g.text.flush()}, DoneStop)
 	}
 	g.sampler.history = append(g.sampler.history, token)
-	if g.chosen == nil {
-		g.pending = []int32{token}
-	}
 	g.stats.Tokens++
 	g.budget--
 	e := Event{IDs: []int32{token}}
@@ -189,27 +176,18 @@ func (g *generation) emit(token int32) Event {
 		return g.done(e, DoneLength)
 	}
 	e.Stats = g.timed()
-	return e
+	g.out.put(e)
+	return false
 }
 
-func (g *generation) done(e Event, reason DoneReason) Event {
+func (g *generation) done(e Event, reason DoneReason) bool {
 	e.Done = reason
 	e.Stats = g.timed()
-	return e
+	g.out.put(e)
+	return true
 }
 
 func (g *generation) timed() Stats {
 	g.stats.GenerateTime = time.Since(g.started) - g.stats.PromptTime
 	return g.stats
-}
-
-// free gives the caches back, also after a cancelled request.
-func (g *generation) free() {
-	// An error here means that the engine is gone, and the memory with it.
-	_ = g.thread.Do(context.Background(), func() error {
-		mlx.Free(g.chosen)
-		g.show.free()
-		g.seq.Free()
-		return nil
-	})
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
@@ -18,7 +21,10 @@ import (
 
 // Options are how a model is loaded. The zero value computes in the type of the weights.
 type Options struct {
-	Float32 bool // activations, accumulation and caches in float32; weights converted exactly
+	Float32     bool  // activations, accumulation and caches in float32; weights converted exactly
+	PrefixCache int64 // bytes of state that is kept of past requests; 0 keeps none
+	Sequences   int   // requests that run at once; 0: 32
+	Queue       int   // requests that wait beside them; 0: 512
 }
 
 // Local is an Engine in this process.
@@ -33,6 +39,10 @@ type Local struct {
 	sight   *sight // nil where the model takes no pictures
 
 	template bool
+
+	batcher *batcher
+	tree    *prefix.Tree // what past requests have left; nil without a prefix cache, and of the engine's thread
+	uncut   bool         // some layers go back to where they were copied only
 
 	mu     sync.RWMutex // held for reading by whatever uses the model
 	closed bool
@@ -89,6 +99,11 @@ func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
 		return err
 	}
 	l.model, l.weights = model, weights
+	l.batcher = newBatcher(l, o)
+	if o.PrefixCache > 0 {
+		l.tree = prefix.New(model.Layers(), o.PrefixCache)
+	}
+	l.uncut = slices.ContainsFunc(model.Layers(), func(k cache.Kind) bool { return k != cache.Full && k != cache.None })
 	l.sight.look(model)
 	return nil
 }
@@ -154,6 +169,9 @@ func (l *Local) Close() error {
 	}
 	l.closed = true
 	return l.thread.Do(context.Background(), func() error {
+		if l.tree != nil {
+			l.tree.Close()
+		}
 		l.weights.Free()
 		return nil
 	})

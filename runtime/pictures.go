@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -133,6 +134,7 @@ type span struct {
 
 // seen is a picture, however often it is shown.
 type seen struct {
+	hash    uint64 // of its file
 	patches vision.Patches
 	vectors *mlx.Array // [tokens, hidden], kept; nil before see
 }
@@ -166,7 +168,7 @@ func (l *Local) picture(ctx context.Context, prompt []int32, pictures []Picture,
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", pictures[i].name(i), err)
 			}
-			of = &seen{patches: patches}
+			of = &seen{hash: binary.LittleEndian.Uint64(key[:]), patches: patches}
 			known[key], p.seen = of, append(p.seen, of)
 		}
 		n := of.patches.Tokens()
@@ -228,27 +230,19 @@ func (p *pictured) place() {
 	p.shift = int(at) - len(p.prompt)
 }
 
-// see runs the pictures through the tower, one after the other, so that others get their turn.
-func (l *Local) see(ctx context.Context, p *pictured) error {
-	if p == nil {
-		return nil
-	}
-	for _, s := range p.seen {
-		if err := l.do(ctx, func() error {
-			patches := mlx.FromSlice(l.thread, s.patches.Pixels, s.patches.Rows*s.patches.Cols, s.patches.Width())
-			vectors, err := l.sight.tower.Encode(ctx, patches, s.patches.Rows, s.patches.Cols)
-			if err != nil {
-				return err
-			}
-			mlx.Eval(vectors)
-			s.vectors = mlx.Keep(vectors)
-			s.patches.Pixels = nil
-			return nil
-		}); err != nil {
+// see runs a picture through the tower.
+func (l *Local) see(ctx context.Context, s *seen) error {
+	return l.do(ctx, func() error {
+		patches := mlx.FromSlice(l.thread, s.patches.Pixels, s.patches.Rows*s.patches.Cols, s.patches.Width())
+		vectors, err := l.sight.tower.Encode(ctx, patches, s.patches.Rows, s.patches.Cols)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		mlx.Eval(vectors)
+		s.vectors = mlx.Keep(vectors)
+		s.patches.Pixels = nil
+		return nil
+	})
 }
 
 // probeTower runs a gray square through the tower.
@@ -266,7 +260,7 @@ func (l *Local) probeTower(ctx context.Context) error {
 	defer func() {
 		_ = l.thread.Do(context.Background(), func() error { p.free(); return nil })
 	}()
-	if err := l.see(ctx, p); err != nil {
+	if err := l.see(ctx, p.seen[0]); err != nil {
 		return err
 	}
 	return l.do(ctx, func() error {

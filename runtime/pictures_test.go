@@ -168,8 +168,10 @@ func TestPictureChunks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.see(t.Context(), p); err != nil {
-		t.Fatal(err)
+	for _, s := range p.seen {
+		if err := l.see(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
 	}
 	defer func() { _ = l.do(context.Background(), func() error { p.free(); return nil }) }()
 	for size := 1; size <= len(p.prompt)+2; size++ {

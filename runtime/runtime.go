@@ -2,9 +2,10 @@
 // verifies that what it computes is what the reference computes.
 //
 // An [Engine] is one loaded model behind one request interface, which will be the same in this process and across a
-// child's socket. Generate may be called from many goroutines; each request has a sequence of its own, and requests
-// take turns on the engine's thread, one forward at a time. Errors at any time travel in the stream, and a cancelled
-// request starts no further forward.
+// child's socket. Generate may be called from many goroutines: requests run together, each step one forward over what all
+// of them need next, with a share for prompts that are still being read. What a greedy or seeded request gives does not depend
+// on its company. State of past requests may be kept ([Options.PrefixCache]), so that what begins alike is not evaluated
+// again. Errors at any time travel in the stream, one request's are not another's, and a cancelled request takes part in no further step.
 package runtime
 
 import (

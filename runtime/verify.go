@@ -56,8 +56,10 @@ func (l *Local) forward(ctx context.Context, tokens []int32, show *pictured, row
 	defer func() {
 		_ = l.thread.Do(context.Background(), func() error { seq.Free(); show.free(); return nil })
 	}()
-	if err := l.see(ctx, show); err != nil {
-		return err
+	for i := 0; show != nil && i < len(show.seen); i++ {
+		if err := l.see(ctx, show.seen[i]); err != nil {
+			return err
+		}
 	}
 	for chunk := range slices.Chunk(tokens, verifyRows) {
 		var scores []float32

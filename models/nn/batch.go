@@ -98,17 +98,22 @@ func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 	return b
 }
 
-// NextBatch is one row of a sequence whose token, [1], the device may still be choosing. Shift is that of Part.
-func NextBatch(seq *cache.Sequence, token *mlx.Array, shift int) *Batch {
-	at := seq.Offset()
-	b := &Batch{
-		Tokens:    token,
-		Positions: mlx.FromSlice(token.Thread(), []int32{int32(at)}),
-		Segments:  []Segment{{Seq: seq, Len: 1, Pos: at}},
+// NextBatch is one row of each part's sequence, whose tokens, [len(parts)], the device may still be choosing. Of the parts it
+// takes Seq, Text and Shift.
+func NextBatch(tokens *mlx.Array, parts ...Part) *Batch {
+	b := &Batch{Tokens: tokens}
+	var positions, there []int32
+	gridded := false
+	for i, p := range parts {
+		at := p.Seq.Offset()
+		b.Segments = append(b.Segments, Segment{Seq: p.Seq, Row: i, Len: 1, Pos: at, Text: p.Text})
+		positions = append(positions, int32(at))
+		there = append(there, int32(at+p.Shift))
+		gridded = gridded || p.gridded()
 	}
-	if shift != 0 {
-		there := int32(at + shift)
-		b.Grid = mlx.FromSlice(token.Thread(), []int32{there, there, there}, 3, 1)
+	b.Positions = mlx.FromSlice(tokens.Thread(), positions)
+	if gridded {
+		b.Grid = mlx.FromSlice(tokens.Thread(), slices.Concat(there, there, there), 3, len(parts))
 	}
 	return b
 }

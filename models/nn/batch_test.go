@@ -49,12 +49,20 @@ func TestNextBatch(t *testing.T) {
 		x := mlx.Zeros(e, mlx.Float32, 7, 1, 2)
 		nn.Attend(&nn.Batch{Segments: []nn.Segment{{Seq: seq, Len: 7}}}, 0, x, x, x, nn.AttendOptions{Scale: 1})
 		token := mlx.FromSlice(e, []int32{3})
-		plain, shifted := nn.NextBatch(seq, token, 0), nn.NextBatch(seq, token, -4)
+		plain, shifted := nn.NextBatch(token, nn.Part{Seq: seq}), nn.NextBatch(token, nn.Part{Seq: seq, Shift: -4})
 		if plain.Grid != nil || plain.Positions.Int() != 7 {
 			t.Errorf("without a shift: position %d, grid %v", plain.Positions.Int(), plain.Grid)
 		}
 		if got := mlx.ToSlice[int32](shifted.Grid); !slices.Equal(got, []int32{3, 3, 3}) || shifted.Positions.Int() != 7 || shifted.Segments[0].Pos != 7 {
 			t.Errorf("shifted by -4: grid %v, position %d", got, shifted.Positions.Int())
+		}
+		other := cache.NewSequence([]cache.Kind{cache.Full})
+		two := nn.NextBatch(mlx.FromSlice(e, []int32{3, 5}), nn.Part{Seq: other, Shift: 2}, nn.Part{Seq: seq, Text: 9})
+		if got := mlx.ToSlice[int32](two.Positions); !slices.Equal(got, []int32{0, 7}) || two.Segments[1].Row != 1 || two.Segments[1].Text != 9 {
+			t.Errorf("two sequences: positions %v, segments %+v", got, two.Segments)
+		}
+		if got := mlx.ToSlice[int32](two.Grid); !slices.Equal(got, []int32{2, 7, 2, 7, 2, 7}) {
+			t.Errorf("two sequences: grid %v", got)
 		}
 	})
 }

@@ -1,0 +1,89 @@
+// Package cachetest gives tests layers of caches whose content can be told: each position holds one number.
+//
+// It runs on the engine's thread. Numbers are whole and below 8191.
+package cachetest
+
+import (
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// Put adds a step of positions that hold the values to a layer; window is a ring's, else 0.
+func Put(e *mlx.Thread, l cache.Layer, window int, values ...float32) {
+	e.Scope(func() {
+		x := mlx.Reshape(mlx.FromSlice(e, values), -1, 1, 1)
+		switch c := l.(type) {
+		case cache.Attention:
+			k, q := mlx.Contiguous(mlx.BroadcastTo(x, len(values), 2, 4)), mlx.Zeros(e, mlx.Float32, len(values), 2, 4)
+			st := c.Reserve(k, k, len(values))
+			segment := mlx.AttendSegment{Store: st.Store, Rows: len(values), Position: c.Offset()}
+			_, stores := mlx.Attend(q, k, k, []mlx.AttendSegment{segment}, mlx.AttendOptions{Scale: 1, Window: window, Ring: st.Ring, After: st.After})
+			c.Wrote(stores[0], len(values))
+		case *cache.State:
+			// The convolution holds the last value, the delta state a number that all values and their order decide.
+			_, delta := c.Arrays()
+			if delta == nil {
+				delta = mlx.Zeros(e, mlx.Float32, 2, 2, 3)
+			}
+			for _, v := range values {
+				delta = mlx.Remainder(mlx.AddScalar(mlx.MultiplyScalar(delta, 3), float64(v)), mlx.Full(e, 8191, mlx.Float32))
+			}
+			c.Advance(mlx.Contiguous(mlx.Full(e, float64(values[len(values)-1]), mlx.Float32, 3, 5)), mlx.Contiguous(delta), len(values))
+		}
+		mlx.AsyncEval(l.State()...)
+	})
+}
+
+// Contents is what a layer holds: of attention the numbers of the positions that a next row could see, its window's first one
+// included; of a recurrent state the last number and the one that all of them decide.
+func Contents(e *mlx.Thread, l cache.Layer, window int) []float32 {
+	var got []float32
+	e.Scope(func() {
+		switch c := l.(type) {
+		case cache.Attention:
+			v := c.View()
+			if v.K == nil {
+				return
+			}
+			first := 0
+			if window > 0 {
+				first = max(0, c.Offset()-window)
+			}
+			keys, values := v.K.Float32s(), v.V.Float32s()
+			capacity := v.K.Dim(2)
+			for p := first; p < c.Offset(); p++ {
+				slot := p
+				if v.Ring {
+					slot = p % capacity
+				}
+				got = append(got, keys[4*slot])
+				// The second head, and the values, hold the same.
+				if i := 4*(capacity+slot) + 3; keys[i] != keys[4*slot] || values[i] != keys[4*slot] || values[4*slot] != keys[4*slot] {
+					got = append(got, -1)
+				}
+			}
+		case *cache.State:
+			if conv, delta := c.Arrays(); conv != nil {
+				got = append(got, conv.Float32s()[14], delta.Float32s()[11])
+			}
+		}
+	})
+	return got
+}
+
+// Want is what Contents gives of a layer of this kind that has seen the history.
+func Want(kind cache.Kind, window int, history []float32) []float32 {
+	switch {
+	case len(history) == 0:
+		return nil
+	case kind == cache.Full:
+		return history
+	case kind == cache.Recurrent:
+		delta := 0
+		for _, v := range history {
+			delta = (3*delta + int(v)) % 8191
+		}
+		return []float32{history[len(history)-1], float32(delta)}
+	}
+	return history[max(0, len(history)-window):]
+}

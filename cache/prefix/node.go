@@ -1,0 +1,169 @@
+package prefix
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ingotml/ingot/cache"
+)
+
+// Key is one position of a sequence as far as the state of caches depends on it: a token, or what takes its place.
+type Key uint64
+
+// pictured marks keys that are no tokens.
+const pictured Key = 1 << 63
+
+// Tokens gives the keys of tokens.
+func Tokens(ids []int32) []Key {
+	keys := make([]Key, len(ids))
+	for i, id := range ids {
+		keys[i] = Key(uint32(id))
+	}
+	return keys
+}
+
+// Picture is the key of every position of a picture, made of a hash of its content.
+func Picture(hash uint64) Key { return Key(hash) | pictured }
+
+// Pair is the key of a position whose state depends on the next token too, as that of some drafts does.
+func Pair(token, next int32) Key { return Key(uint32(token))<<31 | Key(uint32(next)) }
+
+// node is one edge of the tree and the state at its end. The root has no parent, no edge and no state.
+type node struct {
+	parent    *node
+	children  []*node
+	edge      []Key
+	end       int // position of the edge's end
+	snapshots cache.Snapshots
+	used      uint64 // the tree's clock when a session last began or ended here
+	user      bool   // marked: not merged with its child, and not extended in place
+}
+
+func (n *node) start() int { return n.end - len(n.edge) }
+
+func (n *node) held() bool {
+	return slices.ContainsFunc(n.snapshots, func(s *cache.Snapshot) bool { return s != nil })
+}
+
+// child finds the child whose edge begins with a key: siblings never share their first one.
+func (n *node) child(first Key) *node {
+	for _, c := range n.children {
+		if c.edge[0] == first {
+			return c
+		}
+	}
+	return nil
+}
+
+// common is how many keys two lists begin with alike.
+func common(a, b []Key) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// match follows keys down from a node: the last node that they reach, whole or in part, and how many of them it takes.
+func (n *node) match(keys []Key) (last *node, matched int) {
+	for matched < len(keys) {
+		c := n.child(keys[matched])
+		if c == nil {
+			break
+		}
+		k := common(c.edge, keys[matched:])
+		n, matched = c, matched+k
+		if k < len(c.edge) {
+			break
+		}
+	}
+	return n, matched
+}
+
+// path is the nodes from the root's child down to n.
+func (n *node) path() []*node {
+	var path []*node
+	for ; n.parent != nil; n = n.parent {
+		path = append(path, n)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// split cuts a node's edge after k keys. The node keeps its end, its children and its mark; a new parent takes the beginning.
+func (t *Tree) split(n *node, k int) *node {
+	if k <= 0 || k >= len(n.edge) {
+		panic(fmt.Sprintf("prefix: split of %d keys at %d", len(n.edge), k))
+	}
+	upper := &node{parent: n.parent, children: []*node{n}, edge: slices.Clone(n.edge[:k]), end: n.start() + k, used: n.used}
+	n.parent.children[slices.Index(n.parent.children, n)] = upper
+	n.parent, n.edge = upper, slices.Clone(n.edge[k:])
+	before := n.snapshots.Size()
+	upper.snapshots, n.snapshots = n.snapshots.Split(upper.end)
+	t.bytes += upper.snapshots.Size() + n.snapshots.Size() - before
+	return upper
+}
+
+// merge joins a node with its only child, which takes its place.
+func (t *Tree) merge(n *node) {
+	if n.parent == nil || len(n.children) != 1 {
+		panic(fmt.Sprintf("prefix: merge of a node with %d children", len(n.children)))
+	}
+	c := n.children[0]
+	before := n.snapshots.Size() + c.snapshots.Size()
+	c.snapshots = n.snapshots.Merge(c.snapshots)
+	t.bytes += c.snapshots.Size() - before
+	c.edge = slices.Concat(n.edge, c.edge)
+	c.parent, c.used = n.parent, max(n.used, c.used)
+	n.parent.children[slices.Index(n.parent.children, n)] = c
+	n.parent, n.children, n.snapshots = nil, nil, nil
+}
+
+// remove takes a leaf away.
+func (t *Tree) remove(n *node) {
+	if n.parent == nil || len(n.children) > 0 {
+		panic(fmt.Sprintf("prefix: removal of a node with %d children", len(n.children)))
+	}
+	t.drop(n)
+	n.parent.children = slices.DeleteFunc(n.parent.children, func(c *node) bool { return c == n })
+	n.parent = nil
+}
+
+// drop closes a node's snapshots.
+func (t *Tree) drop(n *node) {
+	t.bytes -= n.snapshots.Size()
+	n.snapshots.Close()
+	n.snapshots = nil
+}
+
+// advance follows keys below a node, splits where they part from what is there, and appends the rest. It gives the node at
+// whose end they end. s is the session that moves there.
+func (t *Tree) advance(s *Session, n *node, keys []Key) *node {
+	for len(keys) > 0 {
+		c := n.child(keys[0])
+		if c == nil {
+			return t.append(s, n, keys)
+		}
+		k := common(c.edge, keys)
+		if k < len(c.edge) {
+			c = t.split(c, k)
+		}
+		n, keys = c, keys[k:]
+	}
+	return n
+}
+
+// append adds keys below a node: to its own edge where nobody else needs the state at its end, else as a child.
+func (t *Tree) append(s *Session, n *node, keys []Key) *node {
+	if n.parent != nil && len(n.children) == 0 && !n.user && !t.stoodOn(n, s) {
+		t.drop(n) // the state at the new end takes its place
+		n.edge = append(slices.Clip(n.edge), keys...)
+		n.end += len(keys)
+		return n
+	}
+	c := &node{parent: n, edge: slices.Clone(keys), end: n.end + len(keys), used: n.used}
+	n.children = append(n.children, c)
+	return c
+}

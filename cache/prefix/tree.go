@@ -1,0 +1,142 @@
+package prefix
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingotml/ingot/cache"
+)
+
+// Tree is the prefix cache of one model. It belongs to the engine's thread.
+type Tree struct {
+	kinds    []cache.Kind
+	budget   int64
+	root     *node
+	bytes    int64
+	clock    uint64
+	sessions map[*Session]bool
+
+	stats Stats
+}
+
+// Stats are counts since the tree was made, and what it holds now.
+type Stats struct {
+	Bytes  int64 `json:"bytes"`  // of snapshots
+	Budget int64 `json:"budget"` // 0: without limit
+	Nodes  int   `json:"nodes"`
+
+	Lookups int64 `json:"lookups"`
+	Hits    int64 `json:"hits"`        // lookups that found something
+	Keys    int64 `json:"keys"`        // of all lookups
+	Cached  int64 `json:"cached_keys"` // that were restored
+	Evicted int64 `json:"evicted"`     // nodes
+}
+
+// New makes an empty tree for sequences with these kinds of layers. budget is the most bytes of snapshots, 0 is no limit; what
+// live sessions stand on may exceed it.
+func New(kinds []cache.Kind, budget int64) *Tree {
+	return &Tree{kinds: slices.Clone(kinds), budget: budget, root: &node{}, sessions: map[*Session]bool{}}
+}
+
+// SetBudget changes the budget and keeps to it at once.
+func (t *Tree) SetBudget(budget int64) {
+	t.budget = budget
+	t.evict()
+}
+
+// Stats tells how the tree does.
+func (t *Tree) Stats() Stats {
+	s := t.stats
+	s.Bytes, s.Budget = t.bytes, t.budget
+	t.each(func(n *node) {
+		if n != t.root {
+			s.Nodes++
+		}
+	})
+	return s
+}
+
+// Close gives all snapshots up. Sessions that are still live keep nothing more.
+func (t *Tree) Close() {
+	for s := range t.sessions {
+		s.closed = true
+	}
+	t.sessions = map[*Session]bool{}
+	t.each(t.drop)
+	t.root = &node{}
+}
+
+func (t *Tree) each(fn func(*node)) {
+	todo := []*node{t.root}
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = append(todo[:len(todo)-1], n.children...)
+		fn(n)
+	}
+}
+
+// touch says that a session landed or ended on a node, not that one passed it.
+func (t *Tree) touch(n *node) {
+	t.clock++
+	n.used = t.clock
+}
+
+// stoodOn reports whether another session than s has its frontier at a node.
+func (t *Tree) stoodOn(n *node, s *Session) bool {
+	for other := range t.sessions {
+		if other != s && other.at == n {
+			return true
+		}
+	}
+	return false
+}
+
+// attach gives a node the snapshots that it lacks, of a sequence that stands at its end.
+func (t *Tree) attach(n *node, seq *cache.Sequence) {
+	before := n.snapshots.Size()
+	if n.snapshots == nil {
+		n.snapshots = make(cache.Snapshots, len(t.kinds))
+	}
+	for i, l := range seq.Layers {
+		if l != nil && n.snapshots[i] == nil {
+			n.snapshots[i] = l.Snapshot(n.start())
+		}
+	}
+	t.bytes += n.snapshots.Size() - before
+}
+
+// evict keeps to the budget. Of all nodes but the root, those on the path of a session and those with several children, it
+// takes the one that was used longest ago, then the one with the farthest end, then the largest: a leaf goes, one with a single child is
+// joined with it, by which windows and recurrent states are freed. A user's mark protects from neither.
+func (t *Tree) evict() {
+	if t.budget <= 0 {
+		return
+	}
+	for t.bytes > t.budget {
+		live := map[*node]bool{t.root: true}
+		for s := range t.sessions {
+			for n := s.at; n != nil; n = n.parent {
+				live[n] = true
+			}
+		}
+		var oldest *node
+		t.each(func(n *node) {
+			if !live[n] && len(n.children) < 2 && (oldest == nil || older(n, oldest) < 0) {
+				oldest = n
+			}
+		})
+		if oldest == nil {
+			return
+		}
+		t.stats.Evicted++
+		if len(oldest.children) == 0 {
+			t.remove(oldest)
+		} else {
+			t.merge(oldest)
+		}
+	}
+}
+
+func older(a, b *node) int {
+	return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(b.end, a.end), cmp.Compare(b.snapshots.Size(), a.snapshots.Size()))
+}

@@ -1,0 +1,196 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/ingotml/ingot/cache/prefix"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// ErrBusy says that a model has as many requests as it takes; a later try may go through.
+var ErrBusy = errors.New("too many requests are waiting")
+
+// batcher runs the requests of a model together: each step is one forward over what all of them need next. Its goroutine lives
+// while there are requests. Requests come in by add, and leave by their end, an error or their context's end, at the next step.
+type batcher struct {
+	l *Local
+
+	mu      sync.Mutex
+	waiting []*generation // in order of arrival
+	looping bool
+
+	news    chan struct{}         // one element: something arrived or left
+	running []*generation         // in order of admission; the loop's
+	queue   int                   // most that wait
+	most    int                   // most that run
+	ahead   bool                  // the next step is sent before the last one is read
+	shared  int                   // rows of prompts in a step that others get tokens of
+	steps   func([]stepped) error // for tests: sees what a step will do, and may fail it
+}
+
+// Bounds where the options give none.
+const (
+	defaultQueue     = 512
+	defaultSequences = 32
+)
+
+func newBatcher(l *Local, o Options) *batcher {
+	b := &batcher{l: l, news: make(chan struct{}, 1), queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, shared: sharedChunk}
+	if b.queue <= 0 {
+		b.queue = defaultQueue
+	}
+	if b.most <= 0 {
+		b.most = defaultSequences
+	}
+	return b
+}
+
+func (b *batcher) wake() {
+	select {
+	case b.news <- struct{}{}:
+	default:
+	}
+}
+
+// add queues a request.
+func (b *batcher) add(g *generation) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) >= b.queue {
+		return ErrBusy
+	}
+	b.waiting = append(b.waiting, g)
+	if !b.looping {
+		b.looping = true
+		go b.loop()
+	}
+	b.wake()
+	return nil
+}
+
+// loop steps until nobody is left.
+func (b *batcher) loop() {
+	for {
+		b.admit()
+		b.retire()
+		b.mu.Lock()
+		if len(b.running) == 0 && len(b.waiting) == 0 {
+			b.looping = false
+			b.mu.Unlock()
+			return
+		}
+		b.mu.Unlock()
+		if len(b.running) > 0 {
+			b.step()
+		}
+	}
+}
+
+// admit lets waiting requests in, first come first served.
+func (b *batcher) admit() {
+	for {
+		b.mu.Lock()
+		var g *generation
+		if len(b.waiting) > 0 && len(b.running) < b.most {
+			g, b.waiting = b.waiting[0], b.waiting[1:]
+		}
+		b.mu.Unlock()
+		if g == nil {
+			return
+		}
+		b.running = append(b.running, g)
+		if g.ctx.Err() != nil {
+			continue // retire ends it
+		}
+		if err := b.l.do(context.Background(), func() error { g.enter(); return nil }); err != nil {
+			b.leave(g, err)
+		}
+	}
+}
+
+// retire ends requests whose context has ended.
+func (b *batcher) retire() {
+	for _, g := range slices.Clone(b.running) {
+		if err := g.ctx.Err(); err != nil {
+			b.leave(g, err)
+		}
+	}
+}
+
+// leave ends a request. What it has evaluated stays in the prefix cache. Without an error its last event was sent.
+func (b *batcher) leave(g *generation, err error) {
+	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
+	// Without the context: what it holds must go. An error here means that the engine is gone, and the memory with it.
+	_ = b.l.thread.Do(context.Background(), func() error { g.free(); return nil })
+	if err != nil {
+		g.out.end(err)
+	}
+	close(g.freed)
+}
+
+// enter finds what the prefix cache knows of the prompt. It runs on the engine's thread.
+func (g *generation) enter() {
+	if g.tree == nil {
+		return
+	}
+	g.session = g.tree.Begin(g.seq, g.keys[:len(g.tokens)])
+	g.stats.CachedTokens = min(g.session.Cached(), g.stats.PromptTokens)
+	g.points = g.plan()
+}
+
+// How far points of a prompt lie apart, and how far the last one is from its end: the tail of a chat template, such as an opened
+// thinking block, differs between retries.
+const (
+	pointEvery = 8192
+	pointTail  = 4
+)
+
+// plan lists where the prefill stops to keep the state, for layers that cannot be cut later.
+func (g *generation) plan() []int {
+	if !g.uncut {
+		return nil
+	}
+	n, from := len(g.request.Prompt), g.seq.Offset()
+	var points []int
+	add := func(p int) {
+		if p > from && p < n {
+			points = append(points, p)
+		}
+	}
+	add(g.session.Branch())
+	for p := pointEvery; p < n; p += pointEvery {
+		add(p)
+	}
+	add(n - pointTail)
+	slices.Sort(points)
+	return slices.Compact(points)
+}
+
+// free gives back what a request has on the engine, and leaves the state in the prefix cache. It runs on the engine's thread.
+func (g *generation) free() {
+	mlx.Free(g.chosen)
+	g.chosen = nil
+	if g.session != nil {
+		g.session.Close(g.keys)
+		g.session = nil
+	}
+	g.show.free()
+	g.seq.Free()
+}
+
+// keys are what a prompt's positions depend on: tokens, and pictures by their content.
+func (p *pictured) keys(prompt []int32) []prefix.Key {
+	keys := prefix.Tokens(prompt)
+	if p == nil {
+		return keys
+	}
+	for _, s := range p.spans {
+		for i := s.start; i < s.end; i++ {
+			keys[i] = prefix.Picture(s.of.hash)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,376 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+// cached loads a model of testdata with a prefix cache.
+func cached(t *testing.T, name string, o Options) *Local {
+	t.Helper()
+	store, entry := pack(t, name)
+	o.Float32 = true
+	before := arrays(t)
+	l, err := Load(t.Context(), mlxtest.Open(t), store, entry, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if after := arrays(t); after != before {
+			t.Errorf("%d arrays live after Close, %d before Load", after, before)
+		}
+	})
+	return l
+}
+
+// environments are models whose layers keep all, a window, and a recurrent state.
+var environments = []string{"llama-default", "llama-mistral", "qwen3_5-default"}
+
+// randomPrompt makes token ids.
+func randomPrompt(r *rand.Rand, l *Local, n int) []int32 {
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(3 + r.IntN(int(l.config.Facts().Vocab)-3))
+	}
+	return ids
+}
+
+// oracle answers what a greedy request gives without company and without a prefix cache. It remembers.
+type oracle struct {
+	*Local
+	t     *testing.T
+	known map[string][]int32
+}
+
+func (o *oracle) want(prompt []int32, n int) []int32 {
+	o.t.Helper()
+	key := fmt.Sprint(prompt)
+	if len(o.known[key]) < n {
+		ids, _, _, err := collect(o.t.Context(), o, Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true})
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		o.known[key] = ids
+	}
+	return o.known[key][:n]
+}
+
+func newOracle(t *testing.T, name string) *oracle {
+	t.Helper()
+	return &oracle{cached(t, name, Options{}), t, map[string][]int32{}}
+}
+
+// Requests that run together give what each gives alone.
+func TestBatchEqualsAlone(t *testing.T) {
+	for _, name := range environments {
+		for _, ahead := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ahead ", ahead), func(t *testing.T) {
+				want := newOracle(t, name)
+				l := cached(t, name, Options{PrefixCache: 1 << 20})
+				l.batcher.ahead = ahead
+				together := 0
+				l.batcher.steps = func(plan []stepped) error { together = max(together, len(plan)); return nil }
+				r := rand.New(rand.NewPCG(5, 5))
+				requests := make([]Request, 7)
+				for i := range requests {
+					requests[i] = Request{Prompt: randomPrompt(r, l, 1+r.IntN(40)), MaxTokens: 4 + 3*i, IgnoreEOS: true}
+					want.want(requests[i].Prompt, requests[i].MaxTokens)
+				}
+				var wg sync.WaitGroup
+				for _, q := range requests {
+					expect := want.want(q.Prompt, q.MaxTokens)
+					wg.Go(func() {
+						ids, _, last, err := collect(t.Context(), l, q)
+						if err != nil || !slices.Equal(ids, expect) || last.Done != DoneLength || last.Stats.Tokens != q.MaxTokens {
+							t.Errorf("a prompt of %d: %v, %v; want %v", len(q.Prompt), ids, err, expect)
+						}
+					})
+				}
+				wg.Wait()
+				if together < 2 {
+					t.Errorf("at most %d requests ran together", together)
+				}
+			})
+		}
+	}
+}
+
+// A seeded request draws the same whatever runs beside it.
+func TestBatchSeeds(t *testing.T) {
+	l := cached(t, "llama-default", Options{})
+	seed := int64(11)
+	r := Request{Prompt: []int32{5, 6, 7}, MaxTokens: 20, IgnoreEOS: true, Sampling: Sampling{Temperature: 1, TopP: 0.95, Seed: &seed}}
+	want, _, _, err := collect(t.Context(), l, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			q := r
+			if i > 0 {
+				other := int64(100 + i)
+				q.Sampling.Seed, q.Prompt = &other, []int32{9, 8, int32(i)}
+			}
+			if ids, _, _, err := collect(t.Context(), l, q); err != nil || i == 0 && !slices.Equal(ids, want) {
+				t.Errorf("%v, %v; alone %v", ids, err, want)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A conversation evaluates only what is new, and a repeated prompt is cached.
+func TestConversationIsCached(t *testing.T) {
+	for _, name := range environments {
+		t.Run(name, func(t *testing.T) {
+			want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: 64 << 20})
+			r := rand.New(rand.NewPCG(1, 2))
+			said := randomPrompt(r, l, 60)
+			for turn := range 4 {
+				ids, _, last, err := collect(t.Context(), l, Request{Prompt: said, MaxTokens: 6, IgnoreEOS: true})
+				if err != nil || !slices.Equal(ids, want.want(said, 6)) {
+					t.Errorf("turn %d: %v, %v; want %v", turn, ids, err, want.want(said, 6))
+				}
+				if fresh := len(said) - last.Stats.CachedTokens; turn > 0 && fresh > 5 {
+					t.Errorf("turn %d: %d of %d tokens were evaluated, want at most 5", turn, fresh, len(said))
+				}
+				said = append(append(said, ids...), randomPrompt(r, l, 4)...)
+			}
+			_, _, last, err := collect(t.Context(), l, Request{Prompt: said[:60], MaxTokens: 2, IgnoreEOS: true})
+			if err != nil || last.Stats.CachedTokens < 60-pointTail {
+				t.Errorf("the first prompt again: %d tokens cached, %v", last.Stats.CachedTokens, err)
+			}
+		})
+	}
+}
+
+// Random arrivals, branches, repeats and cancels give what each request gives alone, whatever is evicted.
+func TestRandomTraffic(t *testing.T) {
+	for i, name := range environments {
+		for seed := range uint64(2) {
+			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				want := newOracle(t, name)
+				l := cached(t, name, Options{PrefixCache: []int64{40 << 10, 400 << 10}[seed], Sequences: 5})
+				l.batcher.ahead = seed == 1
+				traffic(t, l, want, rand.New(rand.NewPCG(seed, uint64(i))), 60)
+			})
+		}
+	}
+}
+
+func traffic(t *testing.T, l *Local, want *oracle, r *rand.Rand, requests int) {
+	t.Helper()
+	var mu sync.Mutex
+	var past [][]int32
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 8)
+	for range requests {
+		mu.Lock()
+		var prompt []int32
+		if len(past) > 0 && r.IntN(4) > 0 {
+			p := past[r.IntN(len(past))]
+			prompt = slices.Clone(p[:r.IntN(len(p)+1)])
+		}
+		mu.Unlock()
+		prompt = append(prompt, randomPrompt(r, l, 1+r.IntN(30))...)
+		n, leave := 1+r.IntN(12), 0
+		if r.IntN(4) == 0 {
+			leave = 1 + r.IntN(n)
+		}
+		if len(prompt)+n >= l.Context() {
+			continue
+		}
+		expect := want.want(prompt, n)
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var ids []int32
+			for e, err := range l.Generate(ctx, Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true}) {
+				if err != nil {
+					if !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+					break
+				}
+				ids = append(ids, e.IDs...)
+				if leave > 0 && len(ids) >= leave {
+					cancel()
+				}
+			}
+			if !slices.Equal(ids, expect[:len(ids)]) || leave == 0 && len(ids) != n {
+				t.Errorf("a prompt of %d: %v, want %v", len(prompt), ids, expect)
+			}
+			mu.Lock()
+			past = append(past, append(slices.Clone(prompt), ids...))
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+}
+
+// A long prompt does not hold up those who speak for more than a chunk.
+func TestChunkedPrefill(t *testing.T) {
+	l := cached(t, "llama-default", Options{})
+	const chunk = 16
+	l.batcher.shared = chunk
+	var plans [][]int
+	l.batcher.steps = func(plan []stepped) error {
+		rows := []int{}
+		for _, s := range plan {
+			rows = append(rows, s.rows)
+		}
+		plans = append(plans, rows)
+		return nil
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	tokens := make(chan int, l.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range l.Generate(ctx, Request{Prompt: []int32{5, 6}, IgnoreEOS: true}) {
+			tokens <- 1
+		}
+	})
+	<-tokens
+	long := randomPrompt(rand.New(rand.NewPCG(3, 3)), l, 100)
+	if _, _, _, err := collect(t.Context(), l, Request{Prompt: long, MaxTokens: 3, IgnoreEOS: true}); err != nil {
+		t.Error(err)
+	}
+	stop()
+	wg.Wait()
+	shared := 0
+	for _, rows := range plans {
+		if len(rows) == 2 && rows[1] > 1 {
+			if shared++; rows[0] != 1 || rows[1] > chunk {
+				t.Errorf("a step of %v rows, want 1 and at most %d", rows, chunk)
+			}
+		}
+	}
+	if shared < len(long)/chunk {
+		t.Errorf("%d steps were shared with a prompt of %d: %v", shared, len(long), plans)
+	}
+}
+
+// What is not read does not hold up others, and who waits in vain for a place is told.
+func TestSlowReaderAndQueue(t *testing.T) {
+	l := cached(t, "llama-default", Options{Sequences: 1, Queue: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	started, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		first := true
+		for range l.Generate(ctx, Request{Prompt: []int32{4, 5}, IgnoreEOS: true, MaxTokens: 400}) {
+			if first {
+				first = false
+				close(started)
+				<-release
+			}
+		}
+	})
+	<-started
+	waiting := make(chan error, 1)
+	wg.Go(func() {
+		_, _, _, err := collect(ctx, l, Request{Prompt: []int32{6}, MaxTokens: 2, IgnoreEOS: true})
+		waiting <- err
+	})
+	deadline := time.Now().Add(10 * time.Second)
+	var busy bool
+	for !busy && time.Now().Before(deadline) {
+		l.batcher.mu.Lock()
+		busy = len(l.batcher.waiting) == 1
+		done := len(waiting) == 1
+		l.batcher.mu.Unlock()
+		if done {
+			break
+		}
+	}
+	if busy {
+		if _, _, _, err := collect(ctx, l, Request{Prompt: []int32{7}, MaxTokens: 1}); !errors.Is(err, ErrBusy) && err != nil {
+			t.Errorf("beyond the queue: %v", err)
+		}
+	}
+	if err := <-waiting; err != nil { // though the first one's reader reads nothing
+		t.Error(err)
+	}
+	close(release)
+	wg.Wait()
+}
+
+// A step that fails ends the request that it fails for, and no other.
+func TestFailedStep(t *testing.T) {
+	for _, name := range environments {
+		t.Run(name, func(t *testing.T) {
+			want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: 1 << 20})
+			const bad = 77
+			broken := errors.New("a kernel failed")
+			l.batcher.steps = func(plan []stepped) error {
+				for _, s := range plan {
+					if s.g.tokens[0] == bad && s.g.stats.Tokens == 5 {
+						return broken
+					}
+				}
+				return nil
+			}
+			prompts := [][]int32{{11, 12, 13}, {bad, 5, 6, 7}, {21, 22}, {31}}
+			for _, p := range prompts {
+				want.want(p, 12)
+			}
+			var wg sync.WaitGroup
+			for _, p := range prompts {
+				wg.Go(func() {
+					ids, _, _, err := collect(t.Context(), l, Request{Prompt: p, MaxTokens: 12, IgnoreEOS: true})
+					switch expect := want.known[fmt.Sprint(p)]; {
+					case p[0] == bad:
+						if !errors.Is(err, broken) || !slices.Equal(ids, expect[:5]) {
+							t.Errorf("the failing request: %v, %v", ids, err)
+						}
+					case err != nil || !slices.Equal(ids, expect):
+						t.Errorf("a request beside it: %v, %v; want %v", ids, err, expect)
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// Closing the model ends what runs with an error.
+func TestCloseEndsRequests(t *testing.T) {
+	store, entry := pack(t, "llama-default")
+	l, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{PrefixCache: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now()
+	for e, err := range l.Generate(t.Context(), Request{Prompt: []int32{4, 5}, IgnoreEOS: true}) {
+		if err != nil {
+			if !errors.Is(err, errClosed) {
+				t.Errorf("the stream ended with %v", err)
+			}
+			break
+		}
+		if e.Done != "" {
+			t.Fatalf("the stream ended by itself after %v", time.Since(before))
+		}
+		if e.Stats.Tokens == 3 {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// Most rows of prompts that one forward takes: many while nobody else waits for it, fewer while others get a token of each step.
+const (
+	prefillChunk = 2048
+	sharedChunk  = 256
+)
+
+// stepped is what a step evaluates of a request.
+type stepped struct {
+	g      *generation
+	rows   int
+	choose bool // a token comes of it
+}
+
+// step runs one forward for the requests at hand. When it fails, each of them has its next one alone, and ends when that fails.
+func (b *batcher) step() {
+	if b.encode() {
+		return
+	}
+	plan := b.compose()
+	var tokens []int32
+	err := b.l.do(context.Background(), func() error {
+		if b.steps != nil {
+			if err := b.steps(plan); err != nil {
+				return err
+			}
+		}
+		chosen := b.forward(plan)
+		tokens = make([]int32, len(chosen))
+		for i, a := range chosen {
+			tokens[i] = int32(a.Int())
+		}
+		mlx.Free(chosen...)
+		return nil
+	})
+	if err != nil {
+		b.failed(plan, err)
+		return
+	}
+	i := 0
+	for _, s := range plan {
+		s.g.alone = false
+		if !s.choose {
+			continue
+		}
+		if s.g.emit(tokens[i]) {
+			b.leave(s.g, nil)
+		}
+		i++
+	}
+}
+
+// encode runs the next picture of a request through the tower, if there is one.
+func (b *batcher) encode() bool {
+	for _, g := range b.running {
+		if g.show == nil || g.encoded == len(g.show.seen) {
+			continue
+		}
+		if err := b.l.see(g.ctx, g.show.seen[g.encoded]); err != nil {
+			b.leave(g, err)
+			return true
+		}
+		g.encoded++
+		return true
+	}
+	return false
+}
+
+// compose decides who gets how many rows: a token for each request that has begun to speak, and for prompts shares of a chunk, which are
+// equal as far as they are needed. One that has to be alone is.
+func (b *batcher) compose() []stepped {
+	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.alone }); i >= 0 {
+		g := b.running[i]
+		return []stepped{g.stepped(min(g.room(), prefillChunk))}
+	}
+	var prompts []*generation
+	speaking := 0
+	for _, g := range b.running {
+		if g.prefilling() {
+			prompts = append(prompts, g)
+		} else {
+			speaking++
+		}
+	}
+	left := prefillChunk
+	if speaking > 0 {
+		left = b.shared
+	}
+	share := map[*generation]int{}
+	slices.SortStableFunc(prompts, func(a, c *generation) int { return a.room() - c.room() }) // what the short ones leave, the long ones get
+	for i, g := range prompts {
+		n := min(g.room(), max(1, left/(len(prompts)-i)))
+		share[g] = n
+		left -= n
+	}
+	plan := make([]stepped, 0, len(b.running))
+	for _, g := range b.running {
+		if n, ok := share[g]; ok {
+			plan = append(plan, g.stepped(n))
+		} else {
+			plan = append(plan, g.stepped(g.room()))
+		}
+	}
+	return plan
+}
+
+// room is how many rows the request can use in the next step: up to the end of its tokens or to a point where its state is kept.
+func (g *generation) room() int {
+	n := g.pending()
+	if len(g.points) > 0 {
+		n = min(n, g.points[0]-g.seq.Offset())
+	}
+	return n
+}
+
+func (g *generation) stepped(rows int) stepped { return stepped{g, rows, rows == g.pending()} }
+
+// forward evaluates a plan and gives the chosen tokens, one array [1] for each that is to choose, in order, kept and being computed. It runs
+// on the engine's thread.
+func (b *batcher) forward(plan []stepped) []*mlx.Array {
+	var parts []nn.Part
+	var evaluated []stepped
+	for _, s := range plan {
+		if s.rows > 0 {
+			parts, evaluated = append(parts, s.g.part(s.rows)), append(evaluated, s)
+		}
+	}
+	if len(parts) > 0 {
+		b.choose(evaluated, b.l.model.Forward(nn.NewBatch(b.l.thread, parts...)))
+	}
+	var chosen []*mlx.Array
+	for _, s := range plan {
+		if s.choose {
+			chosen = append(chosen, s.g.chosen)
+			s.g.chosen = nil
+		}
+	}
+	if b.ahead {
+		b.sendAhead(plan, chosen)
+	}
+	return chosen
+}
+
+// sendAhead builds the next step upon tokens that are not yet read, so that a GPU does not wait for the host while it is
+// told what to do. For a token that ends its stream that was for nothing. Penalties need a token's value first, and who still reads a prompt
+// wants to be a part of the next step.
+func (b *batcher) sendAhead(plan []stepped, chosen []*mlx.Array) {
+	var parts []nn.Part
+	for _, s := range plan {
+		if !s.choose || s.g.budget <= 1 || s.g.alone || s.g.sampler.penalizes() {
+			return
+		}
+		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt), Shift: s.g.show.next()})
+	}
+	tokens := make([]*mlx.Array, len(chosen))
+	for i, a := range chosen {
+		tokens[i] = mlx.AsType(mlx.Reshape(a, 1), mlx.Int32)
+	}
+	b.choose(plan, b.l.model.Forward(nn.NextBatch(mlx.Concatenate(0, tokens...), parts...)))
+}
+
+// choose begins to choose the tokens of those that are to have one, from the hidden states [len(plan), hidden].
+func (b *batcher) choose(plan []stepped, hidden *mlx.Array) {
+	var rows []int32
+	var who []*generation
+	for i, s := range plan {
+		if s.choose {
+			rows, who = append(rows, int32(i)), append(who, s.g)
+		}
+	}
+	var wanted []*mlx.Array
+	if len(who) > 0 {
+		if len(rows) < len(plan) {
+			hidden = mlx.Take(hidden, mlx.FromSlice(b.l.thread, rows), 0)
+		}
+		scores := b.l.model.Head(hidden)
+		for i, g := range who {
+			row := scores
+			if len(who) > 1 {
+				row = mlx.SliceAxis(scores, 0, mlx.Range(i, i+1))
+			}
+			g.chosen = mlx.Keep(g.sampler.next(row))
+			wanted = append(wanted, g.chosen)
+		}
+	}
+	if len(who) < len(plan) { // of a part of a prompt, nothing else asks for the state
+		for _, s := range plan {
+			wanted = append(wanted, s.g.seq.State()...)
+		}
+	}
+	mlx.AsyncEval(wanted...)
+	b.keepPoints(plan)
+}
+
+// keepPoints copies the state of sequences that have come to a point of their prompts.
+func (b *batcher) keepPoints(plan []stepped) {
+	for _, s := range plan {
+		g := s.g
+		if len(g.points) == 0 || g.seq.Offset() != g.points[0] {
+			continue
+		}
+		g.session.Snapshot(g.points[0] != g.session.Branch())
+		g.points = g.points[1:]
+	}
+}
+
+// failed brings requests back to where a step that failed began. What cannot go back starts over from what the prefix cache has.
+func (b *batcher) failed(plan []stepped, err error) {
+	if len(plan) == 1 {
+		b.leave(plan[0].g, err)
+		return
+	}
+	for _, s := range plan {
+		g := s.g
+		if doErr := b.l.do(context.Background(), func() error { g.restart(); return nil }); doErr != nil {
+			b.leave(g, doErr)
+			continue
+		}
+		g.alone = true
+	}
+}
+
+// restart gives up the sequence's state and begins again with all tokens so far. It runs on the engine's thread.
+func (g *generation) restart() {
+	mlx.Free(g.chosen)
+	g.chosen = nil
+	if g.session != nil {
+		g.session.Leave()
+		g.session = nil
+	}
+	g.seq.Free()
+	g.sampler.drawn = uint64(g.stats.Tokens) // a token that was chosen and not read is chosen again
+	g.enter()
+}
