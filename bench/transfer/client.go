@@ -55,8 +55,11 @@ func (c client) pull(from, home string) command {
 // pulled is the layout that a client pulls into.
 func (c client) pulled(home string) string { return filepath.Join(home, "pulled") }
 
-// time runs a program that has its own home, and gives how long it took.
-func (b *bench) time(ctx context.Context, c command, home string) (time.Duration, error) {
+// cost is what a run took: the time that passed, and the processor time of the program alone.
+type cost struct{ passed, processor time.Duration }
+
+// time runs a program that has its own home.
+func (b *bench) time(ctx context.Context, c command, home string) (cost, error) {
 	sync()
 	p := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
 	p.Env = append([]string{"HOME=" + home, "DOCKER_CONFIG=" + home, "XDG_RUNTIME_DIR=" + home, "PATH=" + os.Getenv("PATH")}, c.env...)
@@ -67,7 +70,7 @@ func (b *bench) time(ctx context.Context, c command, home string) (time.Duration
 	}
 	begun := time.Now()
 	if err := p.Run(); err != nil {
-		return 0, fmt.Errorf("%s: %w\n%s", strings.Join(c.args, " "), err, out.String())
+		return cost{}, fmt.Errorf("%s: %w\n%s", strings.Join(c.args, " "), err, out.String())
 	}
-	return time.Since(begun), nil
+	return cost{time.Since(begun), p.ProcessState.UserTime() + p.ProcessState.SystemTime()}, nil
 }

@@ -19,7 +19,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 )
 
 type bench struct {
@@ -89,33 +88,34 @@ func (b *bench) round(ctx context.Context, i int, r *report) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		r.add(c.name, push, pull)
-		fmt.Fprintf(os.Stderr, "round %d: %-8s push %5.2f s  pull %5.2f s\n", i+1, c.name, push.Seconds(), pull.Seconds())
+		r.add(c.name, push.passed, pull.passed)
+		fmt.Fprintf(os.Stderr, "round %d: %-8s push %5.2f s (processor %5.2f s)  pull %5.2f s (processor %5.2f s)\n", i+1, c.name,
+			push.passed.Seconds(), push.processor.Seconds(), pull.passed.Seconds(), pull.processor.Seconds())
 	}
 	return nil
 }
 
 // measure lets a client push to an empty registry and pull from it, and checks what arrived.
-func (b *bench) measure(ctx context.Context, c client) (push, pull time.Duration, err error) {
+func (b *bench) measure(ctx context.Context, c client) (push, pull cost, err error) {
 	stop, host, err := b.startRegistry(ctx)
 	if err != nil {
-		return 0, 0, err
+		return push, pull, err
 	}
 	defer stop()
 	name := host + "/bench/" + flagName(c.name) + ":v1"
 	home, err := os.MkdirTemp(b.dir, "home-")
 	if err != nil {
-		return 0, 0, err
+		return push, pull, err
 	}
 	defer os.RemoveAll(home)
 	if push, err = b.time(ctx, c.push(b.source, name), home); err != nil {
-		return 0, 0, fmt.Errorf("push: %w", err)
+		return push, pull, fmt.Errorf("push: %w", err)
 	}
 	if err := b.source.inRegistry(ctx, host, name); err != nil {
-		return 0, 0, err
+		return push, pull, err
 	}
 	if pull, err = b.time(ctx, c.pull(name, home), home); err != nil {
-		return 0, 0, fmt.Errorf("pull: %w", err)
+		return push, pull, fmt.Errorf("pull: %w", err)
 	}
 	return push, pull, b.source.onDisk(c.pulled(home))
 }
