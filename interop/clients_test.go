@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,9 +42,11 @@ var clients = []client{
 		},
 	},
 	{
-		name:   "oras",
-		copy:   func(u *user, from, to string) string { return u.run("oras", from, to) },
-		upload: func(u *user, from, to string) string { return u.run("oras", "oci:"+from+"#"+only(u, from), to) },
+		name: "oras",
+		copy: func(u *user, from, to string) string { return u.run("oras", from, to) },
+		upload: func(u *user, from, to string) string {
+			return u.run("oras", "oci:"+from+"#"+onlyImage(u.t, from).Annotations[ocispec.AnnotationRefName], to)
+		},
 		unload: func(u *user, from, to string) string { return u.run("oras", from, "oci:"+to+"#"+layoutTag) },
 		inspect: func(u *user, name string) string {
 			url, tag := repository(u.t, name)
@@ -70,19 +71,6 @@ func printed(out, before string) string {
 		_, out, _ = strings.Cut(out, before)
 	}
 	return out
-}
-
-// only is the name of the one image of a layout.
-func only(u *user, dir string) string {
-	u.t.Helper()
-	var idx ocispec.Index
-	if err := json.Unmarshal([]byte(readFile(u.t, filepath.Join(dir, "index.json"))), &idx); err != nil {
-		u.t.Fatal(err)
-	}
-	if len(idx.Manifests) != 1 {
-		u.t.Fatalf("%s holds %d images, not one", dir, len(idx.Manifests))
-	}
-	return idx.Manifests[0].Annotations[ocispec.AnnotationRefName]
 }
 
 // TestForeignCopies: each client copies a modelpack image between registries, from ingot's store as it lies on disk, into a layout

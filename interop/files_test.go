@@ -29,19 +29,37 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
+// layoutIndex reads the index of an OCI image layout (image-spec v1.1.1, image-layout.md).
+func layoutIndex(t *testing.T, dir string) ocispec.Index {
+	t.Helper()
+	var idx ocispec.Index
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "index.json"))), &idx); err != nil {
+		t.Fatalf("index of %s: %v", dir, err)
+	}
+	return idx
+}
+
+func layoutBlob(t *testing.T, dir string, d ocispec.Descriptor) string {
+	t.Helper()
+	return readFile(t, filepath.Join(dir, "blobs", "sha256", d.Digest.Encoded()))
+}
+
+// onlyImage is the one image of a layout.
+func onlyImage(t *testing.T, dir string) ocispec.Descriptor {
+	t.Helper()
+	idx := layoutIndex(t, dir)
+	if len(idx.Manifests) != 1 {
+		t.Fatalf("%s holds %d images, not one", dir, len(idx.Manifests))
+	}
+	return idx.Manifests[0]
+}
+
 // extract writes each layer of the one image of a layout at its filepath, which is all that model-spec asks of a reader of raw
 // layers.
 func extract(t *testing.T, layout string) string {
 	t.Helper()
-	blob := func(d ocispec.Descriptor) string {
-		return readFile(t, filepath.Join(layout, "blobs", "sha256", d.Digest.Encoded()))
-	}
-	var idx ocispec.Index
-	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(layout, "index.json"))), &idx); err != nil || len(idx.Manifests) != 1 {
-		t.Fatalf("index of %s: %v, %d manifests", layout, err, len(idx.Manifests))
-	}
 	var m ocispec.Manifest
-	if err := json.Unmarshal([]byte(blob(idx.Manifests[0])), &m); err != nil {
+	if err := json.Unmarshal([]byte(layoutBlob(t, layout, onlyImage(t, layout))), &m); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -50,7 +68,7 @@ func extract(t *testing.T, layout string) string {
 		if !filepath.IsLocal(path) || !strings.HasSuffix(l.MediaType, ".raw") {
 			t.Fatalf("layer %s: type %s, path %q", l.Digest, l.MediaType, path)
 		}
-		writeFile(t, filepath.Join(dir, filepath.FromSlash(path)), blob(l))
+		writeFile(t, filepath.Join(dir, filepath.FromSlash(path)), layoutBlob(t, layout, l))
 	}
 	return dir
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // ingot is the program under test, built from the module above.
@@ -148,10 +150,16 @@ func (u *user) create(name, model string, flags ...string) string {
 	return digest
 }
 
-// manifest is the verbatim manifest of a model in the user's store.
+// manifest is the verbatim manifest of a model in the user's store, read as any reader of an OCI image layout would.
 func (u *user) manifest(name string) string {
 	u.t.Helper()
-	return u.ingot("show", "--manifest", name)
+	for _, d := range layoutIndex(u.t, u.store()).Manifests {
+		if d.Annotations[ocispec.AnnotationRefName] == name {
+			return layoutBlob(u.t, u.store(), d)
+		}
+	}
+	u.t.Fatalf("no %s in the store", name)
+	return ""
 }
 
 func equal(t *testing.T, what, got, want string) {

@@ -219,7 +219,7 @@ func TestOllamaClient(t *testing.T) {
 				reader := newUser(t)
 				equal(t, "pulled digest", reader.ingot("pull", host+"/someone/else:v2"), digest)
 				reader.ingot("cp", host+"/someone/else:v2", "back", "--format", "modelpack")
-				equal(t, "manifest after the way back", reader.manifest("back"), u.manifest("model"))
+				equal(t, "manifest after the way back", reader.manifest("back:latest"), u.manifest("model:latest"))
 			})
 		}
 	}

@@ -15,11 +15,12 @@ func TestRoundTrip(t *testing.T) {
 		for _, name := range []string{host + "/model:latest", host + "/team/a/b/c/d.e_f:v1.0"} {
 			equal(t, "pushed digest", maker.ingot("push", "model", name), digest)
 			equal(t, "pulled digest", reader.ingot("pull", name), digest)
-			equal(t, "pulled manifest", reader.manifest(name), maker.manifest("model"))
+			equal(t, "pulled manifest", reader.manifest(name), maker.manifest("model:latest"))
+			equal(t, "show --manifest", reader.ingot("show", "--manifest", name), reader.manifest(name))
 			url, tag := repository(t, name)
 			resp, b := get(t, url+"/manifests/"+tag, "Accept", ocispec.MediaTypeImageManifest)
 			equal(t, "media type", resp.Header.Get("Content-Type"), ocispec.MediaTypeImageManifest)
-			equal(t, "manifest in the registry", string(b), maker.manifest("model"))
+			equal(t, "manifest in the registry", string(b), maker.manifest("model:latest"))
 		}
 
 		ollama := host + "/library/model:q"
@@ -30,7 +31,7 @@ func TestRoundTrip(t *testing.T) {
 		equal(t, "pushed again", maker.ingot("push", "model", ollama, "--format", "ollama"), pushed)
 		equal(t, "pulled digest, ollama", reader.ingot("pull", ollama), pushed)
 		reader.ingot("cp", ollama, "back", "--format", "modelpack")
-		equal(t, "manifest after ollama and back", reader.manifest("back"), maker.manifest("model"))
+		equal(t, "manifest after ollama and back", reader.manifest("back:latest"), maker.manifest("model:latest"))
 
 		// A second pull has nothing to do, by tag and by digest.
 		equal(t, "pulled again", reader.ingot("pull", host+"/model"), digest)
