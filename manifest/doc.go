@@ -12,6 +12,7 @@
 //	oci-layout  index.json  blobs/sha256/HEX   the layout
 //	ingest/                                    files being written, and those of unfinished runs (see [Ingest])
 //	holders/                                   who holds the store's lock, for messages only
+//	quarantine/                                what Fsck found bad, never removed by the program
 //	lock  index.lock                           locks, never removed
 //
 // Several processes may use one store at once. Files change by rename only, and a blob is complete, synced and

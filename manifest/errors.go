@@ -89,16 +89,20 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
 
-// KeptError is returned by [Store.Remove] when the name is gone and blobs are still there, which costs space and
-// nothing else: the next Remove that can collect takes them. It is an [ErrBlobsKept]; Cause says why, a [*BusyError]
+// KeptError is returned by [Store.Remove] when the names are gone and blobs are still there, which costs space and
+// nothing else: the next Remove or Prune takes them. It is an [ErrBlobsKept]; Cause says why, a [*BusyError]
 // when somebody is writing to the store.
 type KeptError struct {
-	Name  Name
+	Names []Name
 	Cause error
 }
 
 func (e *KeptError) Error() string {
-	return fmt.Sprintf("removed %s, but its blobs stay until a later removal: %v", e.Name, e.Cause)
+	what := fmt.Sprintf("%d models", len(e.Names))
+	if len(e.Names) == 1 {
+		what = e.Names[0].String()
+	}
+	return fmt.Sprintf("removed %s, but blobs stay until a later removal or prune: %v", what, e.Cause)
 }
 
 func (e *KeptError) Unwrap() error { return e.Cause }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
@@ -19,87 +17,48 @@ const (
 	dockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
 )
 
-// Remove drops a name, then the blobs that nobody else needs: those that no entry of the index leads to. When
-// somebody is writing to the store, or not all entries can be read, the name is gone, the blobs stay, and the error is
-// a [*KeptError]. A name that is not there is a [*NotFoundError]. Do not call it while holding [Store.Lock].
-func (s *Store) Remove(ctx context.Context, name Name) error {
-	shared := false // something else needs the manifest, so there is nothing to collect
+// Remove drops names, then the blobs that nobody else needs: those that no entry of the index leads to. It drops all of
+// the names or, when one is not there ([*NotFoundError]), none. When somebody is writing to the store, or not all entries
+// can be read, the names are gone, the blobs stay, and the error is a [*KeptError]. Do not call it while holding [Store.Lock].
+func (s *Store) Remove(ctx context.Context, names ...Name) error {
+	garbage := false // no other entry has one of the manifests
 	err := s.updateIndex(ctx, func(idx *ocispec.Index) error {
-		desc, _, ok := lookup(*idx, name)
-		if !ok {
-			return notFound(*idx, name)
-		}
-		var kept []ocispec.Descriptor
-		for _, d := range idx.Manifests {
-			if n, ok := entryName(d); ok && matches(d, n, withTag(name)) {
-				continue
+		drop := make([]bool, len(idx.Manifests))
+		for _, name := range names {
+			found := false
+			for i, d := range idx.Manifests {
+				if n, ok := entryName(d); ok && matches(d, n, withTag(name)) {
+					drop[i], found = true, true
+				}
 			}
-			shared = shared || d.Digest == desc.Digest
-			kept = append(kept, d)
+			if !found {
+				return notFound(*idx, name)
+			}
+		}
+		left := map[digest.Digest]bool{}
+		var kept []ocispec.Descriptor
+		for i, d := range idx.Manifests {
+			if !drop[i] {
+				left[d.Digest] = true
+				kept = append(kept, d)
+			}
+		}
+		for i, d := range idx.Manifests {
+			garbage = garbage || drop[i] && !left[d.Digest]
 		}
 		idx.Manifests = kept
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("remove %s: %w", name, err)
+		return fmt.Errorf("remove: %w", err)
 	}
-	if shared {
+	if !garbage {
 		return nil
 	}
-	if err := s.collect(ctx); err != nil {
-		return &KeptError{Name: name, Cause: err}
+	if _, err := s.collect(ctx, PruneOptions{}); err != nil {
+		return &KeptError{Names: names, Cause: err}
 	}
 	return nil
-}
-
-// collect deletes every blob that neither the index nor an unfinished run leads to. It holds the store's lock alone, so
-// no run is between a blob and the entry that will refer to it. Of ingest/ it takes what is too old to be resumed.
-func (s *Store) collect(ctx context.Context) error {
-	release, err := s.lockAll(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	s.holders() // clears notes of the dead
-	idx, err := s.readIndex()
-	if err != nil {
-		return err
-	}
-	live, dead, err := s.mark(ctx, idx)
-	if err != nil {
-		return err
-	}
-	if len(dead) > 0 {
-		if err := s.dropUnnamed(ctx, dead); err != nil {
-			return err
-		}
-	}
-	if err := s.collectIngest(live); err != nil {
-		return err
-	}
-	return s.sweep(ctx, live)
-}
-
-// sweep deletes the files of blobs/sha256 that are named like a digest and not live.
-func (s *Store) sweep(ctx context.Context, live map[digest.Digest]bool) error {
-	entries, err := os.ReadDir(s.path(blobsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	var failed error
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		d := digest.NewDigestFromEncoded(digest.SHA256, e.Name())
-		if !validDigest(d) || live[d] {
-			continue
-		}
-		if err := os.Remove(s.BlobPath(d)); err != nil && !errors.Is(err, fs.ErrNotExist) && failed == nil {
-			failed = err
-		}
-	}
-	return failed
 }
 
 // marks is what a collection knows: the blobs that are needed, and the manifests whose needs are among them.
@@ -221,18 +180,4 @@ func (s *Store) markFrom(d ocispec.Descriptor, doc references, m marks) error {
 		}
 	}
 	return nil
-}
-
-// dropUnnamed takes referrers out of the index.
-func (s *Store) dropUnnamed(ctx context.Context, dead map[digest.Digest]bool) error {
-	return s.updateIndex(ctx, func(idx *ocispec.Index) error {
-		var kept []ocispec.Descriptor
-		for _, d := range idx.Manifests {
-			if d.Annotations[ocispec.AnnotationRefName] != "" || !dead[d.Digest] {
-				kept = append(kept, d)
-			}
-		}
-		idx.Manifests = kept
-		return nil
-	})
 }

@@ -32,6 +32,8 @@ type Summary struct {
 	Size      int64     // bytes of the blobs, manifest and config included; 0 when another tool wrote the entry
 	ModelType string    // empty when unknown
 	Modified  time.Time // when the name was last set; zero when another tool wrote the entry
+	Partial   int       // blobs that a partial pull left out
+	Shared    int64     // bytes of the blobs that other names lead to as well: what removing the name would not free. Only ListShared sets it.
 }
 
 // List gives the models of the store, sorted by name. Only the index is read.
@@ -52,6 +54,9 @@ func (s *Store) List(ctx context.Context) ([]Summary, error) {
 		sum := Summary{Name: name, Digest: d.Digest, ModelType: d.Annotations[annotationModelType]}
 		if n, err := strconv.ParseUint(d.Annotations[annotationSize], 10, 63); err == nil {
 			sum.Size = int64(n)
+		}
+		if n, err := strconv.Atoi(d.Annotations[annotationPartial]); err == nil && n > 0 {
+			sum.Partial = n
 		}
 		if t, err := time.Parse(time.RFC3339, d.Annotations[annotationModified]); err == nil {
 			sum.Modified = t
@@ -112,27 +117,32 @@ func lookup(idx ocispec.Index, want Name) (ocispec.Descriptor, Name, bool) {
 	return ocispec.Descriptor{}, Name{}, false
 }
 
-// setEntry points a name at a manifest. The entry keeps its place; the entries of others are not touched.
+// setEntry points a name at a manifest.
 func (s *Store) setEntry(ctx context.Context, name Name, desc ocispec.Descriptor) error {
 	return s.updateIndex(ctx, func(idx *ocispec.Index) error {
-		at := -1
-		kept := idx.Manifests[:0]
-		for _, d := range idx.Manifests {
-			if n, ok := entryName(d); ok && n == name {
-				if at >= 0 {
-					continue
-				}
-				at = len(kept)
-				d = desc
-			}
-			kept = append(kept, d)
-		}
-		if at < 0 {
-			kept = append(kept, desc)
-		}
-		idx.Manifests = kept
+		replaceEntry(idx, name, desc)
 		return nil
 	})
+}
+
+// replaceEntry keeps the place of an entry that has the name already, and touches no other.
+func replaceEntry(idx *ocispec.Index, name Name, desc ocispec.Descriptor) {
+	at := -1
+	kept := idx.Manifests[:0]
+	for _, d := range idx.Manifests {
+		if n, ok := entryName(d); ok && n == name {
+			if at >= 0 {
+				continue
+			}
+			at = len(kept)
+			d = desc
+		}
+		kept = append(kept, d)
+	}
+	if at < 0 {
+		kept = append(kept, desc)
+	}
+	idx.Manifests = kept
 }
 
 // readIndex needs no lock: the file is replaced whole.

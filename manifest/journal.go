@@ -6,11 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
-
-	"github.com/opencontainers/go-digest"
 )
 
 // IngestAge is how long what an unfinished run has made is kept after its last use.
@@ -47,36 +43,4 @@ func appendJournal(f *os.File, l sealed) error {
 	}
 	_, err = f.Write(append(append([]byte{'\n'}, b...), '\n'))
 	return err
-}
-
-// collectIngest removes blobs that a killed process had begun, and the folders of runs that nobody has taken up for
-// IngestAge, and marks what the others have published. The caller holds the store's lock alone, so nobody writes any of them.
-func (s *Store) collectIngest(live map[digest.Digest]bool) error {
-	entries, err := os.ReadDir(s.path(ingestDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		dir := s.path(ingestDir, e.Name())
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), ingestPrefix) {
-			if strings.HasPrefix(e.Name(), partialPrefix) {
-				os.Remove(dir)
-			}
-			continue
-		}
-		path := filepath.Join(dir, ingestJournal)
-		info, err := os.Stat(path)
-		if err != nil || s.now().Sub(info.ModTime()) > IngestAge {
-			removeIngest(dir)
-			continue
-		}
-		lines, err := readJournal(path)
-		if err != nil {
-			return err
-		}
-		for _, l := range lines {
-			live[l.Digest] = true
-		}
-	}
-	return nil
 }

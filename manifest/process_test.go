@@ -30,6 +30,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// ChildJobs are further jobs; package manifest_test, which may import packages that import this one, adds its own.
+var ChildJobs = map[string]func(ctx context.Context, s *Store, arg string) error{}
+
+// SetCollectWait is how long the store's lock is waited for.
+func (s *Store) SetCollectWait(d time.Duration) { s.collectWait = d }
+
+// Child is a process that does a job in a store.
+func Child(t *testing.T, job, root string) *exec.Cmd {
+	t.Helper()
+	return child(t, job, root)
+}
+
 func child(t *testing.T, job, root string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -45,6 +57,9 @@ func runChild(job, root string) error {
 		return err
 	}
 	job, arg, _ := strings.Cut(job, ":")
+	if work := ChildJobs[job]; work != nil {
+		return work(ctx, s, arg)
+	}
 	switch job {
 	case "put": // models of its own, and one that all write
 		for i := range 5 {

@@ -21,6 +21,7 @@ const (
 	blobsDir      = ocispec.ImageBlobsDir + "/sha256"
 	ingestDir     = "ingest"
 	holdersDir    = "holders"
+	quarantineDir = "quarantine"
 	lockFile      = "lock"
 	indexLockFile = "index.lock"
 )
@@ -162,7 +163,7 @@ func (s *Store) create() error {
 // file systems and desktops put into an empty folder.
 func ownName(name string) bool {
 	switch name {
-	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile, ingestDir, holdersDir, lockFile, indexLockFile,
+	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile, ingestDir, holdersDir, quarantineDir, lockFile, indexLockFile,
 		"lost+found", ".DS_Store":
 		return true
 	}

@@ -1,0 +1,327 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+)
+
+// scan lists the blobs, and what lies among them.
+func (c *checker) scan(ctx context.Context) error {
+	c.files = map[digest.Digest]int64{}
+	c.bad = map[digest.Digest]*Problem{}
+	top, err := os.ReadDir(c.s.path(ocispec.ImageBlobsDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range top {
+		if !e.IsDir() { // a folder holds the blobs of another algorithm, which some tool may have put there
+			c.stray(ocispec.ImageBlobsDir+"/"+e.Name(), e)
+		}
+	}
+	entries, err := os.ReadDir(c.s.path(blobsDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		path := blobsDir + "/" + e.Name()
+		d := digest.NewDigestFromEncoded(digest.SHA256, e.Name())
+		if !validDigest(d) {
+			c.stray(path, e)
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		c.files[d] = info.Size()
+		if !info.Mode().IsRegular() {
+			c.corrupt(d, "it is not a file")
+		} else if info.Mode().Perm()&0o222 != 0 {
+			c.mode(d, info.Mode())
+		}
+	}
+	return nil
+}
+
+func (c *checker) corrupt(d digest.Digest, detail string) {
+	c.bad[d] = c.problem(ProblemCorrupt, Problem{Digest: d, Detail: detail})
+}
+
+// mode is put right at once, so that a blob that could not be read is.
+func (c *checker) mode(d digest.Digest, mode fs.FileMode) {
+	p := c.problem(ProblemMode, Problem{Digest: d, Detail: fmt.Sprintf("mode is %04o, not 0444", mode.Perm())})
+	if !c.o.Repair {
+		return
+	}
+	if err := os.Chmod(c.s.BlobPath(d), 0o444); err != nil {
+		p.Actions = append(p.Actions, err.Error())
+		return
+	}
+	p.Actions, p.Fixed = append(p.Actions, "mode restored"), true
+}
+
+func (c *checker) stray(path string, e fs.DirEntry) {
+	info, err := e.Info()
+	if err != nil || c.s.now().Sub(info.ModTime()) <= strayAge {
+		return
+	}
+	c.problem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("not a blob, %d bytes", info.Size())})
+}
+
+// hash reads every blob and compares it with its name.
+func (c *checker) hash(ctx context.Context) error {
+	begun := time.Now()
+	var total int64
+	for d, size := range c.files {
+		if c.bad[d] == nil {
+			total += size
+		}
+	}
+	limit := c.o.Parallel
+	if limit <= 0 {
+		limit = runtime.GOMAXPROCS(0)
+	}
+	var mu sync.Mutex
+	tell := func(n int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		c.report.Bytes += n
+		if c.o.Progress != nil {
+			c.o.Progress(c.report.Bytes, total)
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(limit)
+	for d := range c.files {
+		if c.bad[d] != nil {
+			continue
+		}
+		c.report.Blobs++
+		group.Go(func() error {
+			got, err := hashFile(ctx, c.s.BlobPath(d), tell)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				c.corrupt(d, err.Error())
+			} else if got != d {
+				c.corrupt(d, "its bytes have digest "+string(got))
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	c.report.Hashing = time.Since(begun)
+	return err
+}
+
+func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	buf := make([]byte, 1<<20)
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		n, err := f.Read(buf)
+		h.Write(buf[:n])
+		if n > 0 {
+			tell(int64(n))
+		}
+		if err == io.EOF {
+			return digest.NewDigest(digest.SHA256, h), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// follow walks from the entries of the index to all that they need. It may be called again when more manifests can be read.
+func (c *checker) follow(ctx context.Context) error {
+	c.needs, c.names = map[digest.Digest]*need{}, map[digest.Digest]string{}
+	c.report.Models = 0
+	seen := map[Name]bool{}
+	for i, d := range c.index.Manifests {
+		if name, ok := entryName(d); ok {
+			c.report.Models++
+			if seen[name] {
+				c.entryProblem(i, d, "a second entry of the same name, which nothing finds")
+			}
+			seen[name] = true
+			c.names[d.Digest] = name.String()
+		}
+		if c.wrongSize(d) {
+			c.entryProblem(i, d, fmt.Sprintf("it says %d bytes of its manifest, which has %d", d.Size, c.files[d.Digest]))
+		}
+	}
+	for _, d := range c.index.Manifests {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !validDigest(d.Digest) {
+			continue // another tool's, of an algorithm that this program does not keep
+		}
+		v := visit{c: c, label: label(d)}
+		if name, ok := entryName(d); ok {
+			v.name, v.label = name, name.String()
+		}
+		_, v.partial = d.Annotations[annotationPartial]
+		if c.wrongSize(d) {
+			d.Size = c.files[d.Digest]
+		}
+		v.manifest(d, false, 0)
+	}
+	for d, n := range c.needs {
+		if _, there := c.files[d]; !there && n.required && c.bad[d] == nil {
+			c.problem(ProblemMissing, Problem{Digest: d, Detail: fmt.Sprintf("%s of %d bytes is not there", kindOf(n), n.desc.Size)})
+		}
+	}
+	return nil
+}
+
+func (c *checker) entryProblem(i int, d ocispec.Descriptor, detail string) {
+	c.problem(ProblemIndex, Problem{Path: fmt.Sprintf("%s#%d", ocispec.ImageIndexFile, i), Models: []string{label(d)}, Detail: detail})
+}
+
+func kindOf(n *need) string {
+	if n.manifest {
+		return "a manifest"
+	}
+	return "a blob"
+}
+
+// visit follows one entry of the index.
+type visit struct {
+	c       *checker
+	label   string
+	name    Name // zero when it has none
+	partial bool // its blobs may be absent
+}
+
+// need notes that the entry needs a blob.
+func (v *visit) need(d ocispec.Descriptor, optional bool) *need {
+	n := v.c.needs[d.Digest]
+	if n == nil {
+		n = &need{desc: d, users: map[string]bool{}}
+		v.c.needs[d.Digest] = n
+	}
+	if !n.users[v.label] && v.name.Host != "" {
+		n.hosts = append(n.hosts, v.name)
+	}
+	n.users[v.label] = true
+	n.required = n.required || !optional
+	if v.c.wrongSize(d) {
+		v.c.problem(ProblemManifest, Problem{Path: v.label + " " + string(d.Digest), Models: []string{v.label},
+			Detail: fmt.Sprintf("it says %d bytes of blob %s, which has %d", d.Size, d.Digest, v.c.files[d.Digest])})
+	}
+	return n
+}
+
+func (v *visit) manifest(d ocispec.Descriptor, optional bool, depth int) {
+	n := v.need(d, optional)
+	if n.manifest && depth > 0 || depth > maxIndexDepth {
+		return
+	}
+	n.manifest = true
+	if _, there := v.c.files[d.Digest]; !there || v.c.bad[d.Digest] != nil {
+		return
+	}
+	doc, err := v.c.s.readReferences(d)
+	if err != nil {
+		v.wrong(d.Digest, err)
+		return
+	}
+	if doc.Subject != nil && depth == 0 && v.name == (Name{}) {
+		delete(n.users, v.label)
+		v.label = "referrer of " + cmp.Or(v.c.names[doc.Subject.Digest], clip(string(doc.Subject.Digest)))
+		n.users[v.label] = true
+	}
+	for _, list := range [][]ocispec.Descriptor{doc.Layers, doc.Blobs} {
+		for _, l := range list {
+			v.link(l)
+		}
+	}
+	if doc.Config != nil {
+		v.link(*doc.Config)
+	}
+	for _, child := range doc.Manifests {
+		if validDigest(child.Digest) {
+			v.manifest(child, true, depth+1)
+		}
+	}
+	if doc.Config != nil {
+		v.decode(d.Digest, *doc.Config)
+	}
+}
+
+func (v *visit) link(d ocispec.Descriptor) {
+	if validDigest(d.Digest) {
+		v.need(d, v.partial)
+		return
+	}
+	v.c.problem(ProblemManifest, Problem{Path: v.label, Models: []string{v.label}, Detail: fmt.Sprintf("%q is not a sha256 digest", clip(string(d.Digest)))})
+}
+
+// decode reads the image of a manifest, if it is one.
+func (v *visit) decode(d digest.Digest, config ocispec.Descriptor) {
+	if size, there := v.c.files[config.Digest]; !there || v.c.bad[config.Digest] != nil || size > MaxConfigSize {
+		return
+	}
+	if _, err := v.c.s.readEntry(v.name, d); err != nil && !errors.Is(err, ErrUnknownManifest) {
+		v.wrong(d, err)
+	}
+}
+
+func (v *visit) wrong(d digest.Digest, err error) {
+	v.c.problem(ProblemManifest, Problem{Digest: d, Models: []string{v.label}, Detail: err.Error()})
+}
+
+// checkIngest counts what can go on, and finds what never will.
+func (c *checker) checkIngest() error {
+	left, err := c.s.leftovers()
+	if err != nil {
+		return err
+	}
+	others := slices.ContainsFunc(c.s.holders(), func(h Holder) bool { return h.PID != os.Getpid() })
+	for _, l := range left {
+		path := ingestDir + "/" + l.name
+		switch {
+		case l.resumable():
+			c.report.Unfinished++
+			c.report.UnfinishedBytes += l.bytes
+		case c.s.now().Sub(l.used) <= strayAge, l.kind == leftBegun && others:
+		case l.kind == leftOther:
+			c.problem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("no file of the store, %d bytes", l.bytes)})
+		default:
+			c.problem(ProblemLeftover, Problem{Path: path, Detail: fmt.Sprintf("its writer is gone, %d bytes", l.bytes)})
+		}
+	}
+	return nil
+}

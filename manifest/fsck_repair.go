@@ -1,0 +1,179 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// repair puts right what can be without asking anybody. Its caller holds the store's lock alone.
+func (c *checker) repair(ctx context.Context) error {
+	if err := c.repairIndex(ctx); err != nil {
+		return err
+	}
+	moved := false
+	for _, p := range c.problems {
+		switch p.Kind {
+		case ProblemCorrupt, ProblemStray:
+			to, err := c.s.quarantine(p.Path)
+			if err != nil {
+				return fmt.Errorf("move %s to %s: %w", p.Path, quarantineDir, err)
+			}
+			moved = true
+			p.Actions = append(p.Actions, "moved to "+to)
+			n := c.needs[p.Digest]
+			p.Fixed = n == nil || !n.required
+			delete(c.files, p.Digest)
+		case ProblemLeftover:
+			if err := os.Remove(c.s.path(p.Path)); err != nil {
+				return fmt.Errorf("remove %s: %w", p.Path, err)
+			}
+			p.Actions, p.Fixed = append(p.Actions, "removed"), true
+		}
+	}
+	if !moved {
+		return nil
+	}
+	return errors.Join(syncDir(c.s.path(quarantineDir)), syncDir(c.s.path(blobsDir)))
+}
+
+// quarantine moves a file out of the way under a name that is free.
+func (s *Store) quarantine(from string) (to string, err error) {
+	if err := os.MkdirAll(s.path(quarantineDir), 0o755); err != nil {
+		return "", err
+	}
+	for i := 1; ; i++ {
+		to = quarantineDir + "/" + path.Base(from)
+		if i > 1 {
+			to = fmt.Sprintf("%s.%d", to, i)
+		}
+		if _, err := os.Lstat(s.path(to)); errors.Is(err, fs.ErrNotExist) {
+			return to, rename(s.path(from), s.path(to))
+		} else if err != nil {
+			return "", err
+		}
+	}
+}
+
+// repairIndex drops entries that nothing finds, and corrects the sizes of manifests.
+func (c *checker) repairIndex(ctx context.Context) error {
+	needed := slices.ContainsFunc(c.index.Manifests, func(d ocispec.Descriptor) bool { return c.wrongSize(d) })
+	for _, p := range c.problems {
+		needed = needed || p.Kind == ProblemIndex && p.Path != ocispec.ImageIndexFile
+	}
+	if !needed {
+		return nil
+	}
+	err := c.s.updateIndex(ctx, func(idx *ocispec.Index) error {
+		seen := map[Name]bool{}
+		kept := idx.Manifests[:0]
+		for _, d := range idx.Manifests {
+			if name, ok := entryName(d); ok {
+				if seen[name] {
+					continue
+				}
+				seen[name] = true
+			}
+			if c.wrongSize(d) {
+				d.Size = c.files[d.Digest]
+			}
+			kept = append(kept, d)
+		}
+		idx.Manifests = kept
+		c.index = *idx
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range c.problems {
+		if p.Kind == ProblemIndex && p.Path != ocispec.ImageIndexFile {
+			p.Actions, p.Fixed = append(p.Actions, "corrected"), true
+		}
+	}
+	return nil
+}
+
+// wrongSize reports whether a descriptor gives a blob another size than it has.
+func (c *checker) wrongSize(d ocispec.Descriptor) bool {
+	size, there := c.files[d.Digest]
+	return there && c.bad[d.Digest] == nil && size != d.Size
+}
+
+// fetch gets what is bad or missing from where its names say: manifests first, since only they tell what else is missing.
+func (c *checker) fetch(ctx context.Context) error {
+	if c.o.Fetch == nil {
+		return nil
+	}
+	release, err := c.s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	tried := map[digest.Digest]bool{}
+	for {
+		list := c.wanted(tried)
+		if len(list) == 0 {
+			return nil
+		}
+		for _, p := range list {
+			tried[p.Digest] = true
+			if err := c.fetchOne(ctx, p); err != nil {
+				return err
+			}
+		}
+		if err := c.follow(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// wanted lists what is to be fetched: manifests, and blobs when there are none.
+func (c *checker) wanted(tried map[digest.Digest]bool) []*Problem {
+	var manifests, blobs []*Problem
+	for _, p := range c.problems {
+		n := c.needs[p.Digest]
+		if p.Fixed || n == nil || !n.required || tried[p.Digest] || p.Kind != ProblemCorrupt && p.Kind != ProblemMissing {
+			continue
+		}
+		if n.manifest {
+			manifests = append(manifests, p)
+		} else {
+			blobs = append(blobs, p)
+		}
+	}
+	if len(manifests) > 0 {
+		return manifests
+	}
+	return blobs
+}
+
+// fetchOne fails only when ctx ends.
+func (c *checker) fetchOne(ctx context.Context, p *Problem) error {
+	n := c.needs[p.Digest]
+	for _, name := range n.hosts {
+		err := c.o.Fetch(ctx, name, n.desc)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			err = c.s.checkBlob(p.Digest, n.desc.Size)
+		}
+		if err != nil {
+			p.Actions = append(p.Actions, fmt.Sprintf("not fetched as a part of %s: %v", name, err))
+			continue
+		}
+		p.Actions, p.Fixed = append(p.Actions, fmt.Sprintf("fetched as a part of %s", name)), true
+		c.files[p.Digest] = n.desc.Size
+		delete(c.bad, p.Digest)
+		return nil
+	}
+	return nil
+}

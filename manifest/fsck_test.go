@@ -1,0 +1,314 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+func fsck(t *testing.T, s *Store, o FsckOptions) FsckReport {
+	t.Helper()
+	r, err := s.Fsck(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// said gives a line for each problem: kind, path, models, and whether it is fixed.
+func said(r FsckReport) []string {
+	got := []string{}
+	for _, p := range r.Problems {
+		line := string(p.Kind) + " " + p.Path
+		if p.Digest != "" {
+			line = string(p.Kind) + " " + string(p.Digest)
+		}
+		if len(p.Models) > 0 {
+			line += " breaks " + strings.Join(p.Models, ", ")
+		}
+		if p.Fixed {
+			line += " fixed"
+		}
+		got = append(got, line)
+	}
+	return got
+}
+
+func wantSaid(t *testing.T, r FsckReport, want ...string) {
+	t.Helper()
+	if got := said(r); !slices.Equal(got, want) {
+		t.Errorf("problems:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// overwrite puts other bytes where a blob is.
+func overwrite(t *testing.T, s *Store, blob, text string) {
+	t.Helper()
+	path := s.BlobPath(digest.FromString(blob))
+	os.Remove(path)
+	if err := os.WriteFile(path, []byte(text), 0o444); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func blobOf(text string) string { return string(digest.FromString(text)) }
+
+func TestFsckFindsNothing(t *testing.T) {
+	s := newStore(t)
+	putModel(t, s, "a", "shared", "a")
+	signed := putModel(t, s, "h.io/b:2", "shared", "b")
+	putEntry(t, s, "", ocispec.MediaTypeImageManifest, artifact(t, s, "signature", signed))
+	putBlob(t, s, "w", "not in a model")
+	leave(t, s, "create-"+someDigest.Encoded()+"/journal", "", 0)
+	leave(t, s, "blob-1", "being written", 0)
+	var calls int
+	var last int64
+	r := fsck(t, s, FsckOptions{Progress: func(done, total int64) {
+		calls++
+		if done < last || done > total {
+			t.Errorf("%d of %d bytes after %d", done, total, last)
+		}
+		last = done
+	}})
+	wantSaid(t, r)
+	if !r.OK() || r.Models != 2 || r.Blobs != 10 || r.Bytes != last || calls == 0 || r.Unfinished != 1 {
+		t.Errorf("%+v after %d calls", r, calls)
+	}
+	if r = fsck(t, s, FsckOptions{Repair: true}); len(r.Problems) > 0 {
+		t.Errorf("repaired %v", said(r))
+	}
+	wantBlobs(t, s, map[string]bool{"not in a model": true})
+}
+
+// Every kind of damage at once: found, then put right as far as can be without a registry.
+func TestFsckFindsAndRepairs(t *testing.T) {
+	s := newStore(t)
+	s.now = func() time.Time { return time.Now().Add(2 * strayAge) } // all files are old enough
+	putModel(t, s, "a", "shared", "a")
+	signed := putModel(t, s, "b", "shared", "gone")
+	d := putModel(t, s, "c", "c")
+	sig := artifact(t, s, "signature", signed)
+	putEntry(t, s, "", ocispec.MediaTypeImageManifest, sig)
+	putBlob(t, s, "w", "unused")
+	invalid := `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","layers":7}`
+	putEntry(t, s, "invalid", ocispec.MediaTypeImageManifest, invalid)
+
+	overwrite(t, s, "shared", "sharex")
+	overwrite(t, s, "unused", "")
+	overwrite(t, s, "signature", "signaturx")
+	os.Remove(s.BlobPath(digest.FromString("gone")))
+	if err := os.Chmod(s.BlobPath(digest.FromString("c")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.path(blobsDir, "notes.txt"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	leave(t, s, "blob-1", "half", 2*strayAge)
+	if err := s.updateIndex(t.Context(), func(idx *ocispec.Index) error {
+		for i := range idx.Manifests {
+			if idx.Manifests[i].Digest == d {
+				idx.Manifests[i].Size++
+				second := idx.Manifests[i]
+				second.Size--
+				idx.Manifests = append(idx.Manifests, second)
+				break
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	found := fsck(t, s, FsckOptions{})
+	corrupt := []string{
+		"corrupt " + blobOf("shared") + " breaks a:latest, b:latest",
+		"corrupt " + blobOf("signature") + " breaks referrer of b:latest",
+		"corrupt " + blobOf("unused"),
+	}
+	slices.Sort(corrupt)
+	manifest := "manifest " + blobOf(invalid) + " breaks invalid:latest"
+	missing := "missing " + blobOf("gone") + " breaks b:latest"
+	want := slices.Concat([]string{"index index.json#2 breaks c:latest", "index index.json#5 breaks c:latest", manifest}, corrupt,
+		[]string{missing, "mode " + blobOf("c"), "stray blobs/sha256/notes.txt", "leftover ingest/blob-1"})
+	wantSaid(t, found, want...)
+	for _, p := range found.Problems {
+		if p.Detail == "" || strings.Contains(p.Detail, "\n") || len(p.Actions) > 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+	wantBlobs(t, s, map[string]bool{"shared": true, "unused": true})
+
+	for i := range want {
+		fixed := want[i] != manifest && want[i] != missing && !strings.HasSuffix(want[i], "b:latest")
+		if fixed {
+			want[i] += " fixed"
+		}
+	}
+	wantSaid(t, fsck(t, s, FsckOptions{Repair: true}), want...)
+	quarantined := []string{digest.FromString("shared").Encoded(), digest.FromString("signature").Encoded(), digest.FromString("unused").Encoded(), "notes.txt"}
+	slices.Sort(quarantined)
+	if got := files(t, s, quarantineDir); !slices.Equal(got, quarantined) {
+		t.Errorf("quarantine holds %v, want %v", got, quarantined)
+	}
+	if b, err := os.ReadFile(s.path(quarantineDir, digest.FromString("shared").Encoded())); string(b) != "sharex" {
+		t.Errorf("put aside: %q, %v", b, err)
+	}
+
+	// What is left is what cannot be had again here; the same bad blob may come a second time.
+	missingAll := []string{missing, "missing " + blobOf("shared") + " breaks a:latest, b:latest", "missing " + blobOf("signature") + " breaks referrer of b:latest"}
+	slices.Sort(missingAll)
+	wantSaid(t, fsck(t, s, FsckOptions{}), slices.Concat([]string{manifest}, missingAll)...)
+	overwrite(t, s, "shared", "again")
+	fsck(t, s, FsckOptions{Repair: true})
+	if got := files(t, s, quarantineDir); !slices.Contains(got, digest.FromString("shared").Encoded()+".2") {
+		t.Errorf("quarantine holds %v", got)
+	}
+	if u, err := s.Usage(t.Context()); err != nil || u.QuarantinedBytes == 0 {
+		t.Errorf("usage %+v, %v", u, err)
+	}
+}
+
+// Good copies are fetched from where the names say: manifests first, since they tell what else is missing.
+func TestFsckFetches(t *testing.T) {
+	s, origin := newStore(t), newStore(t)
+	for _, to := range []*Store{s, origin} {
+		putModel(t, to, "h.io/a", "one", "two")
+		putModel(t, to, "local", "own")
+	}
+	e, err := s.Resolve(t.Context(), mustName(t, "h.io/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, s, string(e.ManifestBytes), "{}")
+	overwrite(t, s, "one", "0ne")
+	os.Remove(s.BlobPath(digest.FromString("two")))
+	os.Remove(s.BlobPath(digest.FromString("own")))
+	var asked []string
+	broken := true
+	fetch := func(ctx context.Context, name Name, desc ocispec.Descriptor) error {
+		asked = append(asked, name.String()+" "+string(desc.Digest))
+		if broken {
+			return errors.New("no route to host")
+		}
+		b, err := origin.ReadBlob(desc.Digest, desc.Size)
+		if err == nil {
+			_, _, err = s.PutBytes(ctx, b)
+		}
+		return err
+	}
+	r := fsck(t, s, FsckOptions{Repair: true, Fetch: fetch})
+	// Without the manifest nobody knows that anything needs the blobs: the bad one is out of the way, and that is all.
+	wantSaid(t, r, "corrupt "+string(e.Digest)+" breaks h.io/a:latest", "corrupt "+blobOf("one")+" fixed", "missing "+blobOf("own")+" breaks local:latest")
+	if i := slices.IndexFunc(r.Problems, func(p Problem) bool { return p.Digest == e.Digest }); !slices.ContainsFunc(r.Problems[i].Actions, func(a string) bool {
+		return strings.Contains(a, "no route to host")
+	}) {
+		t.Errorf("actions %q", r.Problems[i].Actions)
+	}
+	broken, asked = false, nil
+	r = fsck(t, s, FsckOptions{Repair: true, Fetch: fetch})
+	missing := []string{"missing " + string(e.Digest), "missing " + blobOf("one"), "missing " + blobOf("two")}
+	for i := range missing {
+		missing[i] += " breaks h.io/a:latest fixed"
+	}
+	missing = append(missing, "missing "+blobOf("own")+" breaks local:latest")
+	slices.Sort(missing)
+	wantSaid(t, r, missing...)
+	if len(asked) != 3 || asked[0] != "h.io/a:latest "+string(e.Digest) {
+		t.Errorf("asked for %q", asked)
+	}
+	remove(t, s, "local")
+	wantSaid(t, fsck(t, s, FsckOptions{}))
+	checkStore(t, s)
+}
+
+func TestFsckLocks(t *testing.T) {
+	s := newStore(t)
+	putModel(t, s, "a", "a")
+	release, err := s.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSaid(t, fsck(t, s, FsckOptions{})) // shares the lock
+	var busy *BusyError
+	if _, err := s.Fsck(t.Context(), FsckOptions{Repair: true}); !errors.As(err, &busy) || len(busy.Holders) != 1 {
+		t.Errorf("repair while another writes: %v", err)
+	}
+	release()
+	wantSaid(t, fsck(t, s, FsckOptions{Repair: true}))
+	checkTidy(t, s)
+}
+
+func TestFsckDamagedIndex(t *testing.T) {
+	s := newStore(t)
+	putModel(t, s, "a", "a")
+	if err := os.WriteFile(s.path("index.json"), []byte(`{"schemaVersion":2,`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, repair := range []bool{false, true} {
+		r := fsck(t, s, FsckOptions{Repair: repair})
+		wantSaid(t, r, "index index.json")
+		if r.Blobs != 3 {
+			t.Errorf("%d blobs hashed", r.Blobs)
+		}
+	}
+	wantBlobs(t, s, map[string]bool{"a": true})
+}
+
+func TestFsckCancelled(t *testing.T) {
+	s := newStore(t)
+	putModel(t, s, "a", strings.Repeat("x", 5<<20))
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := s.Fsck(ctx, FsckOptions{Repair: true, Progress: func(int64, int64) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	checkTidy(t, s)
+}
+
+// A thousand models are listed with their shared sizes, and none of it is read twice for a name that is a second one.
+func BenchmarkListShared(b *testing.B) {
+	s, err := Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	idx := ocispec.Index{}
+	for m := range 1000 {
+		img := Image{Config: Config{ModelType: "llama", Name: fmt.Sprint(m)}}
+		for i := range 300 {
+			img.Layers = append(img.Layers, Layer{Kind: KindTensor, Name: fmt.Sprintf("model.layers.%d.weight", i), Digest: digest.FromString(fmt.Sprint(m/2, i)), Size: 1 << 20})
+		}
+		doc, config, err := EncodeModelPack(img)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(s.BlobPath(digest.FromBytes(config)), config, 0o444); err != nil {
+			b.Fatal(err)
+		}
+		d := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(doc), Size: int64(len(doc))}
+		if err := os.WriteFile(s.BlobPath(d.Digest), doc, 0o444); err != nil {
+			b.Fatal(err)
+		}
+		describe(&d, Name{Path: fmt.Sprintf("m%d", m), Tag: DefaultTag}, 7, "llama", noon)
+		idx.Manifests = append(idx.Manifests, d)
+	}
+	if err := s.writeIndex(idx); err != nil {
+		b.Fatal(err)
+	}
+	for name, list := range map[string]func(context.Context) ([]Summary, error){"index": s.List, "shared": s.ListShared} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if got, err := list(b.Context()); err != nil || len(got) != 1000 {
+					b.Fatal(len(got), err)
+				}
+			}
+		})
+	}
+}

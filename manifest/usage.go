@@ -1,0 +1,207 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+)
+
+// Usage is what a store takes on disk. Sizes are in bytes.
+type Usage struct {
+	Models           int   // names
+	Blobs            int   // files, manifests and configs included
+	Bytes            int64 // of all blobs
+	SharedBytes      int64 // of the blobs that several names lead to, each counted once
+	SavedBytes       int64 // what the names would take more if none shared its blobs
+	ReclaimableBlobs int   // those that no name leads to
+	ReclaimableBytes int64 // of these, and of what nobody will take up again
+	Unfinished       int   // interrupted creates and pulls, and those that run now
+	UnfinishedBytes  int64
+	QuarantinedBytes int64  // bad blobs that Fsck has put aside
+	Damage           string // why Prune would take nothing; empty when it would
+}
+
+// Usage takes no lock: what runs at the same time may show as half done.
+func (s *Store) Usage(ctx context.Context) (Usage, error) {
+	models, needs, err := s.listNeeds(ctx)
+	if err != nil {
+		return Usage{}, err
+	}
+	u := Usage{Models: len(models)}
+	uses := countUses(needs)
+	for _, blobs := range needs {
+		for _, size := range blobs {
+			u.SavedBytes += size
+		}
+	}
+	for _, use := range uses {
+		u.SavedBytes -= use.size
+		if use.names > 1 {
+			u.SharedBytes += use.size
+		}
+	}
+	if err := s.eachBlob(ctx, func(_ digest.Digest, e fs.DirEntry) error {
+		if info, err := e.Info(); err == nil {
+			u.Blobs++
+			u.Bytes += info.Size()
+		}
+		return nil
+	}); err != nil {
+		return Usage{}, err
+	}
+	left, err := s.leftovers()
+	if err != nil {
+		return Usage{}, err
+	}
+	for _, l := range left {
+		if l.resumable() {
+			u.Unfinished++
+			u.UnfinishedBytes += l.bytes
+		}
+	}
+	if g, err := s.findGarbage(ctx, PruneOptions{}); err != nil {
+		if ctx.Err() != nil {
+			return Usage{}, err
+		}
+		u.Damage = err.Error()
+	} else {
+		u.ReclaimableBlobs, u.ReclaimableBytes = len(g.blobs), g.report().Bytes
+	}
+	u.QuarantinedBytes, err = s.quarantined()
+	return u, err
+}
+
+func (s *Store) quarantined() (bytes int64, err error) {
+	entries, err := os.ReadDir(s.path(quarantineDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes, nil
+}
+
+// ListShared is List with [Summary.Shared], for which it reads every manifest. Sizes that the index lacks, as in entries of
+// other tools, are filled in too.
+func (s *Store) ListShared(ctx context.Context) ([]Summary, error) {
+	models, needs, err := s.listNeeds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uses := countUses(needs)
+	for i := range models {
+		var total int64
+		for d, size := range needs[i] {
+			total += size
+			if uses[d].names > 1 {
+				models[i].Shared += size
+			}
+		}
+		if models[i].Size == 0 {
+			models[i].Size = total
+		}
+	}
+	return models, nil
+}
+
+// listNeeds gives the models with the blobs that each leads to, and their sizes. What cannot be read, for it is damaged or
+// has just gone, leads to nothing; blobs that a partial pull left out are not counted.
+func (s *Store) listNeeds(ctx context.Context) ([]Summary, []map[digest.Digest]int64, error) {
+	models, err := s.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	needs := make([]map[digest.Digest]int64, len(models))
+	at := make(map[digest.Digest][]int, len(models)) // several names of a manifest read it once
+	for i, m := range models {
+		at[m.Digest] = append(at[m.Digest], i)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for d, list := range at {
+		group.Go(func() error {
+			blobs := map[digest.Digest]int64{}
+			s.addNeeds(d, blobs, 0)
+			if models[list[0]].Partial > 0 {
+				for d, size := range blobs {
+					if s.checkBlob(d, size) != nil {
+						delete(blobs, d)
+					}
+				}
+			}
+			for _, i := range list {
+				needs[i] = blobs
+			}
+			return ctx.Err()
+		})
+	}
+	return models, needs, group.Wait()
+}
+
+// links is what manifests of any kind point to, and no more of it than is needed to add up sizes: reading descriptors whole
+// takes several times as long.
+type links struct {
+	Config    *link  `json:"config"`
+	Layers    []link `json:"layers"`
+	Blobs     []link `json:"blobs"`
+	Manifests []link `json:"manifests"`
+}
+
+type link struct {
+	Digest digest.Digest `json:"digest"`
+	Size   int64         `json:"size"`
+}
+
+// Indexes of indexes are legal; deeper than this they are an attack.
+const maxIndexDepth = 8
+
+// addNeeds adds a manifest's blobs, and its own.
+func (s *Store) addNeeds(d digest.Digest, blobs map[digest.Digest]int64, depth int) {
+	if _, seen := blobs[d]; seen || depth > maxIndexDepth {
+		return
+	}
+	b, err := s.ReadBlob(d, MaxManifestSize)
+	if err != nil {
+		return
+	}
+	blobs[d] = int64(len(b))
+	var doc links
+	if json.Unmarshal(b, &doc) != nil {
+		return
+	}
+	if doc.Config != nil {
+		blobs[doc.Config.Digest] = max(0, doc.Config.Size)
+	}
+	for _, list := range [][]link{doc.Layers, doc.Blobs} {
+		for _, l := range list {
+			blobs[l.Digest] = max(0, l.Size)
+		}
+	}
+	for _, l := range doc.Manifests {
+		s.addNeeds(l.Digest, blobs, depth+1)
+	}
+}
+
+type use struct {
+	names int
+	size  int64
+}
+
+func countUses(needs []map[digest.Digest]int64) map[digest.Digest]use {
+	uses := map[digest.Digest]use{}
+	for _, blobs := range needs {
+		for d, size := range blobs {
+			uses[d] = use{uses[d].names + 1, size}
+		}
+	}
+	return uses
+}
