@@ -107,7 +107,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 		return usagef("%v; see `%s --help`", err, c.CommandPath())
 	})
 	root.AddCommand(a.tokenizeCmd(), a.templateCmd())
-	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.rmCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd(), a.manCmd())
+	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd(), a.manCmd())
 	addCompletions(root)
 	root.SetIn(a.in)
 	root.SetOut(a.out)

@@ -89,7 +89,12 @@ func TestExitCodes(t *testing.T) {
 		{"completion tcsh", 2},
 		{"engine", 2},
 		{"ls --bogus", 2},
-		{"ls more", 2},
+		{"ls more", 1},
+		{"ls more[", 2},
+		{"ls none*", 0},
+		{"rm all*", 2},
+		{"prune", 2},
+		{"df more", 2},
 		{"ls --format yaml", 2},
 		{"show", 2},
 		{"create a b -q int17", 2},
@@ -117,7 +122,7 @@ func TestPlainProgress(t *testing.T) {
 }
 
 // Commands whose data is a text or that print none.
-var withoutJSON = []string{"check", "rm", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
+var withoutJSON = []string{"check", "rm", "tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
 
 func TestJSONEverywhere(t *testing.T) {
 	commands(t, (&app{}).root(), func(c *cobra.Command) {

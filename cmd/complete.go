@@ -15,6 +15,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"cp":       {modelNames, modelNames, nothing},
 	"create":   {modelNames, folders},
 	"discover": {modelNames, nothing},
+	"ls":       {modelNames},
 	"man":      {folders, nothing},
 	"pull":     {modelNames, nothing},
 	"push":     {modelNames, modelNames, nothing},

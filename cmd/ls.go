@@ -1,7 +1,11 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -13,17 +17,21 @@ func (a *app) lsCmd() *cobra.Command {
 	var format formatFlags
 	var names bool
 	c := &cobra.Command{
-		Use:     "ls",
+		Use:     "ls [NAME]...",
 		Aliases: []string{"list"},
 		Short:   "List the models in the store",
-		Long: `List the models in the store.
+		Long: `List the models in the store, or those with the names. A name may be a pattern in quotes, in which * and ? stand for
+anything but a slash; one without a tag means every tag.
 
-A Go template sees .Name, .Digest, .Size (bytes), .Type and .Modified (a time) of one model, and the functions
-json and size (bytes for people).`,
-		Example: `  ingot ls --format '{{.Name}} {{size .Size}}'
+SIZE is what the model's blobs take, SHARED how much of that other names use too: removing the model frees the rest.
+
+A Go template sees .Name, .Digest, .Size and .Shared (bytes), .Type, .Partial (blobs that were not pulled) and
+.Modified (a time) of one model, and the functions json and size (bytes for people).`,
+		Example: `  ingot ls 'team/*'
+  ingot ls --format '{{.Name}} {{size .Size}}'
   ingot rm $(ingot ls -q)`,
-		Args: between(0, 0),
-		RunE: func(c *cobra.Command, _ []string) error {
+		Args: between(0, -1),
+		RunE: func(c *cobra.Command, args []string) error {
 			template, asJSON, err := format.parse(c)
 			if err != nil {
 				return err
@@ -35,11 +43,10 @@ json and size (bytes for people).`,
 			if err != nil {
 				return err
 			}
-			models, err := store.List(c.Context())
+			list, err := listed(c.Context(), store, args, names)
 			if err != nil {
 				return err
 			}
-			list := lsJSON(models)
 			switch {
 			case asJSON:
 				return a.printJSON(list)
@@ -56,6 +63,82 @@ json and size (bytes for people).`,
 	return c
 }
 
+// listed gives the models that any of the names means. A name that is no pattern has to be there. Sizes that are shared take
+// a look at every manifest, and are left out where only names are wanted.
+func listed(ctx context.Context, store *manifest.Store, names []string, onlyNames bool) ([]lsEntry, error) {
+	var wanted []func(manifest.Summary) bool
+	for _, name := range names {
+		match, err := matcher(name)
+		if err != nil {
+			return nil, err
+		}
+		wanted = append(wanted, match)
+	}
+	read := store.ListShared
+	if onlyNames {
+		read = store.List
+	}
+	models, err := read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if isPattern(name) || slices.ContainsFunc(models, wanted[i]) {
+			continue
+		}
+		want, err := manifest.ParseName(name)
+		if err == nil {
+			_, err = store.ResolveRaw(ctx, want) // says what the name resembles
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	list := []lsEntry{}
+	for _, m := range models {
+		if len(names) == 0 || slices.ContainsFunc(wanted, func(match func(manifest.Summary) bool) bool { return match(m) }) {
+			list = append(list, newLsEntry(m))
+		}
+	}
+	return list, nil
+}
+
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// matcher tells which models a name or a pattern means.
+func matcher(name string) (func(manifest.Summary) bool, error) {
+	if !isPattern(name) {
+		want, err := manifest.ParseName(name)
+		if err != nil {
+			return nil, err
+		}
+		if !hasTag(name) {
+			want.Tag = ""
+		}
+		return func(m manifest.Summary) bool {
+			return m.Name.Host == want.Host && m.Name.Path == want.Path && (want.Tag == "" || m.Name.Tag == want.Tag) &&
+				(want.Digest == "" || m.Digest == want.Digest)
+		}, nil
+	}
+	if _, err := path.Match(name, ""); err != nil {
+		return nil, usagef("pattern %q: %v", name, err)
+	}
+	return func(m manifest.Summary) bool {
+		n := m.Name
+		if !hasTag(name) {
+			n.Tag = ""
+		}
+		ok, _ := path.Match(name, n.String())
+		return ok
+	}, nil
+}
+
+// hasTag reports whether a colon comes after the last slash.
+func hasTag(name string) bool {
+	name, _, _ = strings.Cut(name, "@")
+	return strings.LastIndexByte(name, ':') > strings.LastIndexByte(name, '/')
+}
+
 func (a *app) printNames(list []lsEntry) error {
 	for _, m := range list {
 		if _, err := fmt.Fprintln(a.out, m.Name); err != nil {
@@ -67,9 +150,16 @@ func (a *app) printNames(list []lsEntry) error {
 
 func (a *app) printModels(list []lsEntry) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tDIGEST\tSIZE\tTYPE\tMODIFIED")
+	fmt.Fprintln(w, "NAME\tDIGEST\tSIZE\tSHARED\tTYPE\tMODIFIED")
 	for _, m := range list {
-		fmt.Fprintf(w, "%s\t%.12s\t%s\t%s\t%s\n", m.Name, m.hex, size(m.Size), m.Type, m.Modified.Local().Format(time.DateTime))
+		kind, modified := m.Type, ""
+		if m.Partial > 0 {
+			kind = strings.TrimSpace(kind + " (partial)")
+		}
+		if !m.Modified.IsZero() { // another tool wrote the entry
+			modified = m.Modified.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(w, "%s\t%.12s\t%s\t%s\t%s\t%s\n", m.Name, m.hex, size(m.Size), size(m.Shared), kind, modified)
 	}
 	return w.Flush()
 }
@@ -78,15 +168,13 @@ type lsEntry struct {
 	Name     string    `json:"name"`
 	Digest   string    `json:"digest"`
 	Size     int64     `json:"size"`
+	Shared   int64     `json:"shared"`
 	Type     string    `json:"type"`
 	Modified time.Time `json:"modified"`
+	Partial  int       `json:"partial"`
 	hex      string    // of the digest
 }
 
-func lsJSON(models []manifest.Summary) []lsEntry {
-	list := []lsEntry{}
-	for _, m := range models {
-		list = append(list, lsEntry{m.Name.String(), m.Digest.String(), m.Size, m.ModelType, m.Modified, m.Digest.Encoded()})
-	}
-	return list
+func newLsEntry(m manifest.Summary) lsEntry {
+	return lsEntry{m.Name.String(), m.Digest.String(), m.Size, m.Shared, m.ModelType, m.Modified, m.Partial, m.Digest.Encoded()}
 }

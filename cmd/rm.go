@@ -12,26 +12,43 @@ func (a *app) rmCmd() *cobra.Command {
 		Use:     "rm NAME...",
 		Aliases: []string{"remove"},
 		Short:   "Remove models from the store",
-		Args:    between(1, -1),
+		Long: `Remove models from the store: all of them or, when one is not there, none. Blobs that no other model uses go with
+them, and so do the signatures and other referrers of a model that has no name left.`,
+		Args: between(1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
+			names, err := parseNames(args)
+			if err != nil {
+				return err
+			}
 			store, err := manifest.Open("")
 			if err != nil {
 				return err
 			}
-			for _, arg := range args {
-				name, err := manifest.ParseName(arg)
-				if err != nil {
-					return err
-				}
-				err = store.Remove(c.Context(), name)
-				if errors.Is(err, manifest.ErrBlobsKept) {
-					a.note("note: %v", err) // the name is gone, which is what was asked for
-				} else if err != nil {
-					return err
-				}
+			err = store.Remove(c.Context(), names...)
+			if errors.Is(err, manifest.ErrBlobsKept) {
+				a.note("note: %v", err) // the names are gone, which is what was asked for
+			} else if err != nil {
+				return err
+			}
+			for _, name := range names {
 				a.note("removed %s", name)
 			}
 			return nil
 		},
 	}
+}
+
+func parseNames(args []string) ([]manifest.Name, error) {
+	var names []manifest.Name
+	for _, arg := range args {
+		if isPattern(arg) {
+			return nil, usagef("%q is a pattern; `ingot rm $(ingot ls -q '%s')` removes what it means", arg, arg)
+		}
+		name, err := manifest.ParseName(arg)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }

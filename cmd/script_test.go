@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -87,13 +88,24 @@ func oneLine(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// damage cuts a file to a number of bytes, or writes a byte into it: damage cut FILE N, damage byte FILE OFFSET VALUE.
+// damage cuts a file to a number of bytes, or writes a byte into it: damage cut FILE N, damage byte FILE OFFSET VALUE. Or it does
+// something to the store's blob that has a file's contents: damage blob FILE changes its first byte, damage lose FILE removes it.
 func damage(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[1])
 	b, err := os.ReadFile(path)
 	ts.Check(err)
 	var n, v int
 	switch args[0] {
+	case "blob", "lose":
+		path = filepath.Join(ts.Getenv("INGOT_HOME"), "blobs", "sha256", fmt.Sprintf("%x", sha256.Sum256(b)))
+		ts.Check(os.Chmod(path, 0o644))
+		ts.Check(os.Remove(path))
+		if args[0] == "lose" {
+			return
+		}
+		b[0] ^= 1
+		ts.Check(os.WriteFile(path, b, 0o444))
+		return
 	case "cut":
 		_, err = fmt.Sscan(args[2], &n)
 		ts.Check(err)

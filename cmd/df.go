@@ -1,0 +1,74 @@
+package cmd
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) dfCmd() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "df",
+		Short: "Tell what the store takes on disk",
+		Long: `Tell what the store takes on disk: models and blobs, how much of it several models share, what "ingot prune"
+would free, and what interrupted runs have left to go on with ("ingot prune --unfinished" removes that too).`,
+		Args: between(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			store, err := manifest.Open("")
+			if err != nil {
+				return err
+			}
+			u, err := store.Usage(c.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(newDfJSON(store, u))
+			}
+			if u.Damage != "" {
+				a.note("note: nothing can be reclaimed: %s; see `ingot fsck`", u.Damage)
+			}
+			return a.printUsage(store, u)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+type dfJSON struct {
+	Path             string `json:"path"`
+	Models           int    `json:"models"`
+	Blobs            int    `json:"blobs"`
+	Bytes            int64  `json:"bytes"`
+	SharedBytes      int64  `json:"shared_bytes"`
+	SavedBytes       int64  `json:"saved_bytes"`
+	ReclaimableBlobs int    `json:"reclaimable_blobs"`
+	ReclaimableBytes int64  `json:"reclaimable_bytes"`
+	Unfinished       int    `json:"unfinished"`
+	UnfinishedBytes  int64  `json:"unfinished_bytes"`
+	QuarantinedBytes int64  `json:"quarantined_bytes"`
+	Damage           string `json:"damage,omitempty"`
+}
+
+func newDfJSON(s *manifest.Store, u manifest.Usage) dfJSON {
+	return dfJSON{s.Root(), u.Models, u.Blobs, u.Bytes, u.SharedBytes, u.SavedBytes, u.ReclaimableBlobs, u.ReclaimableBytes,
+		u.Unfinished, u.UnfinishedBytes, u.QuarantinedBytes, u.Damage}
+}
+
+func (a *app) printUsage(s *manifest.Store, u manifest.Usage) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	line := func(what, value string) { fmt.Fprintf(w, "%s\t%s\n", what, value) }
+	line("store", s.Root())
+	line("models", fmt.Sprint(u.Models))
+	line("blobs", fmt.Sprintf("%d, %s", u.Blobs, size(u.Bytes)))
+	line("shared", fmt.Sprintf("%s, which saves %s", size(u.SharedBytes), size(u.SavedBytes)))
+	line("reclaimable", fmt.Sprintf("%s, %d blobs without a name", size(u.ReclaimableBytes), u.ReclaimableBlobs))
+	line("unfinished", fmt.Sprintf("%s of %d runs", size(u.UnfinishedBytes), u.Unfinished))
+	if u.QuarantinedBytes > 0 {
+		line("quarantine", size(u.QuarantinedBytes))
+	}
+	return w.Flush()
+}

@@ -1,0 +1,130 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) fsckCmd() *cobra.Command {
+	var o fsckOptions
+	c := &cobra.Command{
+		Use:   "fsck",
+		Short: "Check the store, and repair it",
+		Long: `Check the store: every blob is read and hashed, every name followed to all that it needs. What is wrong is printed
+with the models that it breaks, and the exit code is 1. What other processes are writing is not called wrong, nor is what
+a partial pull left out.
+
+--repair puts right what can be: bad blobs and files that do not belong go to the folder quarantine in the store, nothing
+is deleted but temporary files older than an hour; modes are restored; and blobs that are bad or missing are fetched
+again where a name with a registry says from where. It needs the store for itself and waits five seconds for others. The exit code
+is then 1 when something is still wrong.`,
+		Args: between(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error { return a.fsck(c.Context(), o) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.repair, "repair", false, "put right what can be")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	return c
+}
+
+type fsckOptions struct{ repair, json bool }
+
+func (a *app) fsck(ctx context.Context, o fsckOptions) error {
+	store, err := existingStore()
+	if err != nil {
+		return err
+	}
+	bar := fsckProgress{a.createProgress(o.json)}
+	report, err := store.Fsck(ctx, manifest.FsckOptions{Repair: o.repair, Progress: bar.set})
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = a.printJSON(newFsckJSON(report))
+	} else {
+		err = a.printFsck(report)
+	}
+	if err == nil && !report.OK() {
+		err = errFailed
+	}
+	return err
+}
+
+type fsckJSON struct {
+	OK              bool          `json:"ok"`
+	Models          int           `json:"models"`
+	Blobs           int           `json:"blobs"`
+	Bytes           int64         `json:"bytes"`
+	Seconds         float64       `json:"seconds"`
+	Unfinished      int           `json:"unfinished"`
+	UnfinishedBytes int64         `json:"unfinished_bytes"`
+	Problems        []problemJSON `json:"problems"`
+}
+
+type problemJSON struct {
+	Kind    string   `json:"kind"`
+	Path    string   `json:"path"`
+	Digest  string   `json:"digest,omitempty"`
+	Detail  string   `json:"detail"`
+	Models  []string `json:"models"`
+	Actions []string `json:"actions"`
+	Fixed   bool     `json:"fixed"`
+}
+
+func newFsckJSON(r manifest.FsckReport) fsckJSON {
+	j := fsckJSON{OK: r.OK(), Models: r.Models, Blobs: r.Blobs, Bytes: r.Bytes, Seconds: r.Hashing.Seconds(),
+		Unfinished: r.Unfinished, UnfinishedBytes: r.UnfinishedBytes, Problems: []problemJSON{}}
+	for _, p := range r.Problems {
+		j.Problems = append(j.Problems, problemJSON{string(p.Kind), p.Path, string(p.Digest), p.Detail,
+			append([]string{}, p.Models...), append([]string{}, p.Actions...), p.Fixed})
+	}
+	return j
+}
+
+func (a *app) printFsck(r manifest.FsckReport) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	broken := map[string]bool{}
+	left := 0
+	for _, p := range r.Problems {
+		text := p.Detail
+		if len(p.Models) > 0 {
+			text += "; breaks " + strings.Join(p.Models, ", ")
+		}
+		for _, done := range p.Actions {
+			text += "; " + done
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Kind, p.Path, text)
+		if p.Fixed {
+			continue
+		}
+		left++
+		for _, m := range p.Models {
+			broken[m] = true
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	speed := ""
+	if s := r.Hashing.Seconds(); s > 0 && r.Bytes > 0 {
+		speed = fmt.Sprintf(", %s/s", size(int64(float64(r.Bytes)/s)))
+	}
+	text := fmt.Sprintf("%d models, %d blobs, %s in %s%s: ", r.Models, r.Blobs, size(r.Bytes), r.Hashing.Round(10*time.Millisecond), speed)
+	switch {
+	case left == 0 && len(r.Problems) == 0:
+		text += "nothing is wrong"
+	case left == 0:
+		text += fmt.Sprintf("%d problems, all of them solved", len(r.Problems))
+	default:
+		text += fmt.Sprintf("%d problems, %d of them open, %d models broken", len(r.Problems), left, len(broken))
+	}
+	_, err := fmt.Fprintln(a.out, text)
+	return err
+}

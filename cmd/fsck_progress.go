@@ -1,0 +1,38 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// fsckProgress shows how much of the store is hashed, in the ways of createProgress.
+type fsckProgress struct{ *createProgress }
+
+type fsckProgressJSON struct {
+	Event      string  `json:"event"` // progress
+	Bytes      int64   `json:"bytes"`
+	TotalBytes int64   `json:"total_bytes"`
+	Rate       float64 `json:"bytes_per_second"`
+	Left       float64 `json:"seconds_left"`
+}
+
+func (p fsckProgress) set(done, total int64) {
+	now := time.Now()
+	if p.to == nil || now.Sub(p.shown) < p.every() {
+		return
+	}
+	p.shown, p.seen = now, true
+	rate := float64(done) / max(now.Sub(p.begun).Seconds(), 1e-3)
+	left := float64(total-done) / max(rate, 1)
+	if p.style == jsonLines {
+		_ = json.NewEncoder(p.to).Encode(fsckProgressJSON{"progress", done, total, rate, left})
+		return
+	}
+	text := fmt.Sprintf("checking %s of %s, %s/s, %s left", size(done), size(total), size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
+	if p.style == onTerminal {
+		fmt.Fprintf(p.to, "\r\x1b[K%s", text)
+		return
+	}
+	fmt.Fprintln(p.to, text)
+}
