@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -19,19 +18,19 @@ type fsckProgressJSON struct {
 
 func (p fsckProgress) set(done, total int64) {
 	now := time.Now()
-	if p.to == nil || now.Sub(p.shown) < p.every() {
+	if p.style == noProgress || now.Sub(p.shown) < p.style.every() {
 		return
 	}
-	p.shown, p.seen = now, true
+	p.shown = now
 	rate := float64(done) / max(now.Sub(p.begun).Seconds(), 1e-3)
 	left := float64(total-done) / max(rate, 1)
 	if p.style == jsonLines {
-		_ = json.NewEncoder(p.to).Encode(fsckProgressJSON{"progress", done, total, rate, left})
+		writeJSONLine(p.to, fsckProgressJSON{"progress", done, total, rate, left})
 		return
 	}
 	text := fmt.Sprintf("checking %s of %s, %s/s, %s left", size(done), size(total), size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
 	if p.style == onTerminal {
-		fmt.Fprintf(p.to, "\r\x1b[K%s", text)
+		p.screen.draw(text)
 		return
 	}
 	fmt.Fprintln(p.to, text)
