@@ -96,7 +96,12 @@ func pack(t quantize.Type, source []uint16) (quantize.Blocks, []float64, error) 
 		return blocks, nil, err
 	}
 	decoded := make([]byte, 4*len(source))
-	if err := t.Decode(decoded, quantize.F32, blocks, quantize.BF16); err != nil {
+	// With the scales in float32: in their own type the engine rounds each weight to bf16, which no product needs to do.
+	wide := quantize.Blocks{Packed: blocks.Packed, Scales: blocks.Scales, Biases: blocks.Biases}
+	if len(blocks.Biases) > 0 {
+		wide.Scales, wide.Biases = widened(blocks.Scales), widened(blocks.Biases)
+	}
+	if err := t.Decode(decoded, quantize.F32, wide, quantize.F32); err != nil {
 		return blocks, nil, err
 	}
 	weights := make([]float64, len(source))
@@ -104,6 +109,15 @@ func pack(t quantize.Type, source []uint16) (quantize.Blocks, []float64, error) 
 		weights[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(decoded[4*i:])))
 	}
 	return blocks, weights, nil
+}
+
+// widened makes float32 of bf16, both little-endian.
+func widened(b []byte) []byte {
+	wide := make([]byte, 0, 2*len(b))
+	for ; len(b) > 0; b = b[2:] {
+		wide = append(wide, 0, 0, b[0], b[1])
+	}
+	return wide
 }
 
 // multiply runs the operation that linear layers run.
