@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the scripts of testdata/script as a user would: each has a home and a store of its own, and the
-// engine of the user who runs the tests. $MODELS, $REFERENCE and $PICTURES are folders of testdata.
+// engine of the user who runs the tests. $MODELS, $REFERENCE and $PICTURES are folders of testdata; $REGISTRY is the address
+// of an empty registry, $DENIED that of one that lets nobody in.
 func TestScripts(t *testing.T) {
 	testdata, err := filepath.Abs(filepath.Join("..", "testdata"))
 	if err != nil {
@@ -46,6 +47,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("MODELS", filepath.Join(testdata, "models"))
 			e.Setenv("REFERENCE", filepath.Join(testdata, "reference"))
 			e.Setenv("PICTURES", filepath.Join(testdata, "pictures"))
+			e.Setenv("DOCKER_CONFIG", filepath.Join(e.WorkDir, "docker")) // no credentials of whoever runs the tests
+			e.Setenv("REGISTRY", newTestRegistry(e.Defer).addr)
+			e.Setenv("DENIED", denied(e.Defer))
 			return nil
 		},
 		Condition: func(name string) (bool, error) {

@@ -56,17 +56,26 @@ func newTransferProgress(to io.Writer, verb string, style progressStyle, s *scre
 func (p *transferProgress) set(e registry.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.style == noProgress || p.ended {
+	if p.ended {
 		return
 	}
 	p.tally.add(e, p.now())
-	if p.style == jsonLines {
+	switch {
+	case p.style == noProgress:
+	case p.style == jsonLines:
 		p.tellProgram(e)
-		return
-	}
-	if e.Kind == registry.Retry && e.Err != nil {
+	case e.Kind == registry.Warned && e.Err != nil:
+		p.note(e.Name+e.Err.Error(), fmt.Sprintf("%s warns: %s", printable(e.Name), printable(e.Err.Error())))
+	case e.Kind == registry.Retry && e.Err != nil:
 		p.note(string(e.Digest)+e.Name, fmt.Sprintf("trying %s again: %s", blobName(e), printable(e.Err.Error())))
 	}
+}
+
+// counts is what came of it so far.
+func (p *transferProgress) counts() transferCounts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tally.transferCounts
 }
 
 // note tells something once for each key.
@@ -126,7 +135,8 @@ func (p *transferProgress) end() {
 	p.drawn.Wait()
 }
 
-// blobJSON is an event of a blob for programs: begin, retry, done, present, mounted or skipped. For plan, it has the size alone.
+// blobJSON is an event of a blob for programs: begin, retry, done, present, mounted or skipped. For plan it has the size alone, for
+// warning the registry's name and what it says.
 type blobJSON struct {
 	Event      registry.EventKind `json:"event"`
 	Digest     string             `json:"digest,omitempty"`
@@ -149,13 +159,8 @@ type wholeJSON struct {
 
 // endJSON is the last line, when all blobs are through: end.
 type endJSON struct {
-	Event   string  `json:"event"`
-	Blobs   int     `json:"blobs"`
-	Moved   int64   `json:"moved_bytes"`
-	Resumed int64   `json:"resumed_bytes"`
-	Present int64   `json:"present_bytes"`
-	Mounted int64   `json:"mounted_bytes"`
-	Skipped int64   `json:"skipped_bytes"`
+	Event string `json:"event"`
+	transferCounts
 	Seconds float64 `json:"seconds"`
 	Rate    float64 `json:"bytes_per_second"`
 }
@@ -169,11 +174,11 @@ func (p *transferProgress) tellProgram(e registry.Event) {
 		if b := p.tally.moving[e.Digest]; b != nil {
 			line.Bytes, line.TotalBytes = b.bytes, b.size
 		}
-		if e.Err != nil {
-			line.Error = e.Err.Error()
-		}
 	case registry.Done, registry.Present, registry.Mounted:
 		line.Bytes = e.Total
+	}
+	if e.Err != nil {
+		line.Error = e.Err.Error()
 	}
 	writeJSONLine(p.to, line)
 }
@@ -181,11 +186,11 @@ func (p *transferProgress) tellProgram(e registry.Event) {
 func (p *transferProgress) tellWhole(now time.Time) {
 	t := p.tally
 	left, _ := t.left(now)
-	writeJSONLine(p.to, wholeJSON{"progress", t.there(), t.total, t.blobs, len(t.moving), t.moved.rate(now), left.Seconds()})
+	writeJSONLine(p.to, wholeJSON{"progress", t.there(), t.total, t.Blobs, len(t.moving), t.moved.rate(now), left.Seconds()})
 }
 
 func (p *transferProgress) tellEnd(now time.Time) {
 	t := p.tally
 	seconds := now.Sub(t.begun).Seconds()
-	writeJSONLine(p.to, endJSON{"end", t.blobs, t.transferred, t.resumed, t.present, t.mounted, t.skipped, seconds, float64(t.moved.total) / max(seconds, 1e-3)})
+	writeJSONLine(p.to, endJSON{"end", t.transferCounts, seconds, float64(t.moved.total) / max(seconds, 1e-3)})
 }

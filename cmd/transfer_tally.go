@@ -18,13 +18,20 @@ type tally struct {
 	planned bool
 	total   int64 // bytes of all blobs but those that are skipped
 	settled int64 // of those that are through
-	blobs   int   // how many those are
 	moving  map[digest.Digest]*movingBlob
 	slots   []*movingBlob // the same, each in its line: nil is a line to fill again
 	moved   meter         // what went over the wire, what had to go twice included
+	transferCounts
+}
 
-	// Of the blobs that are through, in bytes.
-	transferred, resumed, present, mounted, skipped int64
+// transferCounts are of the blobs that are through.
+type transferCounts struct {
+	Blobs   int   `json:"blobs"`
+	Moved   int64 `json:"moved_bytes"`
+	Resumed int64 `json:"resumed_bytes"` // of those that moved, what an earlier run had left
+	Present int64 `json:"present_bytes"`
+	Mounted int64 `json:"mounted_bytes"`
+	Skipped int64 `json:"skipped_bytes"`
 }
 
 // movingBlob is a blob under way.
@@ -84,19 +91,19 @@ func (t *tally) settle(e registry.Event, b *movingBlob) {
 			}
 		}
 	}
-	t.blobs++
+	t.Blobs++
 	switch e.Kind {
 	case registry.Skipped:
-		t.skipped += size
+		t.Skipped += size
 		t.total -= size
 		return
 	case registry.Present:
-		t.present += size
+		t.Present += size
 	case registry.Mounted:
-		t.mounted += size
+		t.Mounted += size
 	default:
-		t.resumed += resumed
-		t.transferred += size - resumed
+		t.Resumed += resumed
+		t.Moved += size - resumed
 	}
 	t.settled += size
 }
@@ -220,9 +227,9 @@ func (t *tally) summary(now time.Time) string {
 		where = "there"
 	}
 	var parts []string
-	if took := now.Sub(t.begun); t.transferred > 0 {
+	if took := now.Sub(t.begun); t.Moved > 0 {
 		rate := float64(t.moved.total) / max(took.Seconds(), 1e-3)
-		parts = append(parts, fmt.Sprintf("%sed %s in %s, %s/s", t.verb, size(t.transferred), roundly(took), size(int64(rate))))
+		parts = append(parts, fmt.Sprintf("%sed %s in %s, %s/s", t.verb, size(t.Moved), roundly(took), size(int64(rate))))
 	} else {
 		parts = append(parts, "nothing to "+t.verb)
 	}
@@ -230,10 +237,10 @@ func (t *tally) summary(now time.Time) string {
 		bytes int64
 		what  string
 	}{
-		{t.resumed, "left by an earlier run"},
-		{t.mounted, "mounted from other repositories"},
-		{t.present, "already " + where},
-		{t.skipped, "left out"},
+		{t.Resumed, "left by an earlier run"},
+		{t.Mounted, "mounted from other repositories"},
+		{t.Present, "already " + where},
+		{t.Skipped, "left out"},
 	} {
 		if p.bytes > 0 {
 			parts = append(parts, size(p.bytes)+" "+p.what)

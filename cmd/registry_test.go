@@ -1,0 +1,135 @@
+package cmd_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+
+	"github.com/olareg/olareg"
+	"github.com/olareg/olareg/config"
+)
+
+// testRegistry is a registry on this machine that keeps all in memory and counts what goes through it.
+type testRegistry struct {
+	addr string // host:port
+
+	mu       sync.Mutex
+	inner    http.Handler
+	ticks    int    // requests, and pieces of their bodies
+	at       int    // the tick at which then is called; 0 for none
+	then     func() // is called once
+	received int64  // bytes of uploads
+	sent     int64  // bytes of blobs
+}
+
+func newTestRegistry(cleanup func(func())) *testRegistry {
+	r := &testRegistry{}
+	r.empty(cleanup)
+	server := httptest.NewServer(r)
+	cleanup(server.Close)
+	r.addr = strings.TrimPrefix(server.URL, "http://")
+	return r
+}
+
+// empty makes it a registry that holds nothing.
+func (r *testRegistry) empty(cleanup func(func())) {
+	inner := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
+	cleanup(func() { inner.Close() })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inner = inner
+}
+
+// count begins to count anew; then is called at the tick, 0 for never.
+func (r *testRegistry) count(at int, then func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ticks, r.at, r.then, r.received, r.sent = 0, at, then, 0, 0
+}
+
+// never makes it call nothing any more.
+func (r *testRegistry) never() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.then = nil
+}
+
+// traffic is what went through a registry.
+type traffic struct {
+	ticks          int
+	received, sent int64
+}
+
+// counted is what was counted since.
+func (r *testRegistry) counted() traffic {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return traffic{r.ticks, r.received, r.sent}
+}
+
+func (r *testRegistry) tick(received, sent int) {
+	r.mu.Lock()
+	r.ticks++
+	r.received += int64(received)
+	r.sent += int64(sent)
+	var then func()
+	if r.ticks == r.at {
+		then = r.then
+	}
+	r.mu.Unlock()
+	if then != nil {
+		then()
+	}
+}
+
+func (r *testRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	inner := r.inner
+	r.mu.Unlock()
+	r.tick(0, 0)
+	if strings.Contains(req.URL.Path, "/blobs/") {
+		req.Body = &countedBody{req.Body, r}
+		w = &countedAnswer{w, r}
+	}
+	inner.ServeHTTP(w, req)
+	r.tick(0, 0)
+}
+
+type countedBody struct {
+	io.ReadCloser
+	r *testRegistry
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.r.tick(n, 0)
+	return n, err
+}
+
+type countedAnswer struct {
+	http.ResponseWriter
+	r *testRegistry
+}
+
+func (a *countedAnswer) Write(p []byte) (int, error) {
+	n, err := a.ResponseWriter.Write(p)
+	a.r.tick(0, n)
+	return n, err
+}
+
+// denied is the address of a registry that lets nobody in.
+func denied(cleanup func(func())) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if req.URL.Path == "/v2/" {
+			io.WriteString(w, "{}")
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, `{"errors":[{"code":"DENIED","message":"requested access to the resource is denied"}]}`)
+	}))
+	cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
