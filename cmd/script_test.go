@@ -64,6 +64,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"oneline": oneLine,
 			"damage":  damage,
+			"newkey":  newKey,
 		},
 	})
 }

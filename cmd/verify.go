@@ -19,9 +19,17 @@ Without a reference: every blob's digest, every tensor's name, shape and type, a
 has one, load and compute finite scores. With one: its tokens run through the model, and the scores are compared. The
 reference is a safetensors file with tokens int32 [T] and logits float32 [T, V] of another implementation, and perhaps
 greedy int32 [N], its greedy continuation. Where the tokens have runs of image tokens,
---image gives the picture of each run, in order.`,
+--image gives the picture of each run, in order.
+
+With --key: that the holder of this key signed the model (see ` + "`ingot sign --help`" + `), and every blob's digest; nothing is run, and no
+engine is needed. The signature is looked for in the store, then in the registry of NAME.`,
 		Args: between(1, 1),
-		RunE: func(c *cobra.Command, args []string) error { return a.verify(c, args[0], o) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("key") {
+				return a.verifySignature(c, args[0], o)
+			}
+			return a.verify(c, args[0], o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.reference, "reference", "", "safetensors `file` with tokens and logits to compare with")
@@ -29,6 +37,8 @@ greedy int32 [N], its greedy continuation. Where the tokens have runs of image t
 	f.Float64Var(&o.minTop1, "min-top1", 0.99, "smallest share of equal top scores that passes")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
 	f.StringArrayVar(&o.images, "image", nil, "picture `file` for the image tokens of the reference (repeatable)")
+	f.StringVar(&o.key, "key", "", "public key `file` in PEM form: check the signature instead of a run")
+	o.transfer.addConnection(c)
 	o.cpu.add(c)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
@@ -40,6 +50,8 @@ type verifyOptions struct {
 	float32, json  bool
 	images         []string
 	cpu            cpuFlags
+	key            string
+	transfer       transferFlags
 }
 
 func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {

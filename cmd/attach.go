@@ -1,0 +1,149 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) attachCmd() *cobra.Command {
+	var o attachOptions
+	c := &cobra.Command{
+		Use:   "attach NAME FILE --artifact-type TYPE",
+		Short: "Attach a file to a model",
+		Long: `Attach a file to a model, such as a bill of materials or an evaluation report, and print the digest of its manifest.
+
+The file becomes an OCI artifact whose subject is the model's manifest. It stays beside the model in the store, goes when
+the model does, and ` + "`ingot push`" + ` sends it along. ` + "`ingot discover`" + ` lists what is attached.`,
+		Example: `  ingot attach team/model sbom.spdx.json --artifact-type application/spdx+json
+  ingot attach team/model report.md --artifact-type application/vnd.example.evaluation --annotation suite=mmlu`,
+		Args: between(2, 2),
+		RunE: func(c *cobra.Command, args []string) error { return a.attach(c.Context(), args[0], args[1], o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.artifactType, "artifact-type", "", "what the file is: a media `type` of your own or a registered one")
+	f.StringVar(&o.mediaType, "media-type", "", "media `type` of the file itself (default by its extension)")
+	f.StringArrayVar(&o.annotations, "annotation", nil, "`key=value` about the artifact (repeatable)")
+	return c
+}
+
+type attachOptions struct {
+	artifactType, mediaType string
+	annotations             []string
+}
+
+func (a *app) attach(ctx context.Context, arg, file string, o attachOptions) error {
+	if o.artifactType == "" {
+		return usagef("--artifact-type TYPE is needed, such as application/spdx+json: others find the file by it")
+	}
+	annotations, err := parseAnnotations(o.annotations)
+	if err != nil {
+		return err
+	}
+	name, err := manifest.ParseName(arg)
+	if err != nil {
+		return err
+	}
+	store, err := manifest.Open("")
+	if err != nil {
+		return err
+	}
+	raw, err := store.ResolveRaw(ctx, name)
+	if err != nil {
+		return err
+	}
+	release, err := store.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	layer, err := storeFile(ctx, store, file)
+	if err != nil {
+		return err
+	}
+	if layer.MediaType = o.mediaType; layer.MediaType == "" {
+		layer.MediaType = typeOfFile(file)
+	}
+	desc, err := store.Attach(ctx, manifest.Artifact{
+		Type:        o.artifactType,
+		Subject:     raw.Descriptor,
+		Layers:      []ocispec.Descriptor{layer},
+		Annotations: annotations,
+	})
+	if err != nil {
+		return err
+	}
+	a.note("attached %s (%s) to %s; `ingot push` sends it along", filepath.Base(file), size(layer.Size), raw.Name)
+	_, err = fmt.Fprintln(a.out, desc.Digest)
+	return err
+}
+
+// storeFile makes a file a blob that remembers its name.
+func storeFile(ctx context.Context, store *manifest.Store, file string) (ocispec.Descriptor, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return ocispec.Descriptor{}, err
+	} else if info.IsDir() {
+		return ocispec.Descriptor{}, fmt.Errorf("%s is a folder: attach its files one by one, or an archive of it", file)
+	}
+	w, err := store.NewBlob(ctx)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	defer w.Abort()
+	if _, err := io.Copy(w, f); err != nil {
+		return ocispec.Descriptor{}, fmt.Errorf("attach %s: %w", file, err)
+	}
+	d, n, err := w.Commit()
+	return ocispec.Descriptor{Digest: d, Size: n, Annotations: map[string]string{ocispec.AnnotationTitle: filepath.Base(file)}}, err
+}
+
+func parseAnnotations(list []string) (map[string]string, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	m := map[string]string{}
+	for _, a := range list {
+		key, value, ok := strings.Cut(a, "=")
+		if !ok || key == "" {
+			return nil, usagef("--annotation %q is not key=value", a)
+		}
+		if _, twice := m[key]; twice {
+			return nil, usagef("--annotation %s is given twice", key)
+		}
+		m[key] = value
+	}
+	return m, nil
+}
+
+// typesOfFiles are the same on every machine, which the system's tables are not.
+var typesOfFiles = map[string]string{
+	".csv":  "text/csv",
+	".html": "text/html",
+	".json": "application/json",
+	".md":   "text/markdown",
+	".pdf":  "application/pdf",
+	".png":  "image/png",
+	".txt":  "text/plain",
+	".xml":  "application/xml",
+	".yaml": "application/yaml",
+	".yml":  "application/yaml",
+}
+
+func typeOfFile(file string) string {
+	if t := typesOfFiles[strings.ToLower(filepath.Ext(file))]; t != "" {
+		return t
+	}
+	return "application/octet-stream"
+}

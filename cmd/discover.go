@@ -1,0 +1,173 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) discoverCmd() *cobra.Command {
+	var o discoverOptions
+	c := &cobra.Command{
+		Use:   "discover NAME",
+		Short: "List what is attached to a model",
+		Long: `List what is attached to a model: signatures, bills of materials, reports, and what is attached to these.
+
+The store is asked for a model that is in it, the registry of NAME for others and with --remote.`,
+		Example: `  ingot discover team/model
+  ingot discover registry.example.com/team/model --artifact-type application/spdx+json --json`,
+		Args: between(1, 1),
+		RunE: func(c *cobra.Command, args []string) error { return a.discover(c.Context(), args[0], o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.artifactType, "artifact-type", "", "only artifacts of this media `type`")
+	f.BoolVar(&o.remote, "remote", false, "ask the registry, although the store has the model")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	o.transfer.addConnection(c)
+	return c
+}
+
+type discoverOptions struct {
+	artifactType string
+	remote, json bool
+	transfer     transferFlags
+}
+
+type discoverJSON struct {
+	Name      string          `json:"name"`
+	Digest    string          `json:"digest"`
+	Referrers []referrerEntry `json:"referrers"`
+}
+
+type referrerEntry struct {
+	Digest       string            `json:"digest"`
+	ArtifactType string            `json:"artifact_type"`
+	MediaType    string            `json:"media_type"`
+	Size         int64             `json:"size"` // of the manifest
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	Referrers    []referrerEntry   `json:"referrers,omitempty"`
+}
+
+// lister lists the referrers of a manifest.
+type lister func(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error)
+
+func (a *app) discover(ctx context.Context, arg string, o discoverOptions) error {
+	name, err := manifest.ParseName(arg)
+	if err != nil {
+		return err
+	}
+	subject, list, err := a.referrers(ctx, &name, o)
+	if err != nil {
+		return err
+	}
+	found, err := (&tree{list: list}).below(ctx, subject, o.artifactType, 1)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return a.printJSON(discoverJSON{name.String(), subject.String(), found})
+	}
+	name.Digest = subject
+	if _, err := fmt.Fprintln(a.out, name); err != nil {
+		return err
+	}
+	return printReferrers(a.out, found, "  ")
+}
+
+// referrers finds the model, and who lists what refers to it.
+func (a *app) referrers(ctx context.Context, name *manifest.Name, o discoverOptions) (digest.Digest, lister, error) {
+	if !o.remote {
+		store, err := manifest.Open("")
+		if err != nil {
+			return "", nil, err
+		}
+		raw, err := store.ResolveRaw(ctx, *name)
+		if err == nil {
+			*name = raw.Name
+			return raw.Descriptor.Digest, store.Referrers, nil
+		}
+		if name.IsLocal() || !errors.Is(err, manifest.ErrNotFound) {
+			return "", nil, err
+		}
+	}
+	client, err := a.client(&o.transfer, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	m, err := client.Resolve(ctx, *name)
+	if err != nil {
+		return "", nil, err
+	}
+	return m.Digest, func(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error) {
+		return client.Referrers(ctx, *name, subject, artifactType)
+	}, nil
+}
+
+// Bounds on what is listed, since referrers of referrers may be anybody's.
+const (
+	maxDiscoverDepth = 8
+	maxDiscovered    = 1000
+)
+
+// tree lists referrers and theirs.
+type tree struct {
+	list lister
+	n    int
+}
+
+func (t *tree) below(ctx context.Context, subject digest.Digest, artifactType string, depth int) ([]referrerEntry, error) {
+	descs, err := t.list(ctx, subject, artifactType)
+	if err != nil {
+		return nil, err
+	}
+	if t.n += len(descs); t.n > maxDiscovered {
+		return nil, fmt.Errorf("more than %d artifacts are attached; --artifact-type chooses some", maxDiscovered)
+	}
+	entries := []referrerEntry{}
+	for _, d := range descs {
+		e := referrerEntry{Digest: d.Digest.String(), ArtifactType: d.ArtifactType, MediaType: d.MediaType, Size: d.Size, Annotations: d.Annotations}
+		if depth < maxDiscoverDepth {
+			if e.Referrers, err = t.below(ctx, d.Digest, "", depth+1); err != nil {
+				return nil, err
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func printReferrers(w io.Writer, entries []referrerEntry, indent string) error {
+	for _, e := range entries {
+		line := fmt.Sprintf("%s%s  %s", indent, e.Digest, printableType(e.ArtifactType))
+		if title := e.Annotations[ocispec.AnnotationTitle]; title != "" {
+			line += "  " + printableType(title)
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+		if err := printReferrers(w, e.Referrers, indent+"  "); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printableType keeps what registries say to one line of text.
+func printableType(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || 0x7f <= r && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
