@@ -109,6 +109,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 	root.AddCommand(a.tokenizeCmd(), a.templateCmd())
 	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
+	root.AddCommand(a.pushCmd())
 	addCompletions(root)
 	root.SetIn(a.in)
 	root.SetOut(a.out)

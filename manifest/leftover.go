@@ -88,7 +88,7 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 		kind   leftoverKind
 	}{
 		{ingestPrefix, true, true, leftCreate},
-		{"push-", true, true, leftPush},
+		{sessionPrefix, true, true, leftPush},
 		{"pull-", true, false, leftPull},
 		{".pull-", false, false, leftBegun},
 		{partialPrefix, false, false, leftBegun},

@@ -1,0 +1,97 @@
+package cmd
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) pushCmd() *cobra.Command {
+	var flags transferFlags
+	var o registry.PushOptions
+	var chunk string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "push NAME [DEST]",
+		Short: "Send a model to a registry",
+		Long: `Send a model of the store to an OCI registry, and print the digest of its manifest.
+
+DEST is where it goes: host/path:tag. Without it the model goes where its own name says. What the registry has is not sent
+again, and what it has in another repository is taken over from there. Signatures and what else belongs to the model go along.
+A push that was interrupted goes on where it
+was when it is run again, in the middle of a large tensor too.`,
+		Example: `  ingot push registry.example.com/team/mymodel:v1
+  ingot push mymodel ghcr.io/me/mymodel`,
+		Args: between(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			src, err := manifest.ParseName(args[0])
+			if err != nil {
+				return err
+			}
+			dst, err := manifest.ParseName(args[len(args)-1])
+			if err != nil {
+				return err
+			}
+			if dst.IsLocal() {
+				return usagef("%s names no registry; say where it goes: `ingot push %s HOST/PATH`, such as registry.example.com/me/%s", dst, src, dst.Path)
+			}
+			if chunk != "" {
+				if o.ChunkSize, err = parseSize(chunk); err != nil || o.ChunkSize < 1<<20 {
+					return usagef("--chunk-size: %q is not a size of at least 1MiB", chunk)
+				}
+			}
+			store, err := existingStore()
+			if err != nil {
+				return err
+			}
+			bar := a.transferProgress("push", asJSON)
+			sum := pushJSON{Name: dst.String()}
+			client, err := a.client(&flags, func(e registry.Event) {
+				sum.add(e)
+				bar.set(e)
+			})
+			if err != nil {
+				return err
+			}
+			d, err := client.Push(c.Context(), store, src, dst, o)
+			bar.end()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				sum.Digest = d.String()
+				return a.printJSON(sum)
+			}
+			_, err = fmt.Fprintln(a.out, d)
+			return err
+		},
+	}
+	flags.add(c)
+	f := c.Flags()
+	f.BoolVar(&o.NoReferrers, "no-referrers", false, "leave signatures and what else belongs to the model here")
+	f.StringVar(&chunk, "chunk-size", "", "`size` of the pieces that large tensors go up in (64MiB)")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON, and progress as lines of JSON")
+	return c
+}
+
+// pushJSON is what a push did.
+type pushJSON struct {
+	Name    string `json:"name"`
+	Digest  string `json:"digest"`
+	Moved   int64  `json:"moved_bytes"`
+	Present int64  `json:"present_bytes"`
+	Mounted int64  `json:"mounted_bytes"`
+}
+
+func (p *pushJSON) add(e registry.Event) {
+	switch e.Kind {
+	case registry.Done:
+		p.Moved += e.Total
+	case registry.Present:
+		p.Present += e.Total
+	case registry.Mounted:
+		p.Mounted += e.Total
+	}
+}

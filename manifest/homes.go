@@ -1,0 +1,95 @@
+package manifest
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// annotationPushed lists the repositories that a model was pushed to, newest first, separated by commas.
+const annotationPushed = "org.ingotml.pushed"
+
+// Most repositories that an entry lists.
+const maxPushed = 8
+
+// Home is a repository that should have what a manifest of the store names: a model came from there, or went there.
+type Home struct {
+	Host, Path string
+	Manifest   digest.Digest
+}
+
+// Homes lists what the index knows about repositories of a host, the newest entries first. Nobody has asked the registry.
+func (s *Store) Homes(ctx context.Context, host string) ([]Home, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	idx, err := s.readIndex()
+	if err != nil {
+		return nil, err
+	}
+	entries := slices.Clone(idx.Manifests)
+	slices.SortStableFunc(entries, func(a, b ocispec.Descriptor) int {
+		return strings.Compare(b.Annotations[annotationModified], a.Annotations[annotationModified]) // RFC 3339 in UTC sorts as text
+	})
+	var list []Home
+	add := func(path string, d digest.Digest) {
+		if h := (Home{host, path, d}); path != "" && !slices.Contains(list, h) {
+			list = append(list, h)
+		}
+	}
+	for _, d := range entries {
+		name, ok := entryName(d)
+		if !ok {
+			continue
+		}
+		if name.Host == host {
+			add(name.Path, d.Digest)
+		}
+		for _, repository := range pushedTo(d) {
+			if path, ok := strings.CutPrefix(repository, host+"/"); ok {
+				add(path, d.Digest)
+			}
+		}
+	}
+	return list, nil
+}
+
+func pushedTo(d ocispec.Descriptor) []string {
+	if d.Annotations[annotationPushed] == "" {
+		return nil
+	}
+	return strings.Split(d.Annotations[annotationPushed], ",")
+}
+
+// NotePushed remembers where a model was pushed to, so that later pushes can mount its blobs. It goes with the entry.
+func (s *Store) NotePushed(ctx context.Context, name, to Name) error {
+	repository := to.Host + "/" + to.Path
+	idx, err := s.readIndex()
+	if err != nil {
+		return err
+	}
+	if d, _, ok := lookup(idx, name); !ok || slices.Contains(pushedTo(d), repository) {
+		return nil
+	}
+	return s.updateIndex(ctx, func(idx *ocispec.Index) error {
+		want, entry, ok := lookup(*idx, name)
+		if !ok {
+			return nil // removed meanwhile
+		}
+		for i, d := range idx.Manifests {
+			if n, ok := entryName(d); !ok || n != entry || d.Digest != want.Digest {
+				continue
+			}
+			list := slices.DeleteFunc(pushedTo(d), func(r string) bool { return r == repository })
+			list = slices.Insert(list, 0, repository)
+			if idx.Manifests[i].Annotations == nil {
+				idx.Manifests[i].Annotations = map[string]string{}
+			}
+			idx.Manifests[i].Annotations[annotationPushed] = strings.Join(list[:min(len(list), maxPushed)], ",")
+		}
+		return nil
+	})
+}

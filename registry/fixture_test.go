@@ -1,0 +1,90 @@
+package registry
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+)
+
+// newStore makes an empty store.
+func newStore(t testing.TB) *manifest.Store {
+	t.Helper()
+	s, err := manifest.Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// noise is n bytes, always the same ones for a seed.
+func noise(seed, n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(n), byte(n >> 8), byte(n >> 16)}).Read(b)
+	return b
+}
+
+// putModel stores a model under a local name with a tensor of noise for each size, and gives its name and digest.
+// Models share tensors that have the same place and size.
+func putModel(t testing.TB, s *manifest.Store, name string, sizes ...int) (manifest.Name, digest.Digest) {
+	t.Helper()
+	img := manifest.Image{Config: manifest.Config{ModelType: "llama", Format: "safetensors"}}
+	for i, n := range sizes {
+		d, size, err := s.PutBytes(t.Context(), noise(i, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		img.Layers = append(img.Layers, manifest.Layer{Kind: manifest.KindTensor, Name: fmt.Sprintf("t%d", i), Digest: d, Size: size})
+	}
+	n, err := manifest.ParseName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Put(t.Context(), n, img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, d
+}
+
+// serve puts a model of the store into a repository of a peer under a tag, as a push would, and gives its digest.
+func (p *peer) serve(s *manifest.Store, name manifest.Name, repo, tag string) digest.Digest {
+	p.t.Helper()
+	raw, err := s.ResolveRaw(p.t.Context(), name)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	blobs, err := manifest.Blobs(raw.Bytes)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, d := range blobs {
+		b, err := s.ReadBlob(d.Digest, d.Size)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.putBlob(repo, b)
+	}
+	return p.putManifest(repo, tag, raw.Descriptor.MediaType, raw.Bytes)
+}
+
+// check tells whether a repository has a model whole: its manifest under the tag and all that it names.
+func (p *peer) check(repo, tag string, want digest.Digest) {
+	p.t.Helper()
+	b := p.manifest(repo, tag)
+	if got := digest.FromBytes(b); b == nil || got != want {
+		p.t.Fatalf("%s:%s is %s, want %s", repo, tag, got, want)
+	}
+	blobs, err := manifest.Blobs(b)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, d := range blobs {
+		if got := p.blob(repo, d.Digest); digest.FromBytes(got) != d.Digest || int64(len(got)) != d.Size {
+			p.t.Errorf("%s: blob %s of %d bytes is %d other bytes", repo, d.Digest, d.Size, len(got))
+		}
+	}
+}

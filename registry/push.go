@@ -1,0 +1,350 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+)
+
+// Defaults of [PushOptions].
+const (
+	DefaultChunkSize   = 64 << 20
+	DefaultUploadStall = 30 * time.Second
+)
+
+// PushOptions are those of [Client.Push].
+type PushOptions struct {
+	NoReferrers bool          // signatures and other manifests that refer to the model stay here
+	ChunkSize   int64         // bytes of a large blob that go into one request; 0: DefaultChunkSize
+	Stall       time.Duration // how long a registry may take no byte before the connection is given up; 0: DefaultUploadStall
+}
+
+// Bounds of what is looked at for blobs that can be mounted.
+const (
+	maxHomes     = 64 // manifests that are read
+	maxMountFrom = 4  // repositories that a token is asked for, and that are tried for one blob
+)
+
+// How many blobs are asked after at a time: the answers are small.
+const headConcurrency = 16
+
+// Push sends the model called src to the registry and repository that dst names, under its tag, and gives the digest of
+// its manifest. What the registry has is not sent; what another of its repositories has is mounted, where the store knows one or the
+// registry finds it. The manifest goes last, byte for byte as the store has it. A push that ended early goes on where it was, in the
+// middle of a blob too: notes in the store say where.
+//
+// A model that is not there is a [manifest.NotFoundError], a dst without a host an [ErrNoHost]. A blob that the store
+// lacks and the registry too is a [manifest.ErrBlobMissing], one that is damaged a [manifest.ErrCorrupt].
+func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.Name, opts PushOptions) (digest.Digest, error) {
+	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
+	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
+	d, err := c.push(ctx, s, src, dst, opts)
+	if err != nil {
+		return "", fmt.Errorf("push %s to %s: %w", src, dst, err)
+	}
+	return d, nil
+}
+
+func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.Name, opts PushOptions) (digest.Digest, error) {
+	r, err := c.repository(dst, push)
+	if err != nil {
+		return "", err
+	}
+	p := &pusher{c: c, s: s, dst: dst, r: r, opts: opts}
+	// Nothing that is being pushed is collected. A store that cannot be written to keeps no notes either.
+	release, err := s.Lock(ctx)
+	switch {
+	case err == nil:
+		p.notes = true
+		defer release()
+	case !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS):
+		return "", err
+	}
+	raw, err := s.ResolveRaw(ctx, src)
+	if err != nil {
+		return "", err
+	}
+	d, err := p.run(ctx, Manifest{MediaType: raw.Descriptor.MediaType, Digest: raw.Descriptor.Digest, Bytes: raw.Bytes})
+	if err != nil {
+		return "", err
+	}
+	if p.notes {
+		_ = s.NotePushed(ctx, src, dst) // costs a later push time, and nothing else
+	}
+	if !opts.NoReferrers {
+		if _, err := c.PushReferrers(ctx, s, dst, d); err != nil {
+			return "", err
+		}
+	}
+	return d, nil
+}
+
+// pusher is one push.
+type pusher struct {
+	c     *Client
+	s     *manifest.Store
+	dst   manifest.Name
+	r     *repository
+	opts  PushOptions
+	notes bool // sessions can be kept in the store
+
+	mounter   *repository // r with leave to read where blobs may be mounted from; nil when there is nothing to mount
+	noChunks  atomic.Bool // the registry takes blobs whole only
+	noMount   atomic.Bool // the registry takes no mount without from
+	noFrom    atomic.Bool // nothing may be mounted from other repositories
+	chunkSize atomic.Int64
+}
+
+// blob is something to push.
+type blob struct {
+	ocispec.Descriptor
+	name string   // for people
+	from []string // repositories of the same registry that should have it
+}
+
+// run pushes a manifest and all that it needs.
+func (p *pusher) run(ctx context.Context, root Manifest) (digest.Digest, error) {
+	ref := p.dst.Tag
+	if ref == "" {
+		ref = string(p.dst.Digest)
+	}
+	if p.dst.Digest != "" && p.dst.Digest != root.Digest {
+		return "", fmt.Errorf("the model has digest %s, not the one of the name: %w", root.Digest, ErrDigest)
+	}
+	p.chunkSize.Store(p.opts.ChunkSize)
+	docs, err := p.gather(nil, root, 0)
+	if err != nil {
+		return "", err
+	}
+	blobs, err := blobsOf(docs)
+	if err != nil {
+		return "", err
+	}
+	var total int64
+	for _, b := range blobs {
+		total += b.Size
+	}
+	p.c.tell(Event{Kind: Plan, Total: total})
+	tagged, err := p.r.headManifest(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	known := tagged == root.Digest
+	if !known && ref != string(root.Digest) { // it may be there under another tag
+		d, err := p.r.headManifest(ctx, string(root.Digest))
+		known = err == nil && d == root.Digest
+	}
+	if known { // and so is all that it names
+		for _, b := range blobs {
+			p.present(b)
+		}
+	}
+	for again := false; ; again = true {
+		if !known {
+			if err := p.sendBlobs(ctx, blobs); err != nil {
+				return "", err
+			}
+		}
+		if tagged == root.Digest {
+			return root.Digest, nil
+		}
+		err := p.sendManifests(ctx, docs, ref)
+		if err == nil {
+			return root.Digest, nil
+		}
+		// It may have dropped a blob meanwhile, or the manifest that it had before is not whole.
+		var status *StatusError
+		if again || !errors.As(err, &status) || status.Code != "MANIFEST_BLOB_UNKNOWN" && status.Code != "BLOB_UNKNOWN" {
+			return "", err
+		}
+		known = false
+	}
+}
+
+// Bounds of an index of indexes.
+const (
+	maxDepth     = 4
+	maxManifests = 1000
+)
+
+// gather adds a manifest to a list, after those manifests of the store that it lists itself.
+func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, error) {
+	if depth > maxDepth || len(docs) >= maxManifests {
+		return nil, fmt.Errorf("manifest %s: too many manifests in manifests: %w", m.Digest, manifest.ErrTooLarge)
+	}
+	var index struct{ Manifests []ocispec.Descriptor }
+	if err := json.Unmarshal(m.Bytes, &index); err != nil {
+		return nil, fmt.Errorf("manifest %s: %v: %w", m.Digest, err, manifest.ErrInvalidManifest)
+	}
+	for _, child := range index.Manifests {
+		if slices.ContainsFunc(docs, func(m Manifest) bool { return m.Digest == child.Digest }) {
+			continue
+		}
+		b, err := p.s.ReadBlob(child.Digest, manifest.MaxManifestSize)
+		if errors.Is(err, manifest.ErrBlobMissing) {
+			continue // tools copy single platforms
+		}
+		if err != nil {
+			return nil, err
+		}
+		if docs, err = p.gather(docs, Manifest{child.MediaType, child.Digest, b}, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return append(docs, m), nil
+}
+
+// blobsOf lists what manifests name, each digest once, the largest first, so that none of them is alone at the end.
+func blobsOf(docs []Manifest) ([]blob, error) {
+	var list []blob
+	seen := map[digest.Digest]bool{}
+	for _, m := range docs {
+		blobs, err := manifest.Blobs(m.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range blobs {
+			if !seen[d.Digest] {
+				seen[d.Digest] = true
+				list = append(list, blob{Descriptor: d, name: layerName(d)})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b blob) int { return cmp.Compare(b.Size, a.Size) })
+	return list, nil
+}
+
+// layerName is what people may know a blob by.
+func layerName(d ocispec.Descriptor) string {
+	for _, key := range []string{"org.cncf.model.filepath", ocispec.AnnotationTitle} {
+		if name := d.Annotations[key]; name != "" {
+			return clip(name)
+		}
+	}
+	return ""
+}
+
+// present tells that the registry has a blob.
+func (p *pusher) present(b blob) {
+	p.c.tell(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
+	if p.notes {
+		p.s.DropSession(p.sessionKey(b.Digest))
+	}
+}
+
+// sendBlobs asks which blobs the registry lacks, and sends those.
+func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
+	lacks := make([]bool, len(blobs))
+	ask, askCtx := errgroup.WithContext(ctx)
+	ask.SetLimit(max(headConcurrency, p.c.opts.Concurrency))
+	for i, b := range blobs {
+		ask.Go(func() error {
+			there, err := p.headBlob(askCtx, b)
+			if err != nil {
+				return fmt.Errorf("blob %s: %w", b.Digest, err)
+			}
+			if lacks[i] = !there; there {
+				p.present(b)
+			}
+			return nil
+		})
+	}
+	if err := ask.Wait(); err != nil {
+		return err
+	}
+	var missing []blob
+	for i, b := range blobs {
+		if lacks[i] {
+			missing = append(missing, b)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	p.findHomes(ctx, missing)
+	send, sendCtx := errgroup.WithContext(ctx)
+	send.SetLimit(p.c.opts.Concurrency)
+	for _, b := range missing {
+		send.Go(func() error {
+			if sendCtx.Err() != nil {
+				return context.Cause(sendCtx)
+			}
+			return p.upload(sendCtx, b)
+		})
+	}
+	return send.Wait()
+}
+
+// findHomes fills in where blobs may be mounted from: repositories of the same host that models of the store came from, or
+// were pushed to.
+func (p *pusher) findHomes(ctx context.Context, blobs []blob) {
+	homes, err := p.s.Homes(ctx, p.dst.Host)
+	if err != nil {
+		return // they save time, and nothing depends on them
+	}
+	at := make(map[digest.Digest]int, len(blobs))
+	for i, b := range blobs {
+		at[b.Digest] = i
+	}
+	var from []string
+	for _, h := range homes[:min(len(homes), maxHomes)] {
+		if h.Path == p.dst.Path || !slices.Contains(from, h.Path) && len(from) == maxMountFrom {
+			continue
+		}
+		doc, err := p.s.ReadBlob(h.Manifest, manifest.MaxManifestSize)
+		if err != nil {
+			continue
+		}
+		held, err := manifest.Blobs(doc)
+		if err != nil {
+			continue
+		}
+		for _, d := range held {
+			i, wanted := at[d.Digest]
+			if !wanted || slices.Contains(blobs[i].from, h.Path) {
+				continue
+			}
+			blobs[i].from = append(blobs[i].from, h.Path)
+			if !slices.Contains(from, h.Path) {
+				from = append(from, h.Path)
+			}
+		}
+	}
+	if len(from) > 0 {
+		p.mounter, _ = p.c.repository(p.dst, push, from...)
+	}
+}
+
+// sendManifests puts manifests, the one that the name is for last. The others go by their digest.
+func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, ref string) error {
+	for i, m := range docs {
+		to := string(m.Digest)
+		if i == len(docs)-1 {
+			to = ref
+		}
+		if m.MediaType == "" {
+			m.MediaType = ocispec.MediaTypeImageManifest
+		}
+		if _, err := p.r.putManifest(ctx, to, m); err != nil {
+			var status *StatusError
+			if errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge {
+				return fmt.Errorf("the registry does not take a manifest of %d bytes: %w", len(m.Bytes), err)
+			}
+			return fmt.Errorf("manifest %s: %w", m.Digest, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package registry
+
+import (
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+)
+
+// session is what the store keeps of an upload. A nil session keeps nothing: then an upload that ends early starts over.
+type session struct{ note *manifest.Session }
+
+// sessionNote is its form on disk. The registry's own answer decides where the upload goes on; Offset and the rest are
+// for people.
+type sessionNote struct {
+	URL        string        `json:"url"` // where the upload goes on, without user and password
+	Repository string        `json:"repository"`
+	Digest     digest.Digest `json:"digest"`
+	Size       int64         `json:"size"`
+	Offset     int64         `json:"offset"`
+	ChunkMin   int64         `json:"chunk_min,omitempty"`
+	Time       time.Time     `json:"time"`
+}
+
+func (p *pusher) sessionKey(d digest.Digest) digest.Digest {
+	return digest.FromString(p.dst.Host + "\n" + p.r.path + "\n" + string(d))
+}
+
+// session opens the note of a blob. It is nil when another push of the same blob has it, or the store cannot be written to.
+func (p *pusher) session(d digest.Digest) *session {
+	if !p.notes {
+		return nil
+	}
+	note, err := p.s.OpenSession(p.sessionKey(d))
+	if err != nil {
+		return nil
+	}
+	return &session{note}
+}
+
+// load gives where an earlier run was; nil when it has left nothing of use.
+func (s *session) load() (at *url.URL, n sessionNote) {
+	if s == nil {
+		return nil, n
+	}
+	b, err := s.note.Read()
+	if err != nil || json.Unmarshal(b, &n) != nil {
+		return nil, n
+	}
+	at, err = url.Parse(n.URL)
+	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+		return nil, n
+	}
+	return at, n
+}
+
+// save does what it can: a disk that is full does not end a push.
+func (s *session) save(at *url.URL, n sessionNote) {
+	if s == nil {
+		return
+	}
+	clean := *at
+	clean.User = nil
+	n.URL, n.Time = clean.String(), time.Now().UTC()
+	if b, err := json.Marshal(n); err == nil {
+		_ = s.note.Write(b)
+	}
+}
+
+// close leaves the note for a later run.
+func (s *session) close() {
+	if s != nil {
+		s.note.Close()
+	}
+}
+
+// remove is for an upload that is done.
+func (s *session) remove() {
+	if s != nil {
+		s.note.Remove()
+	}
+}

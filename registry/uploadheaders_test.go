@@ -1,0 +1,59 @@
+package registry
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+)
+
+func TestRangeEnd(t *testing.T) {
+	for _, tt := range []struct {
+		header string
+		want   int64
+		ok     bool
+	}{
+		{"0-99", 100, true},
+		{"bytes=0-99", 100, true},
+		{" 0-99 ", 100, true},
+		{"0-0", 0, true}, // distribution, of an upload without a byte
+		{"0--1", 0, true},
+		{"", 0, false},
+		{"5-99", 0, false},
+		{"0-", 0, false},
+		{"0--2", 0, false},
+		{"0-99999999999999999999", 0, false},
+		{"bytes 0-99/100", 0, false},
+	} {
+		h := http.Header{"Range": {tt.header}}
+		if got, ok := rangeEnd(h); got != tt.want || ok != tt.ok {
+			t.Errorf("%q: %d, %v, want %d, %v", tt.header, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestUploadAt(t *testing.T) {
+	for _, tt := range []struct{ scheme, location, want string }{
+		{"https", "/v2/m/blobs/uploads/1?state=a%2Fb", "https://reg.example/v2/m/blobs/uploads/1?state=a%2Fb"},
+		{"https", "?state=2", "https://reg.example/v2/m/blobs/uploads/0?state=2"},
+		{"https", "https://cdn.example/x?sig=1", "https://cdn.example/x?sig=1"},
+		{"https", "http://reg.example/x", "https://reg.example/x"},
+		{"https", "http://reg.example:80/x", "https://reg.example/x"},
+		{"https", "http://cdn.example/x", ""},
+		{"http", "http://cdn.example/x", "http://cdn.example/x"},
+		{"http", "https://cdn.example/x", "https://cdn.example/x"},
+		{"https", "file:///etc/passwd", ""},
+		{"https", "ftp://reg.example/x", ""},
+		{"https", "%", ""},
+		{"https", "", ""},
+	} {
+		r := &repository{host: &host{addr: "reg.example", scheme: tt.scheme}}
+		from := &url.URL{Scheme: tt.scheme, Host: "reg.example", Path: "/v2/m/blobs/uploads/0", RawQuery: "state=1"}
+		got := ""
+		if u, ok := r.uploadAt(http.Header{"Location": {tt.location}}, from); ok {
+			got = u.String()
+		}
+		if got != tt.want {
+			t.Errorf("%s with %s: %q, want %q", tt.location, tt.scheme, got, tt.want)
+		}
+	}
+}
