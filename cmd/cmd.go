@@ -11,12 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry"
 	"github.com/spf13/cobra"
 )
 
@@ -75,9 +77,20 @@ var remedies = []struct {
 	{manifest.ErrNotStore, "INGOT_HOME names another folder"},
 	{manifest.ErrCorrupt, "create the model again"},
 	{manifest.ErrBlobMissing, "create the model again"},
+	{registry.ErrCertificate, "--ca-file FILE trusts an authority of your own, --insecure any certificate"},
+	{registry.ErrPlainHTTP, "--plain-http asks it without TLS"},
+	{registry.ErrTLS, "leave --plain-http out; on this machine --insecure or --ca-file FILE asks with TLS"},
 }
 
 func remedy(err error) string {
+	var auth *registry.AuthError
+	var status *registry.StatusError
+	switch {
+	case errors.As(err, &auth) && auth.Key == "":
+		return fmt.Sprintf("; `ingot login %s` stores credentials", auth.Host)
+	case errors.As(err, &status) && status.Status == http.StatusForbidden:
+		return "; `ingot login` stores the credentials of a user who may"
+	}
 	for _, r := range remedies {
 		if errors.Is(err, r.is) {
 			return "; " + r.todo
@@ -110,6 +123,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
 	root.AddCommand(a.pushCmd())
+	root.AddCommand(a.loginCmd(), a.logoutCmd())
 	addCompletions(root)
 	root.SetIn(a.in)
 	root.SetOut(a.out)

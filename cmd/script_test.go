@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 			cmd.Version = cmp.Or(os.Getenv("AS_VERSION"), cmd.Version) // a release's build sets it
 			os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
+		"docker-credential-folder": credentialHelper,
 	})
 }
 
@@ -62,9 +63,10 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"oneline": oneLine,
-			"damage":  damage,
-			"newkey":  newKey,
+			"oneline":      oneLine,
+			"damage":       damage,
+			"newkey":       newKey,
+			"authregistry": authRegistry,
 		},
 	})
 }

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"fmt"
+
 	"github.com/ingotml/ingot/registry"
 	"github.com/spf13/cobra"
 )
@@ -26,7 +28,7 @@ func (f *transferFlags) addConnection(c *cobra.Command) {
 	c.Flags().StringVar(&f.caFile, "ca-file", "", "trust the certificate authorities in this PEM `file` too")
 }
 
-// client makes a client of registries. events may be nil.
+// client makes a client of registries. events may be nil: what registries warn of is then told as it comes.
 func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.Client, error) {
 	switch {
 	case f.concurrency < 1:
@@ -36,6 +38,13 @@ func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.C
 	case f.plainHTTP && f.caFile != "":
 		return nil, usagef("--plain-http and --ca-file exclude each other: without TLS there is no certificate")
 	}
+	if events == nil {
+		events = func(e registry.Event) {
+			if e.Kind == registry.Warned {
+				a.note("%s", warning(e))
+			}
+		}
+	}
 	return registry.New(registry.Options{
 		PlainHTTP:   f.plainHTTP,
 		Insecure:    f.insecure,
@@ -44,4 +53,12 @@ func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.C
 		UserAgent:   "ingot/" + Version,
 		Events:      events,
 	})
+}
+
+// warning is a registry's, in its own words.
+func warning(e registry.Event) string {
+	if e.Name == "" {
+		return "warning: " + printable(e.Err.Error())
+	}
+	return fmt.Sprintf("warning: %s: %s", e.Name, printable(e.Err.Error()))
 }

@@ -65,7 +65,7 @@ func (p *transferProgress) set(e registry.Event) {
 	case p.style == jsonLines:
 		p.tellProgram(e)
 	case e.Kind == registry.Warned && e.Err != nil:
-		p.note(e.Name+e.Err.Error(), fmt.Sprintf("%s warns: %s", printable(e.Name), printable(e.Err.Error())))
+		p.note(warning(e), warning(e))
 	case e.Kind == registry.Retry && e.Err != nil:
 		p.note(string(e.Digest)+e.Name, fmt.Sprintf("trying %s again: %s", blobName(e), printable(e.Err.Error())))
 	}

@@ -1,0 +1,153 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/ingotml/ingot/registry"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func (a *app) loginCmd() *cobra.Command {
+	var flags transferFlags
+	var user string
+	var fromStdin bool
+	c := &cobra.Command{
+		Use:   "login HOST",
+		Short: "Store the credentials for a registry",
+		Long: `Check a user name and password with a registry, and store them where docker does: in the credential
+helper that docker's config.json names ($DOCKER_CONFIG, else ~/.docker), else in that file.
+
+The password is asked for on a terminal, or read from standard input with --password-stdin; there is no flag for it,
+since other programs see command lines. A registry may want a token in place of the password.`,
+		Example: `  ingot login ghcr.io -u octocat
+  ingot login registry.example.com -u ci --password-stdin < token`,
+		Args: between(1, 1),
+		RunE: func(c *cobra.Command, args []string) error {
+			host, err := registryHost(args[0])
+			if err != nil {
+				return err
+			}
+			client, err := a.client(&flags, nil)
+			if err != nil {
+				return err
+			}
+			user, password, err := a.credentials(c.Context(), host, user, fromStdin)
+			if err != nil {
+				return err
+			}
+			result, err := client.Login(c.Context(), host, user, password)
+			if err != nil {
+				return err
+			}
+			if !result.Checked {
+				a.note("note: %s asks nobody for credentials, so these were not checked", host)
+			}
+			a.note("credentials for %s are stored in %s", host, result.Stored)
+			return nil
+		},
+	}
+	flags.addConnection(c)
+	c.Flags().StringVarP(&user, "username", "u", "", "`name` of the user")
+	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
+	return c
+}
+
+// registryHost checks that an argument is a host, not a model's name or an address of the web.
+func registryHost(arg string) (string, error) {
+	host := strings.TrimSuffix(strings.TrimPrefix(arg, "https://"), "/")
+	if host == "" || strings.ContainsAny(host, "/@ ") {
+		return "", usagef("%q is not a registry's host; give host[:port], such as ghcr.io", arg)
+	}
+	return host, nil
+}
+
+// credentials asks for what the command line does not say. Nothing is asked where nobody answers.
+func (a *app) credentials(ctx context.Context, host, user string, fromStdin bool) (string, string, error) {
+	if fromStdin {
+		if user == "" {
+			return "", "", usagef("--password-stdin needs --username")
+		}
+		password, err := readPassword(a.stdin(ctx))
+		return user, password, err
+	}
+	f, ok := a.in.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return "", "", usagef("there is no terminal to ask for the password; give it on standard input with --password-stdin")
+	}
+	if user == "" {
+		fmt.Fprintf(a.err, "user name for %s: ", host)
+		line, err := bufio.NewReader(a.stdin(ctx)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", "", fmt.Errorf("ask for the user name: %w", err)
+		}
+		if user = strings.TrimSpace(line); user == "" {
+			return "", "", usagef("there is no user name")
+		}
+	}
+	state, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		return "", "", fmt.Errorf("ask for the password: %w", err)
+	}
+	fmt.Fprintf(a.err, "password or token of %s: ", user)
+	b, err := await(ctx, func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })
+	fmt.Fprintln(a.err)
+	if err != nil {
+		_ = term.Restore(int(f.Fd()), state) // an interrupted read leaves the terminal without echo
+		return "", "", fmt.Errorf("ask for the password: %w", err)
+	}
+	if len(b) == 0 {
+		return "", "", usagef("there is no password")
+	}
+	return user, string(b), nil
+}
+
+// Longest password that is read: tokens have a few thousand bytes.
+const maxPassword = 64 << 10
+
+func readPassword(from io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(from, maxPassword+1))
+	if err != nil {
+		return "", fmt.Errorf("read the password: %w", err)
+	}
+	password := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
+	switch {
+	case password == "":
+		return "", usagef("standard input holds no password")
+	case len(b) > maxPassword || strings.ContainsAny(password, "\r\n\x00"):
+		return "", usagef("standard input holds more than a password of one line")
+	}
+	return password, nil
+}
+
+func (a *app) logoutCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout HOST",
+		Short: "Forget the credentials for a registry",
+		Long: `Remove the credentials for a registry from docker's config.json and from the credential helper that it names. Docker
+then has none for it either.`,
+		Args: between(1, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			host, err := registryHost(args[0])
+			if err != nil {
+				return err
+			}
+			found, err := registry.Logout(host)
+			switch {
+			case err != nil:
+				return err
+			case found:
+				a.note("forgot the credentials for %s", host)
+			default:
+				a.note("there are no credentials for %s", host)
+			}
+			return nil
+		},
+	}
+}

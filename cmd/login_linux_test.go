@@ -1,0 +1,54 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestLoginAsks: on a terminal the user is asked for name and password, and the password is not shown.
+func TestLoginAsks(t *testing.T) {
+	control, tty := pty(t, 80, 24)
+	var out bytes.Buffer
+	a := &app{in: tty, out: io.Discard, err: &out}
+	type answer struct {
+		user, password string
+		err            error
+	}
+	got := make(chan answer)
+	go func() {
+		user, password, err := a.credentials(context.Background(), "example.com", "", false)
+		got <- answer{user, password, err}
+	}()
+	io.WriteString(control, "ann\n")
+	shown := make([]byte, 100)
+	n, _ := control.Read(shown) // the echo of the name
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		state, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state.Lflag&unix.ECHO == 0 || time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	io.WriteString(control, "secret\n")
+	a1 := <-got
+	if a1.user != "ann" || a1.password != "secret" || a1.err != nil {
+		t.Errorf("%+v", a1)
+	}
+	tty.Close()
+	rest, _ := io.ReadAll(control)
+	if all := string(shown[:n]) + string(rest); strings.Contains(all, "secret") || !strings.Contains(all, "ann") {
+		t.Errorf("the terminal shows %q", all)
+	}
+	if want := "user name for example.com: password or token of ann: \n"; out.String() != want {
+		t.Errorf("it says %q", out.String())
+	}
+}
