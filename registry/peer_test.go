@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -668,7 +667,7 @@ func (x *exchange) handleReferrers() {
 			Digest: digest.Digest(ref), Size: int64(len(m.bytes)), Annotations: doc.Annotations})
 	}
 	x.mu.Unlock()
-	if want, err := url.QueryUnescape(x.r.URL.Query().Get("artifactType")); err == nil && want != "" {
+	if want := x.r.URL.Query().Get("artifactType"); want != "" {
 		idx.Manifests = slices.DeleteFunc(idx.Manifests, func(d ocispec.Descriptor) bool { return d.ArtifactType != want })
 		x.w.Header().Set("OCI-Filters-Applied", "artifactType")
 	}

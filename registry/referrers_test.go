@@ -1,0 +1,380 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/olareg/olareg"
+	"github.com/olareg/olareg/config"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+const reportType = "application/vnd.example.report"
+
+// attachText stores an artifact about a manifest.
+func attachText(t testing.TB, s *manifest.Store, subject digest.Digest, artifactType, text string) ocispec.Descriptor {
+	t.Helper()
+	release, err := s.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	d, n, err := s.PutBytes(t.Context(), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, err := s.Attach(t.Context(), manifest.Artifact{
+		Type:    artifactType,
+		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: subject, Size: 2},
+		Layers:  []ocispec.Descriptor{{MediaType: "text/plain", Digest: d, Size: n}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desc
+}
+
+// wantReferrers checks what a repository lists, in any order.
+func wantReferrers(t testing.TB, c *Client, name manifest.Name, subject digest.Digest, artifactType string, want ...ocispec.Descriptor) {
+	t.Helper()
+	got, err := c.Referrers(t.Context(), name, subject, artifactType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := func(list []ocispec.Descriptor) []string {
+		var all []string
+		for _, d := range list {
+			all = append(all, fmt.Sprintf("%s %s %d", d.Digest, d.ArtifactType, d.Size))
+		}
+		slices.Sort(all)
+		return all
+	}
+	if g, w := digests(got), digests(want); !slices.Equal(g, w) {
+		t.Errorf("listed\n%s\nwant\n%s", strings.Join(g, "\n"), strings.Join(w, "\n"))
+	}
+}
+
+// olaregHost starts the conforming registry, changed as a test wants it.
+func olaregHost(t testing.TB, change func(*config.Config), around func(http.Handler) http.Handler) string {
+	t.Helper()
+	conf := config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}}
+	if change != nil {
+		change(&conf)
+	}
+	registry := olareg.New(conf)
+	var handler http.Handler = registry
+	if around != nil {
+		handler = around(registry)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		server.Close()
+		registry.Close()
+	})
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func mustName(t testing.TB, s string) manifest.Name {
+	t.Helper()
+	n, err := manifest.ParseName(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// withoutAPI is what an older registry is like.
+func withoutAPI(c *config.Config) { c.API.Referrer.Enabled = new(bool) }
+
+func TestReferrersRoundTrip(t *testing.T) {
+	hosts := map[string]string{
+		"olareg":             olaregHost(t, nil, nil),
+		"olareg without API": olaregHost(t, withoutAPI, nil),
+		"olareg in pages":    olaregHost(t, func(c *config.Config) { c.API.Referrer.Limit = 700 }, nil),
+		"peer":               newPeer(t).host(),
+		"peer without API":   func() string { p := newPeer(t); p.noReferrers = true; return p.host() }(),
+	}
+	for registry, host := range hosts {
+		t.Run(registry, func(t *testing.T) {
+			s, c := newStore(t), newClient(t)
+			_, subject := putModel(t, s, "model", 100)
+			name := mustName(t, host+"/deep/er/model")
+			wantReferrers(t, c, name, subject, "")
+			one, two := attachText(t, s, subject, reportType, "one"), attachText(t, s, subject, "text/plain", "two")
+			below := attachText(t, s, one.Digest, reportType, "about one")
+			n, err := c.PushReferrers(t.Context(), s, name, subject)
+			if err != nil || n != 3 {
+				t.Fatalf("pushed %d, %v, want 3", n, err)
+			}
+			wantReferrers(t, c, name, subject, "", one, two)
+			wantReferrers(t, c, name, subject, reportType, one)
+			wantReferrers(t, c, name, subject, "application/none")
+			wantReferrers(t, c, name, one.Digest, "", below)
+
+			three := attachText(t, s, subject, reportType, "three")
+			if n, err := c.PushReferrers(t.Context(), s, name, subject); err != nil || n != 4 {
+				t.Fatalf("pushed %d, %v, want 4", n, err)
+			}
+			wantReferrers(t, c, name, subject, "", one, two, three)
+			wantReferrers(t, c, mustName(t, host+"/another"), subject, "")
+		})
+	}
+}
+
+// index gives a page of a list of referrers.
+func index(next string, descs ...ocispec.Descriptor) action {
+	return func(x *exchange) {
+		x.w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
+		if next != "" {
+			x.w.Header().Set("Link", fmt.Sprintf(`<%s>; rel="next"`, next))
+		}
+		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: descs}
+		idx.SchemaVersion = 2
+		_ = json.NewEncoder(x.w).Encode(idx)
+	}
+}
+
+func described(text string) ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: reportType, Digest: digest.FromString(text), Size: int64(len(text))}
+}
+
+// What registries answer instead of a list, and in one.
+func TestReferrersAnswers(t *testing.T) {
+	subject := digest.FromString("subject")
+	one, two := described("one"), described("two")
+	page := "/v2/m/referrers/" + string(subject) + "?page=2"
+	tests := []struct {
+		name    string
+		answers []action // of the referrers API, in order; the last for ever
+		want    []ocispec.Descriptor
+		wantErr string
+	}{
+		{"404", []action{refuse(404, "NAME_UNKNOWN")}, []ocispec.Descriptor{two}, ""},
+		{"400", []action{refuse(400, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
+		{"405", []action{refuse(405, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
+		{"406", []action{answer(406)}, []ocispec.Descriptor{two}, ""},
+		{"501", []action{answer(501)}, []ocispec.Descriptor{two}, ""},
+		{"a page for people", []action{answer(200, "Content-Type", "text/html; charset=utf-8")}, []ocispec.Descriptor{two}, ""},
+		{"no type", []action{answer(200, "Content-Type", "")}, []ocispec.Descriptor{two}, ""},
+		{"type with parameters", []action{func(x *exchange) {
+			rec := httptest.NewRecorder()
+			index("", one)(&exchange{peer: x.peer, w: rec, r: x.r})
+			rec.Header().Set("Content-Type", ocispec.MediaTypeImageIndex+"; charset=utf-8")
+			x.replay(rec, rec.Body.Bytes())
+		}}, []ocispec.Descriptor{one}, ""},
+		{"403", []action{refuse(403, "DENIED")}, nil, "403 Forbidden: DENIED"},
+		{"500 twice", []action{answer(500), answer(500), index("", one)}, []ocispec.Descriptor{one}, ""},
+		{"500 for ever", []action{answer(500)}, nil, "500 Internal"},
+		{"cut", []action{cutResponse(20), index("", one)}, []ocispec.Descriptor{one}, ""},
+		{"not JSON", []action{answer(200, "Content-Type", ocispec.MediaTypeImageIndex)}, nil, "invalid manifest"},
+		{"two pages", []action{index(page, one), index("", two)}, []ocispec.Descriptor{one, two}, ""},
+		{"a second page that fails once", []action{index(page, one), answer(503), index("", two)}, []ocispec.Descriptor{one, two}, ""},
+		{"a second page without API", []action{index(page, one), refuse(404, "NOT_FOUND")}, []ocispec.Descriptor{two}, ""},
+		{"pages without end", []action{index(page, one)}, nil, "more than 200 pages"},
+		{"a page elsewhere", []action{index("https://elsewhere.example/v2/", one)}, nil, "not on the same host"},
+		{"listed twice", []action{index("", one, one)}, []ocispec.Descriptor{one}, ""},
+		{"no digests", []action{index("", ocispec.Descriptor{Digest: "sha256:../../x"}, ocispec.Descriptor{}, one)}, []ocispec.Descriptor{one}, ""},
+		{"odd sizes", []action{index("", ocispec.Descriptor{Digest: two.Digest, Size: -1}, ocispec.Descriptor{Digest: subject, Size: 1 << 40}, one)}, []ocispec.Descriptor{one}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPeer(t)
+			p.on(http.MethodGet, referrersRoute, tt.answers[len(tt.answers)-1])
+			for i, a := range slices.Backward(tt.answers[:len(tt.answers)-1]) {
+				_ = i
+				p.once(http.MethodGet, referrersRoute, a)
+			}
+			idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{two}}
+			idx.SchemaVersion = 2
+			b, err := json.Marshal(idx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.putManifest("m", referrersTag(subject), ocispec.MediaTypeImageIndex, b)
+			got, err := newClient(t).Referrers(t.Context(), p.name("m"), subject, "")
+			if tt.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wantErr) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("got %v, want an error with %q", err, tt.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != len(tt.want) {
+				t.Fatalf("got %v, want %v", got, tt.want)
+			}
+			for i := range got {
+				if got[i].Digest != tt.want[i].Digest {
+					t.Errorf("%d: %s, want %s", i, got[i].Digest, tt.want[i].Digest)
+				}
+			}
+		})
+	}
+}
+
+// Several clients that write the referrers tag at once lose nothing of each other.
+func TestReferrersTagWrittenTogether(t *testing.T) {
+	host := olaregHost(t, withoutAPI, nil)
+	name := mustName(t, host+"/m")
+	s := newStore(t)
+	_, subject := putModel(t, s, "model", 10)
+	var all []ocispec.Descriptor
+	var wg sync.WaitGroup
+	for i := range 6 {
+		own := newStore(t)
+		putModel(t, own, "model", 10)
+		all = append(all, attachText(t, own, subject, reportType, fmt.Sprint("report ", i)))
+		c := newClient(t)
+		c.sleep = sleep
+		wg.Go(func() {
+			if _, err := c.PushReferrers(t.Context(), own, name, subject); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	wantReferrers(t, newClient(t), name, subject, "", all...)
+}
+
+// Somebody who had read the tag before writes it after us: our entry is put back, and theirs stays.
+func TestReferrersTagOverwritten(t *testing.T) {
+	p := newPeer(t)
+	p.noReferrers = true
+	s, c := newStore(t), newClient(t)
+	_, subject := putModel(t, s, "model", 10)
+	ours, theirs := attachText(t, s, subject, reportType, "ours"), described("theirs")
+	p.once(http.MethodPut, manifestRoute, func(x *exchange) {
+		x.record()
+		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{theirs},
+			Annotations: map[string]string{"by": "them"}}
+		idx.SchemaVersion = 2
+		b, _ := json.Marshal(idx)
+		x.putManifest(x.repo, x.ref, ocispec.MediaTypeImageIndex, b)
+		x.w.WriteHeader(http.StatusCreated)
+	}).of(referrersTag(subject))
+	if _, err := c.PushReferrers(t.Context(), s, p.name("m"), subject); err != nil {
+		t.Fatal(err)
+	}
+	wantReferrers(t, c, p.name("m"), subject, "", ours, theirs)
+	if got := string(p.manifest("m", referrersTag(subject))); !strings.Contains(got, `"by":"them"`) {
+		t.Errorf("their annotation is gone: %s", got)
+	}
+}
+
+// A registry that gives entity tags is asked to replace only what was read.
+func TestReferrersTagIfMatch(t *testing.T) {
+	p := newPeer(t)
+	p.noReferrers = true
+	s, c := newStore(t), newClient(t)
+	_, subject := putModel(t, s, "model", 10)
+	tag := referrersTag(subject)
+	first, second := attachText(t, s, subject, reportType, "first"), described("second")
+	seed := func(descs ...ocispec.Descriptor) {
+		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: descs}
+		idx.SchemaVersion = 2
+		b, err := json.Marshal(idx)
+		if err != nil {
+			t.Error(err)
+		}
+		p.putManifest("m", tag, ocispec.MediaTypeImageIndex, b)
+	}
+	seed()
+	etag := func() string { return `"` + digest.FromBytes(p.manifest("m", tag)).Encoded() + `"` }
+	p.on(http.MethodGet, manifestRoute, func(x *exchange) {
+		x.w.Header().Set("ETag", etag())
+		x.handle()
+	}).of(tag)
+	refused := 0
+	p.on(http.MethodPut, manifestRoute, func(x *exchange) {
+		if x.n == 0 {
+			seed(second) // somebody is faster
+		}
+		if x.r.Header.Get("If-Match") != etag() {
+			refused++
+			answer(http.StatusPreconditionFailed)(x)
+			return
+		}
+		x.handle()
+	}).of(tag)
+	if _, err := c.PushReferrers(t.Context(), s, p.name("m"), subject); err != nil {
+		t.Fatal(err)
+	}
+	if refused != 1 {
+		t.Errorf("%d requests were refused, want 1", refused)
+	}
+	wantReferrers(t, c, p.name("m"), subject, "", first, second)
+}
+
+func TestReferrersTagFaults(t *testing.T) {
+	tests := []struct {
+		name    string
+		setup   func(p *peer, tag string)
+		wantErr string // empty: it works out
+	}{
+		{"500 to the read", func(p *peer, tag string) { p.once(http.MethodGet, manifestRoute, answer(500)).of(tag) }, ""},
+		{"500 to the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, answer(500)).of(tag) }, ""},
+		{"cut after the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, cutAfter).of(tag) }, ""},
+		{"changes for ever", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, answer(412)).of(tag) }, "keeps changing"},
+		{"tags cannot be written", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, refuse(403, "DENIED")).of(tag) }, "DENIED"},
+		{"the tag is a manifest", func(p *peer, tag string) {
+			p.putManifest("m", tag, ocispec.MediaTypeImageManifest, []byte(`{"schemaVersion":2}`))
+		}, "is not an image index"},
+		{"the tag is not JSON", func(p *peer, tag string) { p.putManifest("m", tag, ocispec.MediaTypeImageIndex, []byte(`{`)) }, "invalid manifest"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPeer(t)
+			p.noReferrers = true
+			s, c := newStore(t), newClient(t)
+			_, subject := putModel(t, s, "model", 10)
+			desc := attachText(t, s, subject, reportType, "report")
+			tt.setup(p, referrersTag(subject))
+			_, err := c.PushReferrers(t.Context(), s, p.name("m"), subject)
+			if tt.wantErr == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantReferrers(t, c, p.name("m"), subject, "", desc)
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+				t.Errorf("got %v, want an error with %q", err, tt.wantErr)
+			}
+		})
+	}
+}
+
+func TestResolve(t *testing.T) {
+	p := newPeer(t)
+	s, c := newStore(t), newClient(t)
+	name, d := putModel(t, s, "model", 10)
+	p.serve(s, name, "m", "v1")
+	for _, path := range []string{"m:v1", "m@" + string(d)} {
+		m, err := c.Resolve(t.Context(), p.name(path))
+		if err != nil || m.Digest != d || m.MediaType != ocispec.MediaTypeImageManifest {
+			t.Errorf("%s: %+v, %v, want %s", path, m, err, d)
+		}
+	}
+	if _, err := c.Resolve(t.Context(), p.name("m:v2")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("another tag: %v, want ErrNotFound", err)
+	}
+	if _, err := c.Resolve(t.Context(), name); !errors.Is(err, ErrNoHost) {
+		t.Errorf("a local name: %v, want ErrNoHost", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Resolve(ctx, p.name("m:v1")); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}

@@ -1,0 +1,265 @@
+package registry
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/sigstore"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// newKey makes a key of a kind: ecdsa or ed25519.
+func newKey(t testing.TB, kind string) *sigstore.PrivateKey {
+	t.Helper()
+	var key any
+	var err error
+	if kind == "ecdsa" {
+		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	} else {
+		_, key, err = ed25519.GenerateKey(rand.Reader)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := sigstore.ReadPrivateKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// subjectOf describes a model of a store.
+func subjectOf(t testing.TB, s *manifest.Store, name manifest.Name) ocispec.Descriptor {
+	t.Helper()
+	raw, err := s.ResolveRaw(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw.Descriptor
+}
+
+func TestSignatureRoundTrip(t *testing.T) {
+	for _, kind := range []string{"ecdsa", "ed25519"} {
+		for _, api := range []bool{true, false} {
+			t.Run(kind, func(t *testing.T) {
+				p := newPeer(t)
+				p.noReferrers = !api
+				s, c, key := newStore(t), newClient(t), newKey(t, kind)
+				name, d := putModel(t, s, "model", 10)
+				remote := p.name("team/model")
+				sig, err := Sign(key, subjectOf(t, s, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := StoredSignature(t.Context(), s, d, key.Public()); !errors.Is(err, ErrNotSigned) || !strings.HasSuffix(err.Error(), "is not signed") {
+					t.Errorf("before: %v", err)
+				}
+				for range 2 {
+					if err := sig.Store(t.Context(), s); err != nil {
+						t.Fatal(err)
+					}
+					if err := c.PushSignature(t.Context(), remote, sig); err != nil {
+						t.Fatal(err)
+					}
+				}
+				stored, err := StoredSignature(t.Context(), s, d, key.Public())
+				if err != nil || stored.Descriptor.Digest != sig.Descriptor.Digest {
+					t.Errorf("in the store: %+v, %v", stored, err)
+				}
+				found, err := c.Signature(t.Context(), remote, d, key.Public())
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantReferrers(t, c, remote, d, sigstore.BundleMediaType, sig.Descriptor)
+
+				other := newStore(t)
+				putModel(t, other, "model", 10)
+				if err := found.Store(t.Context(), other); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := StoredSignature(t.Context(), other, d, key.Public()); err != nil {
+					t.Errorf("in the other store: %v", err)
+				}
+				_, err = c.Signature(t.Context(), remote, d, newKey(t, kind).Public())
+				if !errors.Is(err, ErrNotSigned) || !errors.Is(err, sigstore.ErrOtherKey) {
+					t.Errorf("another key: %v, want ErrNotSigned and ErrOtherKey", err)
+				}
+				_, err = c.Signature(t.Context(), remote, digest.FromString("other"), key.Public())
+				if !errors.Is(err, ErrNotSigned) {
+					t.Errorf("another digest: %v, want ErrNotSigned", err)
+				}
+			})
+		}
+	}
+}
+
+// One good signature among others is enough, and it is found.
+func TestSignatureAmongOthers(t *testing.T) {
+	p := newPeer(t)
+	s, c, key := newStore(t), newClient(t), newKey(t, "ecdsa")
+	name, d := putModel(t, s, "model", 10)
+	for _, k := range []*sigstore.PrivateKey{newKey(t, "ecdsa"), key, newKey(t, "ed25519")} {
+		sig, err := Sign(k, subjectOf(t, s, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.PushSignature(t.Context(), p.name("m"), sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	attachText(t, s, d, reportType, "report")
+	if _, err := c.PushReferrers(t.Context(), s, p.name("m"), d); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Signature(t.Context(), p.name("m"), d, key.Public()); err != nil {
+		t.Error(err)
+	}
+	_, err := c.Signature(t.Context(), p.name("m"), d, newKey(t, "ecdsa").Public())
+	if err == nil || !strings.Contains(err.Error(), "3 signatures") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a key that signed none: %v", err)
+	}
+}
+
+// edited is a signature whose manifest was changed.
+func edited(t *testing.T, sig *Signature, change func(m *ocispec.Manifest)) *Signature {
+	t.Helper()
+	var m ocispec.Manifest
+	if err := json.Unmarshal(sig.Manifest, &m); err != nil {
+		t.Fatal(err)
+	}
+	change(&m)
+	b, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, err := manifest.ReferrerDescriptor(ocispec.MediaTypeImageManifest, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Signature{desc, b, sig.Blobs}
+}
+
+// Whatever the registry holds or sends: no signature is believed that is not one.
+func TestSignatureNotBelieved(t *testing.T) {
+	key := newKey(t, "ed25519")
+	tests := []struct {
+		name string
+		make func(t *testing.T, sig *Signature, p *peer) *Signature // what is pushed
+		want error
+	}{
+		{"none", func(*testing.T, *Signature, *peer) *Signature { return nil }, ErrNotSigned},
+		{"of another manifest", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+			other, err := key.Sign(digest.FromString("other"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sig = edited(t, sig, func(m *ocispec.Manifest) {
+				m.Layers[0].Digest, m.Layers[0].Size = digest.FromBytes(other), int64(len(other))
+			})
+			sig.Blobs = append(sig.Blobs, other)
+			return sig
+		}, sigstore.ErrSubject},
+		{"two layers", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+			return edited(t, sig, func(m *ocispec.Manifest) { m.Layers = append(m.Layers, m.Layers[0]) })
+		}, sigstore.ErrBundle},
+		{"no layer", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+			return edited(t, sig, func(m *ocispec.Manifest) { m.Layers = nil })
+		}, sigstore.ErrBundle},
+		{"a layer of another type", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+			return edited(t, sig, func(m *ocispec.Manifest) { m.Layers[0].MediaType = "text/plain" })
+		}, sigstore.ErrBundle},
+		{"a huge layer", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+			return edited(t, sig, func(m *ocispec.Manifest) { m.Layers[0].Size = 1 << 40 })
+		}, manifest.ErrTooLarge},
+		{"a layer with a digest that is none", func(t *testing.T, sig *Signature, p *peer) *Signature {
+			sig = edited(t, sig, func(m *ocispec.Manifest) { m.Layers[0].Digest = "sha256:../x" })
+			p.putManifest("m", "", ocispec.MediaTypeImageManifest, sig.Manifest)
+			return nil
+		}, manifest.ErrInvalidManifest},
+		{"a bundle with another byte", func(t *testing.T, sig *Signature, p *peer) *Signature {
+			p.on(http.MethodGet, blobRoute, flip(100))
+			return sig
+		}, ErrDigest},
+		{"a manifest with another byte", func(t *testing.T, sig *Signature, p *peer) *Signature {
+			p.on(http.MethodGet, manifestRoute, flip(100))
+			return sig
+		}, ErrDigest},
+		{"a bundle that is not there", func(t *testing.T, sig *Signature, p *peer) *Signature {
+			p.on(http.MethodGet, blobRoute, refuse(404, "BLOB_UNKNOWN"))
+			return sig
+		}, ErrNotFound},
+		{"a bundle that never ends", func(t *testing.T, sig *Signature, p *peer) *Signature {
+			p.on(http.MethodGet, blobRoute, func(x *exchange) {
+				for x.r.Context().Err() == nil {
+					if _, err := x.w.Write(make([]byte, 1<<16)); err != nil {
+						return
+					}
+				}
+			})
+			return sig
+		}, ErrDigest},
+		{"listed for a manifest that it does not refer to", func(t *testing.T, sig *Signature, p *peer) *Signature {
+			p.on(http.MethodGet, referrersRoute, index("", edited(t, sig, func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") }).Descriptor))
+			return edited(t, sig, func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") })
+		}, sigstore.ErrSubject},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPeer(t)
+			s, c := newStore(t), newClient(t)
+			name, d := putModel(t, s, "model", 10)
+			sig, err := Sign(key, subjectOf(t, s, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sig = tt.make(t, sig, p); sig != nil {
+				if err := c.PushSignature(t.Context(), p.name("m"), sig); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err = c.Signature(t.Context(), p.name("m"), d, key.Public())
+			if !errors.Is(err, ErrNotSigned) || !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want ErrNotSigned and %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// A registry that cannot be asked is another error than one that has no signature.
+func TestSignatureUnknown(t *testing.T) {
+	p := newPeer(t)
+	p.on("", referrersRoute, refuse(403, "DENIED"))
+	_, err := newClient(t).Signature(t.Context(), p.name("m"), digest.FromString("x"), newKey(t, "ecdsa").Public())
+	if errors.Is(err, ErrNotSigned) || !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("got %v, want ErrUnauthorized", err)
+	}
+}
+
+func TestSignTwiceIsOne(t *testing.T) {
+	s, key := newStore(t), newKey(t, "ecdsa")
+	name, _ := putModel(t, s, "model", 10)
+	one, err := Sign(key, subjectOf(t, s, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := Sign(key, subjectOf(t, s, name))
+	if err != nil || !bytes.Equal(one.Manifest, two.Manifest) {
+		t.Errorf("%v:\n%s\n%s", err, one.Manifest, two.Manifest)
+	}
+}
