@@ -120,7 +120,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 		return usagef("%v; see `%s --help`", err, c.CommandPath())
 	})
 	root.AddCommand(a.tokenizeCmd(), a.templateCmd())
-	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd(), a.manCmd())
+	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.cpCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
 	root.AddCommand(a.pushCmd())
 	root.AddCommand(a.loginCmd(), a.logoutCmd())

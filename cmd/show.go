@@ -1,9 +1,11 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"text/template"
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
@@ -18,39 +20,74 @@ func (a *app) showCmd() *cobra.Command {
 		Long: `Tell what a model is, or print one of its parts.
 
 --modelfile prints a Modelfile that creates the same image again; change its lines to make another one.
-A Go template sees what --json prints, by names such as .Name, .ModelType, .Parameters, .Files and .Defaults.`,
+--manifest and --config print what a registry gets, byte for byte. --layers and --tensors take --json and --format too.
+A Go template sees what --json prints, by names such as .Name, .ModelType, .Parameters, .Files and .Defaults.
+
+What is no model image has a summary, --manifest, --config and --layers; it can be copied, but not run.`,
 		Example: `  ingot show mymodel
   ingot show mymodel --modelfile > Modelfile
-  ingot show mymodel --format '{{.Architecture}} {{size .Size}}'`,
+  ingot show mymodel --format '{{.Architecture}} {{size .Size}}'
+  ingot show mymodel --tensors --format '{{.Name}} {{.Quantization}}'
+  ingot show mymodel --manifest | sha256sum`,
 		Args: between(1, 1),
 	}
 	f := c.Flags()
 	format.add(c)
-	flags := []string{"json", "format"}
+	var flags []string
 	wanted := map[string]*bool{}
+	option := func(flag, help string) {
+		wanted[flag] = f.Bool(flag, false, "print "+help)
+		flags = append(flags, flag)
+	}
 	for _, p := range showParts {
-		wanted[p.flag] = f.Bool(p.flag, false, "print "+p.help)
-		flags = append(flags, p.flag)
+		option(p.flag, p.help)
+	}
+	for _, p := range rawParts {
+		option(p.flag, p.help)
+	}
+	for _, p := range listParts {
+		option(p.flag, p.help)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var given []string
+		lists := false
 		for _, name := range flags {
-			if f.Changed(name) {
+			if *wanted[name] {
+				given = append(given, "--"+name)
+				lists = name == "layers" || name == "tensors"
+			}
+		}
+		for _, name := range []string{"json", "format"} {
+			if f.Changed(name) && !(lists && len(given) == 1) {
 				given = append(given, "--"+name)
 			}
 		}
 		if len(given) > 1 {
 			return usagef("%s exclude each other", strings.Join(given, " and "))
 		}
-		template, asJSON, err := format.parse(c)
+		out := showOutput{app: a}
+		var err error
+		if out.template, out.json, err = format.parse(c); err != nil {
+			return err
+		}
+		m, err := openShown(c, args[0])
 		if err != nil {
 			return err
 		}
-		store, entry, err := resolve(c, args[0])
-		if err != nil {
-			return err
+		for _, p := range rawParts {
+			if *wanted[p.flag] {
+				return p.print(a, m)
+			}
 		}
-		texts, err := convert.ReadTexts(store, entry)
+		for _, p := range listParts {
+			if *wanted[p.flag] {
+				return p.print(c.Context(), out, m)
+			}
+		}
+		entry, texts, err := m.read()
+		if errors.Is(err, manifest.ErrUnknownManifest) && len(given) == 0 {
+			return out.unknown(m, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -60,15 +97,60 @@ A Go template sees what --json prints, by names such as .Name, .ModelType, .Para
 			}
 		}
 		facts := show(entry, texts)
-		switch {
-		case asJSON:
-			return a.printJSON(facts)
-		case template != nil:
-			return printEach(a, template, facts)
-		}
-		return facts.print(a)
+		facts.Partial = m.raw.Partial()
+		return printShown(out, facts, facts.print)
 	}
 	return c
+}
+
+// shown is a manifest of the store, of a model or not.
+type shown struct {
+	store *manifest.Store
+	raw   *manifest.Raw
+}
+
+func openShown(c *cobra.Command, arg string) (*shown, error) {
+	name, err := manifest.ParseName(arg)
+	if err != nil {
+		return nil, err
+	}
+	store, err := manifest.Open("")
+	if err != nil {
+		return nil, err
+	}
+	raw, err := store.ResolveRaw(c.Context(), name)
+	return &shown{store, raw}, err
+}
+
+// read decodes a model. The texts of one that was pulled in part may be among what was left out.
+func (m *shown) read() (*manifest.Entry, *convert.Texts, error) {
+	entry, err := m.store.Entry(m.raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	texts, err := convert.ReadTexts(m.store, entry)
+	if errors.Is(err, manifest.ErrBlobMissing) && m.raw.Partial() {
+		texts, err = &convert.Texts{}, nil
+	}
+	return entry, texts, err
+}
+
+// showOutput is how values are printed.
+type showOutput struct {
+	*app
+	template *template.Template
+	json     bool
+}
+
+// printShown prints a value for programs, or for people.
+func printShown[T any](o showOutput, value T, people func(*app) error) error {
+	switch {
+	case o.json:
+		return o.printJSON(value)
+	case o.template != nil:
+		return printEach(o.app, o.template, value)
+	}
+	return people(o.app)
 }
 
 // resolve opens the store and finds a model in it.
@@ -96,6 +178,8 @@ type showJSON struct {
 	Context      int64    `json:"context_length"`
 	Embedding    int64    `json:"embedding_length"`
 	Capabilities []string `json:"capabilities"`
+	Encoding     string   `json:"encoding"`
+	Partial      bool     `json:"partial,omitempty"` // blobs were left out when it was pulled
 	Size         int64    `json:"size"`
 	Tensors      int      `json:"tensors"`
 	Files        []string `json:"files"`
@@ -113,7 +197,7 @@ func show(e *manifest.Entry, texts *convert.Texts) showJSON {
 	s := showJSON{
 		Name: e.Name.String(), Digest: e.Digest.String(), Architecture: c.Architecture, ModelType: c.ModelType,
 		Parameters: c.Params, DType: c.DType, Quantization: c.Quantization, Context: c.ContextLength,
-		Embedding: c.EmbeddingLength, Capabilities: append([]string{}, c.Capabilities...), Size: e.Image.Size(), Files: []string{},
+		Embedding: c.EmbeddingLength, Capabilities: append([]string{}, c.Capabilities...), Encoding: e.Format, Size: e.Image.Size(), Files: []string{},
 		Parser: texts.Parser, Renderer: texts.Renderer, Requires: texts.Requires, Defaults: texts.Parameters, System: texts.System, Messages: texts.Messages,
 	}
 	for _, l := range e.Image.Layers {
@@ -135,12 +219,24 @@ func (s showJSON) print(a *app) error {
 	}
 	line("name", s.Name)
 	line("digest", s.Digest)
-	line("architecture", fmt.Sprintf("%s (%s)", s.Architecture, s.ModelType))
-	line("parameters", count(s.Parameters))
+	line("encoding", s.Encoding)
+	switch {
+	case s.Architecture != "":
+		line("architecture", fmt.Sprintf("%s (%s)", s.Architecture, s.ModelType))
+	default:
+		line("architecture", s.ModelType)
+	}
+	if s.Parameters > 0 {
+		line("parameters", count(s.Parameters))
+	}
 	line("type", s.DType)
 	line("quantization", s.Quantization)
-	line("context", fmt.Sprintf("%d tokens", s.Context))
-	line("embedding", fmt.Sprint(s.Embedding))
+	if s.Context > 0 {
+		line("context", fmt.Sprintf("%d tokens", s.Context))
+	}
+	if s.Embedding > 0 {
+		line("embedding", fmt.Sprint(s.Embedding))
+	}
 	line("capabilities", strings.Join(s.Capabilities, ", "))
 	line("parser", s.Parser)
 	line("renderer", s.Renderer)
@@ -149,6 +245,9 @@ func (s showJSON) print(a *app) error {
 	line("system", clip(s.System))
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))
+	if s.Partial {
+		line("partial", "some blobs were left out when it was pulled")
+	}
 	return w.Flush()
 }
 

@@ -45,7 +45,7 @@ func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[]chat.Fi
 	template := file && chat.HoldsTemplate(l.Name)
 	switch {
 	case template || file && l.Name == recordName:
-	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense, l.Kind == manifest.KindParams, l.Kind == kindMessages:
+	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense, l.Kind == manifest.KindParams, l.Kind == manifest.KindMessages:
 	default:
 		return nil
 	}
@@ -64,7 +64,7 @@ func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[]chat.Fi
 		t.System = string(data)
 	case l.Kind == manifest.KindLicense:
 		t.Licenses = append(t.Licenses, string(data))
-	case l.Kind == kindMessages:
+	case l.Kind == manifest.KindMessages:
 		return json.Unmarshal(data, &t.Messages)
 	case l.Kind == manifest.KindParams:
 		t.Parameters, err = decodeParameters(data)

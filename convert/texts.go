@@ -14,8 +14,6 @@ const (
 	templateName = "template"
 	systemName   = "system"
 	messagesName = "messages.json"
-
-	kindMessages manifest.Kind = "messages" // a JSON list of Message
 )
 
 // Message is a message that every conversation begins with.
@@ -36,7 +34,7 @@ func (p *Plan) addTexts(opts PlanOptions) error {
 		return fmt.Errorf("%s: %w", messagesName, err)
 	}
 	text := string(data)
-	p.replace(kindMessages, messagesName, &text)
+	p.replace(manifest.KindMessages, messagesName, &text)
 	return nil
 }
 

@@ -25,6 +25,7 @@ var (
 
 // UnknownManifestError tells what a manifest is that [Decode] cannot read. It is an [ErrUnknownManifest].
 type UnknownManifestError struct {
+	What            string // in words, such as "a GGUF model of Ollama"; empty when not known
 	MediaType       string // of the manifest; empty when it does not say
 	ArtifactType    string
 	ConfigMediaType string
@@ -36,6 +37,9 @@ func (e *UnknownManifestError) Error() string {
 		if p[1] != "" {
 			parts = append(parts, p[0]+" "+clip(p[1]))
 		}
+	}
+	if e.What != "" {
+		return fmt.Sprintf("not a model image: %s, which ingot does not run", e.What)
 	}
 	if len(parts) == 0 {
 		return "not a model image: a manifest without types"

@@ -21,7 +21,8 @@ const (
 	KindLicense  Kind = "license"  // text
 	KindParams   Kind = "params"   // default sampling parameters, JSON
 	KindSystem   Kind = "system"   // system prompt, text
-	KindTemplate Kind = "template" // chat template, Jinja
+	KindTemplate Kind = "template" // chat template, Jinja or Ollama's Go
+	KindMessages Kind = "messages" // a JSON list of {role, content} that every conversation begins with
 )
 
 // Layer is one blob of an image.

@@ -173,7 +173,7 @@ func isModelPack(m ocispec.Manifest) bool {
 		(m.MediaType == ocispec.MediaTypeImageManifest || m.MediaType == "")
 }
 
-func decodeModelPack(m ocispec.Manifest, config []byte) (Image, error) {
+func decodeModelPack(m parsedManifest, config []byte) (Image, error) {
 	var img Image
 	var err error
 	if img.Config, err = decodeModelPackConfig(config, m.Annotations); err != nil {

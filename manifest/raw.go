@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,7 +91,8 @@ type PutOptions struct {
 }
 
 // PutRaw stores a manifest of any kind under a name, byte for byte. The blobs that it names must be in the store, unless
-// the options say otherwise. A name that exists is replaced in one step. Callers hold [Store.Lock] from the first blob on.
+// the options say otherwise, and one that claims to be in a known encoding must be right. The media type is the manifest's
+// own, else the one given. A name that exists is replaced in one step. Callers hold [Store.Lock] from the first blob on.
 func (s *Store) PutRaw(ctx context.Context, name Name, mediaType string, manifest []byte, opts PutOptions) (digest.Digest, error) {
 	d, err := s.putRaw(ctx, name, mediaType, manifest, opts)
 	if err != nil {
@@ -128,6 +130,10 @@ func (s *Store) putRaw(ctx context.Context, name Name, mediaType string, manifes
 			return "", err
 		}
 	}
+	m, img, err := s.decodeRaw(manifest)
+	if err != nil && !errors.Is(err, ErrUnknownManifest) && !(opts.Partial && errors.Is(err, ErrBlobMissing)) {
+		return "", err
+	}
 	d, _, err := s.PutBytes(ctx, manifest)
 	if err != nil {
 		return "", err
@@ -135,20 +141,27 @@ func (s *Store) putRaw(ctx context.Context, name Name, mediaType string, manifes
 	if err := syncDir(s.path(blobsDir)); err != nil {
 		return "", err
 	}
-	desc := ocispec.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(manifest))}
-	modelType := ""
-	var m ocispec.Manifest
-	if json.Unmarshal(manifest, &m) == nil {
-		desc.ArtifactType = m.ArtifactType
-		if e, err := s.readEntry(name, d); err == nil {
-			modelType = e.Image.Config.ModelType
-		}
-	}
+	desc := ocispec.Descriptor{MediaType: cmp.Or(m.MediaType, mediaType), ArtifactType: m.ArtifactType, Digest: d, Size: int64(len(manifest))}
+	modelType := img.Config.ModelType
 	describe(&desc, name, size, modelType, s.now())
 	if absent > 0 {
 		desc.Annotations[annotationPartial] = fmt.Sprint(absent)
 	}
 	return d, s.setEntry(ctx, name, desc)
+}
+
+// decodeRaw reads a manifest whose config is in the store. The manifest's types are given with an error too.
+func (s *Store) decodeRaw(manifest []byte) (parsedManifest, Image, error) {
+	m, err := parseManifest(manifest)
+	if err != nil {
+		return m, Image{}, err
+	}
+	config, err := s.ReadBlob(m.Config.Digest, MaxConfigSize)
+	if err != nil {
+		return m, Image{}, fmt.Errorf("config: %w", err)
+	}
+	img, err := Decode(manifest, config)
+	return m, img, err
 }
 
 // annotationPartial marks an index entry some of whose blobs were left out on purpose; its value is how many.

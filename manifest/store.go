@@ -227,6 +227,7 @@ func (s *Store) put(ctx context.Context, name Name, img Image) (digest.Digest, e
 type Entry struct {
 	Name          Name // as the index has it, with its tag
 	Digest        digest.Digest
+	Format        string // encoding of the manifest: FormatModelPack or FormatOllama
 	Image         Image
 	ManifestBytes []byte // verbatim
 }
@@ -262,19 +263,11 @@ func (s *Store) readEntry(name Name, d digest.Digest) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifest of %s: %w", name, err)
 	}
-	m, err := parseManifest(b)
+	m, img, err := s.decodeRaw(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	config, err := s.ReadBlob(m.Config.Digest, MaxConfigSize)
-	if err != nil {
-		return nil, fmt.Errorf("config of %s: %w", name, err)
-	}
-	img, err := Decode(b, config)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return &Entry{Name: name, Digest: d, Image: img, ManifestBytes: b}, nil
+	return &Entry{Name: name, Digest: d, Format: m.format, Image: img, ManifestBytes: b}, nil
 }
 
 // readLimited reads a whole small file.

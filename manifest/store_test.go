@@ -157,7 +157,7 @@ func TestPutResolveList(t *testing.T) {
 	if d != digest.FromBytes(manifest) {
 		t.Errorf("Put gave %s, want the digest of the encoded manifest", d)
 	}
-	want := &Entry{Name: name, Digest: d, Image: img, ManifestBytes: manifest}
+	want := &Entry{Name: name, Digest: d, Format: FormatModelPack, Image: img, ManifestBytes: manifest}
 	for _, ask := range []string{"ghcr.io/me/Demo:1b", "ghcr.io/me/Demo:1b@" + string(d), "ghcr.io/me/Demo@" + string(d)} {
 		got, err := s.Resolve(t.Context(), mustName(t, ask))
 		if err != nil {

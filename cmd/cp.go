@@ -1,0 +1,128 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cpCmd() *cobra.Command {
+	var format string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "cp SRC DST",
+		Short: "Copy a model to another name, encoding or an Ollama store",
+		Long: `Copy a model to another name. Nothing is written but the name, unless --format asks for another encoding: then the
+manifest is made anew over the same blobs. modelpack is what create stores; ollama is what Ollama's client reads. Copied
+to the one and back, a model has the digest that it had.
+
+A name that begins with ollama:// is in the Ollama store on this machine: $OLLAMA_MODELS, else ~/.ollama/models, else
+the folder of the Linux service. Blobs are shared by hard link or in the file system's way where that is safe, else copied;
+see docs/registries.md. Only models made of tensors can be copied from there, not GGUF files.`,
+		Example: `  ingot cp mymodel registry.example.com/team/mymodel:1.0
+  ingot cp mymodel mymodel:ollama --format ollama
+  ingot cp ollama://qwen3.5:4b qwen3.5
+  ingot cp mymodel ollama://me/mymodel`,
+		Args: between(2, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			if format != "" && format != manifest.FormatModelPack && format != manifest.FormatOllama {
+				return usagef("--format %q is none of %s and %s", format, manifest.FormatModelPack, manifest.FormatOllama)
+			}
+			from, to := isOllama(args[0]), isOllama(args[1])
+			switch {
+			case from && to:
+				return usagef("one of the two has to be in ingot's store; `ollama cp` copies within Ollama's")
+			case to && format == manifest.FormatModelPack:
+				return usagef("Ollama does not read --format %s", format)
+			}
+			result, err := a.cp(c, args[0], args[1], format, asJSON)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(result)
+			}
+			_, err = fmt.Fprintf(a.out, "%s@%s\n", result.Name, result.Digest)
+			return err
+		},
+	}
+	c.Flags().StringVar(&format, "format", "", "encoding of the copy: modelpack or ollama; else as it is")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{manifest.FormatModelPack, manifest.FormatOllama}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// cpJSON is what a copy did. The bytes are those of blobs, and there for exchanges with an Ollama store only.
+type cpJSON struct {
+	Name    string `json:"name"`
+	Digest  string `json:"digest"`
+	Present int64  `json:"present_bytes,omitempty"`
+	Linked  int64  `json:"linked_bytes,omitempty"`
+	Cloned  int64  `json:"cloned_bytes,omitempty"`
+	Copied  int64  `json:"copied_bytes,omitempty"`
+}
+
+func isOllama(name string) bool { return strings.HasPrefix(name, manifest.OllamaScheme) }
+
+func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON, error) {
+	ctx := c.Context()
+	switch {
+	case isOllama(from):
+		src, err := manifest.ParseOllamaName(from)
+		if err != nil {
+			return cpJSON{}, err
+		}
+		dst, err := manifest.ParseName(to)
+		if err != nil {
+			return cpJSON{}, err
+		}
+		store, err := manifest.Open("")
+		if err != nil {
+			return cpJSON{}, err
+		}
+		other, err := manifest.OpenOllama("")
+		if err != nil {
+			return cpJSON{}, err
+		}
+		x, err := other.Import(ctx, src, store, dst, manifest.ExchangeOptions{Format: format})
+		return exchanged(dst.String(), x), err
+	case isOllama(to):
+		dst, err := manifest.ParseOllamaName(to)
+		if err != nil {
+			return cpJSON{}, err
+		}
+		store, entry, err := resolve(c, from)
+		if err != nil {
+			return cpJSON{}, err
+		}
+		other, err := manifest.OpenOllama("")
+		if err != nil {
+			return cpJSON{}, err
+		}
+		x, err := other.Export(ctx, store, entry, dst, manifest.ExchangeOptions{})
+		return exchanged(dst.String(), x), err
+	}
+	src, err := manifest.ParseName(from)
+	if err != nil {
+		return cpJSON{}, err
+	}
+	dst, err := manifest.ParseName(to)
+	if err != nil {
+		return cpJSON{}, err
+	}
+	store, err := manifest.Open("")
+	if err != nil {
+		return cpJSON{}, err
+	}
+	d, err := store.Copy(ctx, src, dst, format)
+	return cpJSON{Name: dst.String(), Digest: d.String()}, err
+}
+
+func exchanged(name string, x *manifest.Exchange) cpJSON {
+	if x == nil {
+		return cpJSON{}
+	}
+	return cpJSON{name, x.Digest.String(), x.Present, x.Linked, x.Cloned, x.Copied}
+}

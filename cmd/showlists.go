@@ -1,0 +1,227 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/manifest"
+	modelspec "github.com/modelpack/model-spec/specs-go/v1"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// rawParts are what show prints byte for byte, of any manifest.
+var rawParts = []struct {
+	flag, help string
+	print      func(*app, *shown) error
+}{
+	{"manifest", "the manifest, byte for byte", func(a *app, m *shown) error {
+		_, err := a.out.Write(m.raw.Bytes)
+		return err
+	}},
+	{"config", "the config that the manifest names, byte for byte", func(a *app, m *shown) error {
+		config := m.contents().Config
+		if config.Digest == "" {
+			return fmt.Errorf("%s names no config", m.raw.Name)
+		}
+		b, err := m.store.ReadBlob(config.Digest, manifest.MaxConfigSize)
+		if err != nil {
+			return fmt.Errorf("config of %s: %w", m.raw.Name, err)
+		}
+		_, err = a.out.Write(b)
+		return err
+	}},
+}
+
+// listParts are the lists that show prints.
+var listParts = []struct {
+	flag, help string
+	print      func(context.Context, showOutput, *shown) error
+}{
+	{"layers", "the layers: digests, sizes, types", printLayers},
+	{"tensors", "the tensors: types, shapes, quantization", printTensors},
+}
+
+// contents is what manifests and indexes of any kind name. What is no JSON names nothing.
+type contents struct {
+	MediaType    string               `json:"mediaType"`
+	ArtifactType string               `json:"artifactType"`
+	Config       ocispec.Descriptor   `json:"config"`
+	Layers       []ocispec.Descriptor `json:"layers"`
+	Manifests    []ocispec.Descriptor `json:"manifests"`
+	Subject      *ocispec.Descriptor  `json:"subject"`
+}
+
+func (m *shown) contents() contents {
+	var c contents
+	_ = json.Unmarshal(m.raw.Bytes, &c)
+	return c
+}
+
+type layerJSON struct {
+	Digest    string `json:"digest"`
+	Size      int64  `json:"size"`
+	MediaType string `json:"media_type"`
+	Kind      string `json:"kind"` // what it is to ingot: tensor, file, license...
+	Name      string `json:"name"` // of the tensor, or the path of the file
+}
+
+// layers lists the layers of a manifest, or the manifests of an index.
+func (m *shown) layers() ([]layerJSON, error) {
+	entry, err := m.store.Entry(m.raw)
+	if err != nil && !errors.Is(err, manifest.ErrUnknownManifest) && !errors.Is(err, manifest.ErrBlobMissing) {
+		return nil, err
+	}
+	c := m.contents()
+	list := []layerJSON{}
+	for i, d := range c.Layers {
+		l := layerJSON{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType,
+			Name: cmp.Or(d.Annotations[modelspec.AnnotationFilepath], d.Annotations[ocispec.AnnotationTitle])}
+		if entry != nil {
+			l.Kind, l.Name = string(entry.Image.Layers[i].Kind), entry.Image.Layers[i].Name
+		}
+		list = append(list, l)
+	}
+	for _, d := range c.Manifests {
+		l := layerJSON{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType, Kind: "manifest"}
+		if p := d.Platform; p != nil {
+			l.Name = p.OS + "/" + p.Architecture
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+func printLayers(_ context.Context, o showOutput, m *shown) error {
+	list, err := m.layers()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.json:
+		return o.printJSON(list)
+	case o.template != nil:
+		return printEach(o.app, o.template, list...)
+	}
+	return o.printLayers(list)
+}
+
+func (a *app) printLayers(list []layerJSON) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "DIGEST\tSIZE\tKIND\tMEDIA TYPE\tNAME")
+	for _, l := range list {
+		_, hex, _ := strings.Cut(l.Digest, ":")
+		fmt.Fprintf(w, "%.12s\t%s\t%s\t%s\t%s\n", hex, size(l.Size), printable(l.Kind), printable(l.MediaType), printable(l.Name))
+	}
+	return w.Flush()
+}
+
+// printable keeps what a stranger's manifest says on its line.
+func printable(s string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%+q", s), `"`), `"`)
+}
+
+type tensorJSON struct {
+	Name         string  `json:"name"`
+	DType        string  `json:"dtype"`
+	Shape        []int64 `json:"shape"`
+	Quantization string  `json:"quantization,omitempty"`
+	Size         int64   `json:"size"`
+	Digest       string  `json:"digest"` // of the blob
+}
+
+func printTensors(ctx context.Context, o showOutput, m *shown) error {
+	entry, err := m.store.Entry(m.raw)
+	if err != nil {
+		return err
+	}
+	tensors, err := convert.ReadTensors(ctx, m.store, entry)
+	if errors.Is(err, manifest.ErrBlobMissing) && m.raw.Partial() {
+		return fmt.Errorf("%w; the tensors were left out when it was pulled", err)
+	}
+	if err != nil {
+		return err
+	}
+	list := []tensorJSON{}
+	for _, t := range tensors {
+		j := tensorJSON{Name: t.Name, DType: string(t.DType), Shape: append([]int64{}, t.Shape...), Size: t.Bytes, Digest: t.Blob.Digest.String()}
+		if t.Type != 0 {
+			j.Quantization = t.Type.String()
+		}
+		list = append(list, j)
+	}
+	switch {
+	case o.json:
+		return o.printJSON(list)
+	case o.template != nil:
+		return printEach(o.app, o.template, list...)
+	}
+	w := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tTYPE\tSHAPE\tQUANTIZATION\tSIZE")
+	for _, t := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(t.Name), t.DType, shape(t.Shape), t.Quantization, size(t.Size))
+	}
+	return w.Flush()
+}
+
+// unknownJSON is what can be told of a manifest that is not a model image.
+type unknownJSON struct {
+	Name         string      `json:"name"`
+	Digest       string      `json:"digest"`
+	MediaType    string      `json:"media_type"`
+	ArtifactType string      `json:"artifact_type,omitempty"`
+	ConfigType   string      `json:"config_type,omitempty"`
+	Subject      string      `json:"subject,omitempty"`
+	Size         int64       `json:"size"`
+	Unknown      string      `json:"unknown"` // why it is not run
+	Layers       []layerJSON `json:"layers"`
+}
+
+func (o showOutput) unknown(m *shown, why error) error {
+	c := m.contents()
+	layers, err := m.layers()
+	if err != nil {
+		return err
+	}
+	var unknown *manifest.UnknownManifestError
+	if errors.As(why, &unknown) {
+		why = unknown
+	}
+	u := unknownJSON{
+		Name: m.raw.Name.String(), Digest: m.raw.Descriptor.Digest.String(), MediaType: cmp.Or(c.MediaType, m.raw.Descriptor.MediaType),
+		ArtifactType: c.ArtifactType, ConfigType: c.Config.MediaType, Unknown: why.Error(), Layers: layers,
+	}
+	if c.Subject != nil {
+		u.Subject = c.Subject.Digest.String()
+	}
+	blobs, err := manifest.Blobs(m.raw.Bytes)
+	if err != nil {
+		return err
+	}
+	for _, b := range blobs {
+		u.Size += b.Size
+	}
+	return printShown(o, u, u.print)
+}
+
+func (u unknownJSON) print(a *app) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, l := range [][2]string{
+		{"name", u.Name}, {"digest", u.Digest}, {"media type", u.MediaType}, {"artifact type", u.ArtifactType}, {"config type", u.ConfigType},
+		{"subject", u.Subject}, {"size", fmt.Sprintf("%s in %d layers", size(u.Size), len(u.Layers))}, {"runs", "no: " + u.Unknown},
+	} {
+		if l[1] != "" {
+			fmt.Fprintf(w, "%s\t%s\n", l[0], printable(l[1]))
+		}
+	}
+	if err := w.Flush(); err != nil || len(u.Layers) == 0 {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	return a.printLayers(u.Layers)
+}

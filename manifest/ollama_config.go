@@ -1,0 +1,159 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// ollamaMinVersion is the first Ollama that runs safetensors; its own create writes the same.
+const ollamaMinVersion = "0.19.0"
+
+// The draft model in a target's image: the prefix of its tensors' names, and its configuration.
+const (
+	draftPrefix = "draft."
+	draftConfig = "draft/config.json"
+)
+
+// recordFile is where an image says which parser and renderer its creator chose (package convert).
+const recordFile = "ingot.json"
+
+// ollamaConfig is the config of Ollama's images (types/model/config.go, ConfigV2) with one field more: Ollama has no place for
+// all facts, and passes over it.
+type ollamaConfig struct {
+	ModelFormat     string       `json:"model_format"`
+	ModelFamily     string       `json:"model_family"`
+	ModelFamilies   []string     `json:"model_families"`
+	ModelType       string       `json:"model_type"` // number of parameters, for people
+	FileType        string       `json:"file_type"`  // quantization
+	Renderer        string       `json:"renderer,omitempty"`
+	Parser          string       `json:"parser,omitempty"`
+	Requires        string       `json:"requires,omitempty"`
+	Capabilities    []string     `json:"capabilities,omitempty"`
+	ContextLength   int64        `json:"context_length,omitempty"`
+	EmbeddingLength int64        `json:"embedding_length,omitempty"`
+	Draft           *ollamaDraft `json:"draft,omitempty"`
+	Ingot           *ollamaFacts `json:"ingot,omitempty"`
+}
+
+type ollamaDraft struct {
+	ModelFormat  string `json:"model_format,omitempty"`
+	Architecture string `json:"architecture,omitempty"`
+	TensorPrefix string `json:"tensor_prefix,omitempty"`
+	Config       string `json:"config,omitempty"`
+}
+
+// ollamaFacts are those of Config that Ollama's fields round or lack.
+type ollamaFacts struct {
+	Name         string   `json:"name,omitempty"`
+	Family       string   `json:"family,omitempty"`
+	Licenses     []string `json:"licenses,omitempty"`
+	Architecture string   `json:"architecture,omitempty"`
+	ModelType    string   `json:"model_type,omitempty"`
+	Format       string   `json:"format,omitempty"`
+	Quantization string   `json:"quantization,omitempty"`
+	DType        string   `json:"dtype,omitempty"`
+	Params       int64    `json:"parameters,omitempty"`
+}
+
+func ollamaConfigOf(img Image, read func(digest.Digest) ([]byte, error)) (ollamaConfig, error) {
+	c := img.Config
+	o := ollamaConfig{
+		ModelFormat:     "safetensors",
+		ModelFamily:     c.ModelType,
+		ModelFamilies:   []string{},
+		ModelType:       strings.ToUpper(formatParamSize(c.Params)),
+		FileType:        c.Quantization,
+		Requires:        ollamaMinVersion,
+		Capabilities:    c.Capabilities,
+		ContextLength:   c.ContextLength,
+		EmbeddingLength: c.EmbeddingLength,
+		Ingot: &ollamaFacts{
+			Name: c.Name, Family: c.Family, Licenses: c.Licenses, Architecture: c.Architecture, ModelType: c.ModelType,
+			Format: c.Format, Quantization: c.Quantization, DType: c.DType, Params: c.Params,
+		},
+	}
+	if c.ModelType != "" {
+		o.ModelFamilies = append(o.ModelFamilies, c.ModelType)
+	}
+	var record struct{ Parser, Renderer string }
+	if _, err := readJSON(img, recordFile, read, &record); err != nil {
+		return o, err
+	}
+	o.Parser, o.Renderer = ollamaParser(record.Parser), ollamaRenderer(record.Renderer)
+	var draft struct {
+		Architectures []string `json:"architectures"`
+		ModelType     string   `json:"model_type"`
+	}
+	found, err := readJSON(img, draftConfig, read, &draft)
+	if err != nil || !found {
+		return o, err
+	}
+	o.Draft = &ollamaDraft{ModelFormat: "safetensors", Architecture: draft.ModelType, TensorPrefix: draftPrefix, Config: draftConfig}
+	if len(draft.Architectures) > 0 {
+		o.Draft.Architecture = draft.Architectures[0]
+	}
+	return o, nil
+}
+
+// readJSON reads one of the image's files, if it has it.
+func readJSON(img Image, name string, read func(digest.Digest) ([]byte, error), into any) (found bool, err error) {
+	l, ok := img.Find(KindFile, name)
+	if !ok {
+		return false, nil
+	}
+	b, err := readSmall(l, read)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return false, fmt.Errorf("%s: %v: %w", name, err, ErrInvalidImage)
+	}
+	return true, nil
+}
+
+// ollamaParser and ollamaRenderer give Ollama's names to what is spelled otherwise here.
+func ollamaParser(name string) string {
+	if name == "nemotron-3" {
+		return "nemotron-3-nano"
+	}
+	return name
+}
+
+func ollamaRenderer(name string) string {
+	switch name {
+	case "nemotron-3":
+		return "nemotron-3-nano"
+	case "deepseek3":
+		return "deepseek3.1" // the only one of DeepSeek's that it has
+	}
+	return name
+}
+
+func decodeOllamaConfig(b []byte) (Config, error) {
+	var o ollamaConfig
+	if err := json.Unmarshal(b, &o); err != nil {
+		return Config{}, err
+	}
+	c := Config{
+		ModelType:       o.ModelFamily,
+		Format:          o.ModelFormat,
+		Quantization:    o.FileType,
+		Params:          parseParamSize(o.ModelType),
+		ContextLength:   o.ContextLength,
+		EmbeddingLength: o.EmbeddingLength,
+	}
+	if len(o.Capabilities) > 0 {
+		c.Capabilities = o.Capabilities
+	}
+	if f := o.Ingot; f != nil {
+		c.Name, c.Family, c.Architecture, c.ModelType, c.Format = f.Name, f.Family, f.Architecture, f.ModelType, f.Format
+		c.Quantization, c.DType, c.Params = f.Quantization, f.DType, f.Params
+		if len(f.Licenses) > 0 {
+			c.Licenses = f.Licenses
+		}
+	}
+	return c, nil
+}

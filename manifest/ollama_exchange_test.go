@@ -1,0 +1,430 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+func TestParseOllamaName(t *testing.T) {
+	for in, want := range map[string]string{
+		"llama":                           "registry.ollama.ai/library/llama/latest",
+		"ollama://llama3.2:1b-Q4_0":       "registry.ollama.ai/library/llama3.2/1b-Q4_0",
+		"me/model":                        "registry.ollama.ai/me/model/latest",
+		"localhost:5000/team/model:v1":    "localhost:5000/team/model/v1",
+		"_h/_n/_m:_t":                     "_h/_n/_m/_t",
+		strings.Repeat("m", 80):           "registry.ollama.ai/library/" + strings.Repeat("m", 80) + "/latest",
+		"hf.co/Qwen/Qwen3-4B-GGUF:Q4_K_M": "hf.co/Qwen/Qwen3-4B-GGUF/Q4_K_M",
+	} {
+		n, err := ParseOllamaName(in)
+		if err != nil {
+			t.Errorf("%q: %v", in, err)
+			continue
+		}
+		if got := filepath.ToSlash(n.path()); got != want {
+			t.Errorf("%q lies at %s, want %s", in, got, want)
+		}
+		if again, err := ParseOllamaName(n.String()); err != nil || again != n {
+			t.Errorf("%q is shown as %s, which is %v, %v", in, n, again, err)
+		}
+	}
+	for in, says := range map[string]string{
+		"":                                    "empty",
+		"ollama://":                           "empty",
+		"a/b/c/d":                             "more parts",
+		"a//b":                                "empty",
+		"m:":                                  "tag is empty",
+		"../x":                                `'.'`,
+		"m:..":                                `'.'`,
+		"n.s/m":                               `'.'`,
+		"-m":                                  `'-'`,
+		"m@sha256:" + strings.Repeat("0", 64): "no digests",
+		strings.Repeat("m", 81):               "longer than 80",
+		"m:" + strings.Repeat("t", 81):        "longer than 80",
+		"a b":                                 `' '`,
+		`a\b`:                                 `'\\'`,
+	} {
+		if _, err := ParseOllamaName(in); !errors.Is(err, ErrInvalidName) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: error %v, want one saying %q", in, err, says)
+		}
+	}
+}
+
+// ollamaFolder is an Ollama store with one model, as Ollama's create leaves it: writable blobs.
+type ollamaFolder struct {
+	*OllamaStore
+	t *testing.T
+}
+
+func newOllama(t *testing.T) ollamaFolder {
+	t.Helper()
+	o, err := OpenOllama(filepath.Join(t.TempDir(), "models"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ollamaFolder{o, t}
+}
+
+func (o ollamaFolder) blob(text string) digest.Digest {
+	o.t.Helper()
+	d := digest.FromString(text)
+	o.write(o.blobPath(d), text)
+	return d
+}
+
+func (o ollamaFolder) write(path, text string) {
+	o.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		o.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+const tinyConfig = `{"model_format":"safetensors","capabilities":["completion"]}`
+
+// model gives the manifest of a model with one tensor and its config file.
+func (o ollamaFolder) model(tensor string) string {
+	o.t.Helper()
+	config, w, file := o.blob(tinyConfig), o.blob(tensor), o.blob("{}")
+	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
+		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`+
+		`{"mediaType":"application/vnd.ollama.image.tensor","digest":"%s","size":%d,"name":"w"},`+
+		`{"mediaType":"application/vnd.ollama.image.json","digest":"%s","size":2,"name":"config.json"}]}`+"\n", config, len(tinyConfig), w, len(tensor), file)
+}
+
+func (o ollamaFolder) put(path, manifest string) {
+	o.t.Helper()
+	o.write(filepath.Join(o.root, path), manifest)
+}
+
+// partials lists the files that are neither blobs nor manifests.
+func (o ollamaFolder) partials() (list []string) {
+	o.t.Helper()
+	filepath.WalkDir(o.root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.Contains(d.Name(), "ingot") {
+			list = append(list, path)
+		}
+		return err
+	})
+	return list
+}
+
+func ollamaName(t *testing.T, s string) OllamaName {
+	t.Helper()
+	n, err := ParseOllamaName(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestImport(t *testing.T) {
+	o, s := newOllama(t), newStore(t)
+	manifest := o.model("tensor")
+	o.put("manifests/registry.ollama.ai/library/tiny/latest", manifest)
+	x, err := o.Import(t.Context(), ollamaName(t, "tiny"), s, mustName(t, "tiny"), ExchangeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Resolve(t.Context(), mustName(t, "tiny"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(e.ManifestBytes) != manifest || e.Digest != digest.FromString(manifest) || x.Digest != e.Digest || e.Format != FormatOllama {
+		t.Errorf("stored %s as %s in %s", e.ManifestBytes, e.Digest, e.Format)
+	}
+	if x.Linked != 0 || x.Present != 0 || x.Cloned+x.Copied != int64(len("tensor")+2+len(tinyConfig)) {
+		t.Errorf("report %+v: a writable file is never shared by link", x)
+	}
+	for _, l := range e.Image.Layers {
+		info, err := os.Stat(s.BlobPath(l.Digest))
+		if err != nil || info.Mode().Perm() != 0o444 {
+			t.Errorf("blob of %s: %v, %v", l.Name, info, err)
+		}
+		theirs, err := os.Stat(o.blobPath(l.Digest))
+		if err != nil || theirs.Mode().Perm() != 0o644 || os.SameFile(info, theirs) {
+			t.Errorf("Ollama's blob of %s changed: %v, %v", l.Name, theirs, err)
+		}
+	}
+	// What Ollama does to its files later does not touch the store's.
+	o.write(o.blobPath(digest.FromString("tensor")), "TENSOR")
+	checkTidy(t, s)
+
+	again, err := o.Import(t.Context(), ollamaName(t, "TINY"), s, mustName(t, "packed"), ExchangeOptions{Format: FormatModelPack})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Cloned+again.Copied+again.Linked != 0 {
+		t.Errorf("a second import moved bytes: %+v", again)
+	}
+	if e, err = s.Resolve(t.Context(), mustName(t, "packed")); err != nil || e.Format != FormatModelPack {
+		t.Errorf("%+v, %v", e, err)
+	}
+	checkTidy(t, s)
+}
+
+// Newer releases keep manifests among the blobs and link to them, and may list several for one name.
+func TestImportNewerLayout(t *testing.T) {
+	o, s := newOllama(t), newStore(t)
+	manifest := o.model("tensor")
+	o.blob(manifest)
+	o.put("manifests/registry.ollama.ai/library/tiny/latest", "the old one")
+	link := filepath.Join(o.root, "manifests-v2/ollama.com/library/tiny/latest")
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(o.blobPath(digest.FromString(manifest)), link); err != nil {
+		t.Skipf("this system makes no links: %v", err)
+	}
+	if _, err := o.Import(t.Context(), ollamaName(t, "tiny"), s, mustName(t, "a"), ExchangeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	list := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.ollama.manifest.list.v2+json","manifests":[`+
+		`{"mediaType":"x","digest":"%s","runner":"llamacpp","format":"gguf"},{"mediaType":"x","digest":"%s","runner":"mlx","format":"safetensors"}]}`,
+		digest.FromString("gguf"), digest.FromString(manifest))
+	o.put("manifests-v2/ollama.com/library/both/latest", list)
+	if x, err := o.Import(t.Context(), ollamaName(t, "both"), s, mustName(t, "b"), ExchangeOptions{}); err != nil || x.Digest != digest.FromString(manifest) {
+		t.Errorf("of a list: %+v, %v", x, err)
+	}
+	o.put("manifests-v2/ollama.com/library/gguf/latest", strings.Replace(list, `"mlx","format":"safetensors"`, `"x","format":"gguf"`, 1))
+	if _, err := o.Import(t.Context(), ollamaName(t, "gguf"), s, mustName(t, "c"), ExchangeOptions{}); !errors.Is(err, ErrUnknownManifest) {
+		t.Errorf("a list of GGUF alone: %v", err)
+	}
+	// An export replaces the link, not what it leads to.
+	e, err := s.Resolve(t.Context(), mustName(t, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Export(t.Context(), s, e, ollamaName(t, "tiny"), ExchangeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestImportErrors(t *testing.T) {
+	o, s := newOllama(t), newStore(t)
+	good := o.model("tensor")
+	replace := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	o.write(o.blobPath(digest.FromString("altered")), "ALTERED")
+	o.write(o.blobPath(digest.FromString("cut")), "c")
+	for _, tt := range []struct {
+		name, manifest, says string
+		want                 error
+	}{
+		{"absent", "", "not in Ollama's store", ErrNotFound},
+		{"gguf", replace("image.tensor", "image.model"), "a GGUF model", ErrUnknownManifest},
+		{"blob absent", replace(string(digest.FromString("tensor")), string(someDigest)), someDigest.Encoded(), ErrBlobMissing},
+		{"blob altered", strings.Replace(replace(string(digest.FromString("tensor")), string(digest.FromString("altered"))), `"size":6,`, `"size":7,`, 1), "digest", ErrCorrupt},
+		{"blob cut", replace(string(digest.FromString("tensor")), string(digest.FromString("cut"))), "no file of 6 bytes", ErrCorrupt},
+		{"no JSON", "{", "manifest", ErrInvalidManifest},
+	} {
+		if tt.manifest != "" {
+			o.put("manifests/registry.ollama.ai/library/m/latest", tt.manifest)
+		}
+		_, err := o.Import(t.Context(), ollamaName(t, "m"), s, mustName(t, "m"), ExchangeOptions{})
+		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: error %v, want %v saying %q", tt.name, err, tt.want, tt.says)
+		}
+		if got := names(t, s); len(got) > 0 {
+			t.Errorf("%s: stored %v", tt.name, got)
+		}
+	}
+	checkTidy(t, s)
+}
+
+func TestExport(t *testing.T) {
+	o, s := newOllama(t), newStore(t)
+	img, b := ollamaImage()
+	for _, text := range b {
+		if _, _, err := s.PutBytes(t.Context(), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := s.Put(t.Context(), mustName(t, "m"), img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Resolve(t.Context(), mustName(t, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := o.blob("norm") // is there already, and not named by anything for a day
+	yesterday := time.Now().Add(-24 * time.Hour)
+	if err := os.Chtimes(o.blobPath(old), yesterday, yesterday); err != nil {
+		t.Fatal(err)
+	}
+	o.write(o.blobPath(digest.FromString("draft norm")), "cut") // of the wrong size
+	var done, total int64
+	x, err := o.Export(t.Context(), s, e, ollamaName(t, "me/m"), ExchangeOptions{Progress: func(d, t int64) { done, total = d, t }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Present != 4 || done != total || x.Present+x.Linked+x.Cloned+x.Copied != total {
+		t.Errorf("report %+v, progress %d of %d", x, done, total)
+	}
+	manifest, err := os.ReadFile(filepath.Join(o.root, "manifests/registry.ollama.ai/me/m/latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest.FromBytes(manifest) != x.Digest || !bytes.Contains(manifest, []byte(`"name":"model.norm.weight"`)) {
+		t.Errorf("manifest %s", manifest)
+	}
+	blobs, err := Blobs(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range blobs {
+		info, err := os.Stat(o.blobPath(d.Digest))
+		if err != nil || info.Size() != d.Size || info.Mode().Perm()&0o444 != 0o444 || time.Since(info.ModTime()) > time.Minute {
+			t.Errorf("blob %s: %v, %v", d.Digest, info, err)
+		}
+		text, err := os.ReadFile(o.blobPath(d.Digest))
+		if err != nil || digest.FromBytes(text) != d.Digest {
+			t.Errorf("blob %s: %q, %v", d.Digest, text, err)
+		}
+	}
+	if got := o.partials(); len(got) > 0 {
+		t.Errorf("left: %v", got)
+	}
+
+	// And back, into another store: what was linked is linked again, and the digest is what it was.
+	back := newStore(t)
+	y, err := o.Import(t.Context(), ollamaName(t, "me/m"), back, mustName(t, "m"), ExchangeOptions{Format: FormatModelPack})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y.Digest != want {
+		t.Errorf("digest %s, want %s", y.Digest, want)
+	}
+	if y.Linked != x.Linked || x.Linked == 0 {
+		t.Errorf("linked %d bytes out and %d back", x.Linked, y.Linked)
+	}
+	checkTidy(t, back)
+	// The same again moves nothing.
+	z, err := o.Export(t.Context(), s, e, ollamaName(t, "me/M"), ExchangeOptions{})
+	if err != nil || z.Present != total {
+		t.Errorf("%+v, %v", z, err)
+	}
+	if entries, _ := os.ReadDir(filepath.Join(o.root, "manifests/registry.ollama.ai/me")); len(entries) != 1 {
+		t.Errorf("a name in another case is another name: %v", entries)
+	}
+}
+
+func TestOpenOllama(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	t.Setenv("OLLAMA_MODELS", "")
+	service := filepath.Join(t.TempDir(), "service")
+	defer func(was string) { ollamaServiceRoot = was }(ollamaServiceRoot)
+	ollamaServiceRoot = service
+	own := filepath.Join(home, ".ollama", "models")
+	root := func(want string) {
+		t.Helper()
+		if o, err := OpenOllama(""); err != nil || o.Root() != want {
+			t.Errorf("%v, %v, want %s", o, err, want)
+		}
+	}
+	root(own)
+	if err := os.Mkdir(service, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root(service)
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root(own)
+	t.Setenv("OLLAMA_MODELS", service)
+	root(service)
+}
+
+func TestCopy(t *testing.T) {
+	s := newStore(t)
+	want := putModel(t, s, "a", "one", "two")
+	copied := func(from, to, format string) digest.Digest {
+		t.Helper()
+		d, err := s.Copy(t.Context(), mustName(t, from), mustName(t, to), format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	if got := copied("a", "host.example/deep/path/b:v1", ""); got != want {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+	ollama := copied("a", "c", FormatOllama)
+	if ollama == want {
+		t.Error("the other encoding has the same digest")
+	}
+	if got := copied("c", "d", FormatOllama); got != ollama {
+		t.Errorf("the same encoding: digest %s, want %s", got, ollama)
+	}
+	if got := copied("c", "e", FormatModelPack); got != want {
+		t.Errorf("there and back: digest %s, want %s", got, want)
+	}
+	raw, err := s.ResolveRaw(t.Context(), mustName(t, "c"))
+	if err != nil || raw.Descriptor.MediaType != dockerManifest || raw.Descriptor.Annotations[annotationModelType] != "llama" {
+		t.Errorf("%+v, %v", raw, err)
+	}
+	for _, name := range []string{"a", "host.example/deep/path/b:v1", "d", "e"} {
+		remove(t, s, name)
+	}
+	wantBlobs(t, s, map[string]bool{"one": true, "two": true})
+	remove(t, s, "c")
+	wantBlobs(t, s, map[string]bool{"one": false, "two": false})
+	checkTidy(t, s)
+}
+
+// What is no model is copied as it is, and into no other encoding. What claims to be one and is damaged is not stored.
+func TestCopyUnknown(t *testing.T) {
+	s := newStore(t)
+	sbom := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/x-sbom","config":` +
+		`{"mediaType":"application/vnd.oci.empty.v1+json","digest":"` + string(digest.FromString("{}")) + `","size":2},"layers":[]}`)
+	if _, _, err := s.PutBytes(t.Context(), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	want, err := s.PutRaw(t.Context(), mustName(t, "sbom"), "application/x-other", sbom, PutOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "copy"), ""); err != nil || got != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if raw, err := s.ResolveRaw(t.Context(), mustName(t, "copy")); err != nil || raw.Descriptor.MediaType != "application/vnd.oci.image.manifest.v1+json" {
+		t.Errorf("%+v, %v: the manifest's own type counts", raw, err)
+	}
+	for _, format := range []string{FormatOllama, FormatModelPack} {
+		if _, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "other"), format); !errors.Is(err, ErrUnknownManifest) {
+			t.Errorf("as %s: %v", format, err)
+		}
+	}
+	img, b := ollamaImage()
+	manifest, config := mustEncodeOllama(t, img, b)
+	for d := range b {
+		if _, _, err := s.PutBytes(t.Context(), []byte(b[d])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := s.PutBytes(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Replace(manifest, []byte(`"name":"config.json"`), []byte(`"name":"../config.json"`), 1)
+	if _, err := s.PutRaw(t.Context(), mustName(t, "bad"), "", damaged, PutOptions{}); !errors.Is(err, ErrInvalidManifest) {
+		t.Errorf("damaged: %v", err)
+	}
+	if got := names(t, s); len(got) != 2 {
+		t.Errorf("names %v", got)
+	}
+}

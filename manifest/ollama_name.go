@@ -1,0 +1,101 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// OllamaScheme begins the names of models in an Ollama store.
+const OllamaScheme = "ollama://"
+
+// What Ollama fills in where a name says nothing.
+const (
+	ollamaHost      = "registry.ollama.ai"
+	ollamaNamespace = "library"
+	ollamaTag       = "latest"
+)
+
+// OllamaName is what Ollama calls a model: [host/][namespace/]model[:tag]. It has two levels and no digests.
+type OllamaName struct {
+	Host, Namespace, Model, Tag string
+}
+
+// ParseOllamaName reads a name, with or without [OllamaScheme], and fills in what Ollama would (types/model/name.go). Errors
+// are of kind [ErrInvalidName].
+func ParseOllamaName(s string) (OllamaName, error) {
+	n, reason := parseOllamaName(strings.TrimPrefix(s, OllamaScheme))
+	if reason != "" {
+		return OllamaName{}, fmt.Errorf("name %q: %s; Ollama's names are %s[host/][namespace/]model[:tag]: %w", clip(s), reason, OllamaScheme, ErrInvalidName)
+	}
+	return n, nil
+}
+
+func parseOllamaName(s string) (n OllamaName, reason string) {
+	if strings.Contains(s, "@") {
+		return n, "Ollama's store has no digests"
+	}
+	if colon := strings.LastIndexByte(s, ':'); colon > strings.LastIndexByte(s, '/') {
+		s, n.Tag = s[:colon], s[colon+1:]
+		if n.Tag == "" {
+			return n, "the tag is empty"
+		}
+	}
+	parts := strings.Split(s, "/")
+	switch len(parts) {
+	case 3:
+		n.Host, n.Namespace, n.Model = parts[0], parts[1], parts[2]
+	case 2:
+		n.Namespace, n.Model = parts[0], parts[1]
+	case 1:
+		n.Model = parts[0]
+	default:
+		return n, "it has more parts than a host, a namespace and a model"
+	}
+	for i, p := range parts {
+		if p == "" {
+			return n, fmt.Sprintf("part %d is empty", i+1)
+		}
+	}
+	n.Host, n.Namespace, n.Tag = cmp.Or(n.Host, ollamaHost), cmp.Or(n.Namespace, ollamaNamespace), cmp.Or(n.Tag, ollamaTag)
+	for _, p := range []struct {
+		what, part, also string
+		most             int
+	}{{"host", n.Host, ".:", 350}, {"namespace", n.Namespace, "", 80}, {"model", n.Model, ".", 80}, {"tag", n.Tag, ".", 80}} {
+		if reason := checkOllamaPart(p.what, p.part, p.also, p.most); reason != "" {
+			return n, reason
+		}
+	}
+	return n, ""
+}
+
+func checkOllamaPart(what, part, also string, most int) string {
+	if len(part) > most {
+		return fmt.Sprintf("the %s is longer than %d bytes", what, most)
+	}
+	for i := range len(part) {
+		c := part[i]
+		if !isAlnum(c) && c != '_' && (i == 0 || c != '-' && strings.IndexByte(also, c) < 0) {
+			return fmt.Sprintf("the %s %q has %q where Ollama takes none", what, part, rune(c))
+		}
+	}
+	return ""
+}
+
+// String is the name as Ollama shows it: parts that it fills in are left out.
+func (n OllamaName) String() string {
+	s := n.Model + ":" + n.Tag
+	if n.Namespace != ollamaNamespace || n.Host != ollamaHost {
+		s = n.Namespace + "/" + s
+	}
+	if n.Host != ollamaHost {
+		s = n.Host + "/" + s
+	}
+	return OllamaScheme + s
+}
+
+// parts are the folders and the file that the manifest lies in.
+func (n OllamaName) parts() []string { return []string{n.Host, n.Namespace, n.Model, n.Tag} }
+
+func (n OllamaName) path() string { return filepath.Join(n.parts()...) }

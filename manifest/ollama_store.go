@@ -1,0 +1,151 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// OllamaStore is the folder in which Ollama keeps models (its manifest/paths.go):
+//
+//	manifests/HOST/NAMESPACE/MODEL/TAG   manifests, in place of an index
+//	manifests-v2/...                     the same in newer releases, links to blobs; it wins
+//	blobs/sha256-HEX                     blobs, mode 0644
+//
+// Ollama takes no locks. When it starts, it deletes what no manifest names and what has another name in blobs/, if it was not
+// touched for an hour.
+type OllamaStore struct{ root string }
+
+const (
+	ollamaManifests   = "manifests"
+	ollamaManifestsV2 = "manifests-v2"
+	ollamaBlobs       = "blobs"
+	ollamaHostV2      = "ollama.com" // what ollamaHost is called in manifests-v2
+	ollamaListType    = "application/vnd.ollama.manifest.list.v2+json"
+)
+
+// The folder of the service that Ollama's installer makes on Linux.
+var ollamaServiceRoot = "/usr/share/ollama/.ollama/models"
+
+// OpenOllama gives the store at root; an empty one means $OLLAMA_MODELS, else .ollama/models in the user's home folder, else the
+// Linux service's folder when only that is there. Nothing is read or made yet.
+func OpenOllama(root string) (*OllamaStore, error) {
+	if root == "" {
+		root = os.Getenv("OLLAMA_MODELS")
+	}
+	if root == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("open Ollama's store: no home folder (set OLLAMA_MODELS): %w", err)
+		}
+		root = filepath.Join(home, ".ollama", "models")
+		if !isDir(root) && isDir(ollamaServiceRoot) {
+			root = ollamaServiceRoot
+		}
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("open Ollama's store: %w", err)
+	}
+	return &OllamaStore{root}, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// Root is the absolute path of the store's folder.
+func (o *OllamaStore) Root() string { return o.root }
+
+func (o *OllamaStore) blobPath(d digest.Digest) string {
+	return filepath.Join(o.root, ollamaBlobs, "sha256-"+d.Encoded())
+}
+
+// find gives the path of a name's manifest, and where a new one belongs if there is none. Ollama's names differ in more than case,
+// so a name in another case is the same.
+func (o *OllamaStore) find(name OllamaName) (path string, found bool) {
+	v2 := name
+	if v2.Host == ollamaHost {
+		v2.Host = ollamaHostV2
+	}
+	if path, found = foldedPath(filepath.Join(o.root, ollamaManifestsV2), v2.parts()); found {
+		return path, true
+	}
+	return foldedPath(filepath.Join(o.root, ollamaManifests), name.parts())
+}
+
+// foldedPath follows the parts of a path below dir, each as it is spelled there when it is there in any case.
+func foldedPath(dir string, parts []string) (path string, found bool) {
+	path, found = dir, true
+	for _, part := range parts {
+		next := filepath.Join(path, part)
+		if _, err := os.Lstat(next); err != nil {
+			found = false
+			entries, _ := os.ReadDir(path)
+			for _, e := range entries {
+				if strings.EqualFold(e.Name(), part) {
+					next, found = filepath.Join(path, e.Name()), true
+					break
+				}
+			}
+		}
+		path = next
+	}
+	return path, found
+}
+
+// manifest reads the manifest of a name: of a list of several, the one of tensors.
+func (o *OllamaStore) manifest(name OllamaName) ([]byte, error) {
+	path, found := o.find(name)
+	if !found {
+		return nil, fmt.Errorf("%s is not in Ollama's store %s (OLLAMA_MODELS names another folder): %w", name, o.root, ErrNotFound)
+	}
+	b, err := readLimited(path, MaxManifestSize)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var list struct {
+		MediaType string            `json:"mediaType"`
+		Manifests []json.RawMessage `json:"manifests"`
+	}
+	if json.Unmarshal(b, &list) != nil || list.MediaType != ollamaListType {
+		return b, nil
+	}
+	for _, raw := range list.Manifests {
+		var child struct {
+			Digest digest.Digest `json:"digest"`
+			Runner string        `json:"runner"`
+			Format string        `json:"format"`
+		}
+		switch {
+		case json.Unmarshal(raw, &child) != nil || child.Format != "safetensors" && child.Runner != "mlx":
+			continue
+		case child.Digest == "":
+			return raw, nil
+		}
+		return o.readBlob(child.Digest)
+	}
+	return nil, fmt.Errorf("%s: %w", name, &UnknownManifestError{What: "a GGUF model of Ollama", MediaType: list.MediaType})
+}
+
+// readBlob reads a manifest that lies among the blobs.
+func (o *OllamaStore) readBlob(d digest.Digest) ([]byte, error) {
+	if !validDigest(d) {
+		return nil, fmt.Errorf("digest %q is not a sha256 digest: %w", clip(string(d)), ErrInvalidManifest)
+	}
+	b, err := readLimited(o.blobPath(d), MaxManifestSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("Ollama's blob %s: %w", d, ErrBlobMissing)
+	}
+	if err == nil && digest.FromBytes(b) != d {
+		return nil, corrupt(d, digest.FromBytes(b))
+	}
+	return b, err
+}

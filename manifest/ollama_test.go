@@ -1,0 +1,379 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	modelspec "github.com/modelpack/model-spec/specs-go/v1"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// blobTexts is a store of texts by digest.
+type blobTexts map[digest.Digest]string
+
+func (b blobTexts) read(d digest.Digest) ([]byte, error) {
+	text, ok := b[d]
+	if !ok {
+		return nil, ErrBlobMissing
+	}
+	return []byte(text), nil
+}
+
+// layer stores a text and describes it.
+func (b blobTexts) layer(kind Kind, name, text string) Layer {
+	d := digest.FromString(text)
+	b[d] = text
+	return Layer{Kind: kind, Name: name, Digest: d, Size: int64(len(text))}
+}
+
+func mustEncodeOllama(t *testing.T, img Image, b blobTexts) (manifest, config []byte) {
+	t.Helper()
+	manifest, config, err := EncodeOllama(img, b.read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manifest, config
+}
+
+// An image with all that the encoding tells apart.
+func ollamaImage() (Image, blobTexts) {
+	b := blobTexts{}
+	return Image{
+		Config: Config{
+			Name: "Demo", Family: "qwen3", Licenses: []string{"MIT"}, Architecture: "Qwen3ForCausalLM", ModelType: "qwen3", Format: "safetensors",
+			Quantization: "int4", DType: "BF16", Params: 1235814400, Capabilities: []string{CapCompletion, CapTools}, ContextLength: 4096, EmbeddingLength: 64,
+		},
+		Layers: []Layer{
+			b.layer(KindFile, "chat_template.jinja", "{% for m in messages %}{{ m }}{% endfor %}"),
+			b.layer(KindFile, "config.json", "{}"),
+			b.layer(KindFile, "draft/config.json", `{"architectures":["Qwen3Draft"],"model_type":"qwen3"}`),
+			b.layer(KindFile, "ingot.json", `{"parser":"qwen3","renderer":"qwen3-coder"}`),
+			b.layer(KindFile, "model.safetensors.index.json", `{"weight_map":{}}`),
+			b.layer(KindFile, "tokenizer.model", "pieces"),
+			b.layer(KindLicense, "LICENSE", "Do as you like."),
+			b.layer(KindParams, "params.json", `{"temperature":1}`),
+			b.layer(KindSystem, "system", "Be brief."),
+			b.layer(KindMessages, "messages.json", `[]`),
+			b.layer(KindTemplate, "template", "{{ .System }} {{ .Prompt }}"),
+			b.layer(KindTensor, "model.norm.weight", "norm"),
+			b.layer(KindTensor, "draft.model.norm.weight", "draft norm"),
+		},
+	}, b
+}
+
+// The bytes that Ollama's client reads, written out by hand.
+func TestEncodeOllamaIs(t *testing.T) {
+	img, b := ollamaImage()
+	manifest, config := mustEncodeOllama(t, img, b)
+	wantConfig := `{"model_format":"safetensors","model_family":"qwen3","model_families":["qwen3"],"model_type":"1.2B","file_type":"int4",` +
+		`"renderer":"qwen3-coder","parser":"qwen3","requires":"0.19.0","capabilities":["completion","tools"],"context_length":4096,` +
+		`"embedding_length":64,"draft":{"model_format":"safetensors","architecture":"Qwen3Draft","tensor_prefix":"draft.","config":"draft/config.json"},` +
+		`"ingot":{"name":"Demo","family":"qwen3","licenses":["MIT"],"architecture":"Qwen3ForCausalLM","model_type":"qwen3","format":"safetensors",` +
+		`"quantization":"int4","dtype":"BF16","parameters":1235814400}}`
+	if string(config) != wantConfig {
+		t.Errorf("config\n%s\nwant\n%s", config, wantConfig)
+	}
+	var want strings.Builder
+	fmt.Fprintf(&want, `{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
+		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`, digest.FromString(wantConfig), len(wantConfig))
+	layers := []struct{ mediaType, name, annotations string }{
+		{"application/vnd.ingotml.image.file", "chat_template.jinja", `"org.cncf.model.filepath":"chat_template.jinja"`},
+		{"application/vnd.ollama.image.json", "config.json", `"org.cncf.model.filepath":"config.json"`},
+		{"application/vnd.ollama.image.json", "draft/config.json", `"org.cncf.model.filepath":"draft/config.json"`},
+		{"application/vnd.ollama.image.json", "ingot.json", `"org.cncf.model.filepath":"ingot.json"`},
+		{"application/vnd.ingotml.image.file", "model.safetensors.index.json", `"org.cncf.model.filepath":"model.safetensors.index.json"`},
+		{"application/vnd.ingotml.image.file", "tokenizer.model", `"org.cncf.model.filepath":"tokenizer.model"`},
+		{"application/vnd.ollama.image.license", "", `"org.cncf.model.filepath":"LICENSE"`},
+		{"application/vnd.ollama.image.params", "", `"org.cncf.model.filepath":"params.json"`},
+		{"application/vnd.ollama.image.system", "", `"org.cncf.model.filepath":"system"`},
+		{"application/vnd.ollama.image.messages", "", `"org.cncf.model.filepath":"messages.json"`},
+		{"application/vnd.ollama.image.template", "", `"org.cncf.model.filepath":"template"`},
+		{"application/vnd.ollama.image.tensor", "model.norm.weight", `"org.ingotml.tensor":"model.norm.weight"`},
+		{"application/vnd.ollama.image.tensor", "draft.model.norm.weight", `"org.ingotml.tensor":"draft.model.norm.weight"`},
+	}
+	for i, l := range layers {
+		if i > 0 {
+			want.WriteByte(',')
+		}
+		fmt.Fprintf(&want, `{"mediaType":"%s","digest":"%s","size":%d,`, l.mediaType, img.Layers[i].Digest, img.Layers[i].Size)
+		if l.name != "" {
+			fmt.Fprintf(&want, `"name":"%s",`, l.name)
+		}
+		fmt.Fprintf(&want, `"annotations":{%s}}`, l.annotations)
+	}
+	want.WriteString("]}")
+	if string(manifest) != want.String() {
+		t.Errorf("manifest\n%s\nwant\n%s", manifest, want.String())
+	}
+}
+
+// A template in Jinja is never given to Ollama as one of Go's.
+func TestOllamaTemplates(t *testing.T) {
+	for text, ollama := range map[string]bool{
+		"{{ .Prompt }}":                      true,
+		"{{- if .System }}{{end}}":           true,
+		"{% if x %}{% endif %}{{ .Prompt }}": false,
+		"{{ messages[0].content }}":          false,
+		"{{ bos_token }}":                    false,
+		"Hello":                              false,
+		"":                                   false,
+	} {
+		b := blobTexts{}
+		img := Image{Layers: []Layer{b.layer(KindTensor, "w", "w"), b.layer(KindTemplate, "template", text)}}
+		manifest, config := mustEncodeOllama(t, img, b)
+		if got := strings.Contains(string(manifest), "vnd.ollama.image.template"); got != ollama {
+			t.Errorf("template %q: given as Ollama's is %v, want %v", text, got, ollama)
+		}
+		got, err := Decode(manifest, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := got.Find(KindTemplate, "template"); !ok {
+			t.Errorf("template %q is lost: %+v", text, got.Layers)
+		}
+	}
+}
+
+// generated makes an image of whatever kinds.
+func generated(r *rand.Rand, b blobTexts) Image {
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	img := Image{Config: Config{
+		Name: pick("", "a <b>"), Family: pick("", "llama3"), Architecture: pick("", "LlamaForCausalLM"), ModelType: pick("", "llama"),
+		Format: pick("", "safetensors"), Quantization: pick("", "int4", "nvfp4"), DType: pick("", "BF16", "F32,BF16"),
+		Params: r.Int64N(1 << r.IntN(60)), ContextLength: r.Int64N(3), EmbeddingLength: r.Int64N(3),
+	}}
+	if r.IntN(2) == 0 {
+		img.Config.Licenses = []string{"MIT", "Apache-2.0"}[:1+r.IntN(2)]
+		img.Config.Capabilities = []string{CapThinking, CapVision, "other"}[:1+r.IntN(3)]
+	}
+	img.Layers = append(img.Layers, b.layer(KindTensor, "w", "w"))
+	for i := range r.IntN(12) {
+		kind := Kind(pick("tensor", "file", "file", "file", "license", "params", "system", "template", "messages", "prompt", "other-kind"))
+		name := fmt.Sprintf("%s%d%s", pick("", "a/", "draft/", "LICENSE", "template", "x"), i, pick("", ".json", ".jinja", ".txt", ".model", ".2"))
+		if kind == KindTensor {
+			name = strings.ReplaceAll(name, "/", ".")
+		}
+		l := b.layer(kind, name, pick("{}", "{{ .Prompt }}", "{% if x %}", "same")+pick("", "1", "2"))
+		l.MediaType = pick(modelPackMediaType(l), modelPackMediaType(l), modelspec.MediaTypeModelDocRaw, modelspec.MediaTypeModelWeightConfigRaw)
+		if r.IntN(8) == 0 {
+			l.MediaType = modelspec.MediaTypeModelCode // an archive
+		}
+		img.Layers = append(img.Layers, l)
+	}
+	return img
+}
+
+// From modelpack to ollama and back, and the other way round, nothing is lost: the digests are what they were.
+func TestEncodingsRoundTrip(t *testing.T) {
+	for seed := range uint64(500) {
+		b := blobTexts{}
+		img := generated(rand.New(rand.NewPCG(seed, 8)), b)
+		packed, packedConfig := mustEncode(t, img)
+		first, err := Decode(packed, packedConfig)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		ollama, ollamaConfig := mustEncodeOllama(t, first, b)
+		second, err := Decode(ollama, ollamaConfig)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, ollama)
+		}
+		again, againConfig := mustEncode(t, second)
+		if string(again) != string(packed) || string(againConfig) != string(packedConfig) {
+			t.Fatalf("seed %d: modelpack, ollama, modelpack (-want +got):\n%s", seed, cmp.Diff(string(packed), string(again)))
+		}
+		back, backConfig := mustEncodeOllama(t, mustDecode(t, again, againConfig), b)
+		if string(back) != string(ollama) || string(backConfig) != string(ollamaConfig) {
+			t.Fatalf("seed %d: ollama, modelpack, ollama (-want +got):\n%s", seed, cmp.Diff(string(ollama), string(back)))
+		}
+	}
+}
+
+func mustDecode(t *testing.T, manifest, config []byte) Image {
+	t.Helper()
+	img, err := Decode(manifest, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// Libraries of OCI write a manifest again without the field that they do not know.
+func TestOllamaNamesSurviveOtherLibraries(t *testing.T) {
+	img, b := ollamaImage()
+	manifest, config := mustEncodeOllama(t, img, b)
+	var m ocispec.Manifest
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(again), `"name":"config.json"`) {
+		t.Fatal("the library keeps the field now: this test shows nothing")
+	}
+	if diff := cmp.Diff(mustDecode(t, manifest, config), mustDecode(t, again, config)); diff != "" {
+		t.Errorf("(-as encoded +written again):\n%s", diff)
+	}
+}
+
+// ownManifest is a manifest as Ollama's create writes it, with layers {media type, name}.
+func ownManifest(config string, layers ...[2]string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
+		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`, digest.FromString(config), len(config))
+	for i, l := range layers {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"mediaType":"application/vnd.ollama.image.%s","digest":"%s","size":1`, l[0], digest.FromString(fmt.Sprint(i)))
+		if l[1] != "" {
+			fmt.Fprintf(&b, `,"name":%q`, l[1])
+		}
+		b.WriteByte('}')
+	}
+	b.WriteString("]}\n")
+	return []byte(b.String())
+}
+
+func TestDecodeOllamasOwn(t *testing.T) {
+	config := `{"model_format":"safetensors","model_family":"","model_families":null,"model_type":"","file_type":"int4","renderer":"qwen3.5",` +
+		`"parser":"qwen3.5","requires":"0.19.0","capabilities":["completion","vision","thinking"],"context_length":262144}` + "\n"
+	manifest := ownManifest(config,
+		[2]string{"tensor", "model.embed_tokens.weight"}, [2]string{"tensor", "model.layers.0.mlp.experts"}, [2]string{"json", "config.json"},
+		[2]string{"json", "tokenizer.json"}, [2]string{"template", ""}, [2]string{"license", ""}, [2]string{"license", ""}, [2]string{"params", ""},
+		[2]string{"json", "license.2"})
+	got := mustDecode(t, manifest, []byte(config))
+	layer := func(i int, kind Kind, mediaType, name string) Layer {
+		return Layer{Kind: kind, Name: name, MediaType: "application/vnd.ollama.image." + mediaType, Digest: digest.FromString(fmt.Sprint(i)), Size: 1}
+	}
+	want := Image{
+		Config: Config{Format: "safetensors", Quantization: "int4", Capabilities: []string{"completion", "vision", "thinking"}, ContextLength: 262144},
+		Layers: []Layer{
+			layer(0, KindTensor, "tensor", "model.embed_tokens.weight"),
+			layer(1, KindTensor, "tensor", "model.layers.0.mlp.experts"),
+			layer(2, KindFile, "json", "config.json"),
+			layer(3, KindFile, "json", "tokenizer.json"),
+			layer(4, KindTemplate, "template", "template"),
+			layer(5, KindLicense, "license", "LICENSE"),
+			layer(6, KindLicense, "license", "LICENSE.3"),
+			layer(7, KindParams, "params", "params.json"),
+			layer(8, KindFile, "json", "license.2"),
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, _, err := EncodeModelPack(got); err != nil {
+		t.Errorf("in the other encoding: %v", err)
+	}
+}
+
+func TestOllamaModelsThatAreNotRun(t *testing.T) {
+	config := `{}`
+	for says, layers := range map[string][][2]string{
+		"a GGUF model":    {{"model", ""}, {"template", ""}},
+		"makes pictures":  {{"tensor", "transformer/w"}},
+		"without tensors": {{"license", ""}},
+		"GGUF model of Ollama, which ingot does not run": {{"tensor", "w"}, {"model", ""}},
+	} {
+		_, err := Decode(ownManifest(config, layers...), []byte(config))
+		if !errors.Is(err, ErrUnknownManifest) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: error %v, want one saying %q", layers, err, says)
+		}
+	}
+}
+
+func TestDecodeOllamaErrors(t *testing.T) {
+	good := `{"model_format":"safetensors"}`
+	for _, tt := range []struct {
+		name, config, says string
+		layers             [][2]string
+	}{
+		{"path up", good, "../x", [][2]string{{"tensor", "w"}, {"json", "../x"}}},
+		{"path absolute", good, "/etc/passwd", [][2]string{{"tensor", "w"}, {"json", "/etc/passwd"}}},
+		{"tensor without a name", good, "without a name", [][2]string{{"tensor", ""}}},
+		{"twice", good, "both", [][2]string{{"tensor", "w"}, {"tensor", "w"}}},
+		{"control", good, "relative path", [][2]string{{"tensor", "w"}, {"json", "a\nb"}}},
+		{"negative", `{"context_length":-1}`, "negative", [][2]string{{"tensor", "w"}}},
+		{"capability", `{"capabilities":["a b"]}`, "a b", [][2]string{{"tensor", "w"}}},
+		{"config", `[]`, "config", [][2]string{{"tensor", "w"}}},
+	} {
+		_, err := Decode(ownManifest(tt.config, tt.layers...), []byte(tt.config))
+		if !errors.Is(err, ErrInvalidManifest) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want ErrInvalidManifest saying %q", tt.name, err, tt.says)
+		}
+	}
+}
+
+func TestEncodeOllamaErrors(t *testing.T) {
+	b := blobTexts{}
+	w := b.layer(KindTensor, "w", "w")
+	for _, tt := range []struct {
+		name   string
+		layers []Layer
+		want   error
+	}{
+		{"no tensor", []Layer{b.layer(KindFile, "config.json", "{}")}, ErrInvalidImage},
+		{"no layers", nil, ErrInvalidImage},
+		{"template missing", []Layer{w, {Kind: KindTemplate, Name: "t", Digest: digest.FromString("nowhere"), Size: 7}}, ErrBlobMissing},
+		{"template large", []Layer{w, {Kind: KindTemplate, Name: "t", Digest: w.Digest, Size: 1 << 30}}, ErrTooLarge},
+		{"record", []Layer{w, b.layer(KindFile, "ingot.json", "no JSON")}, ErrInvalidImage},
+	} {
+		if _, _, err := EncodeOllama(Image{Layers: tt.layers}, b.read); !errors.Is(err, tt.want) {
+			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+// Whatever the bytes, decoding does not panic, and what was decoded can go through the other encoding and back.
+func FuzzDecodeOllama(f *testing.F) {
+	img, b := ollamaImage()
+	manifest, config, err := EncodeOllama(img, b.read)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(manifest, config)
+	own := `{"model_format":"safetensors","model_type":"1.2B"}`
+	f.Add(ownManifest(own, [2]string{"tensor", "w"}, [2]string{"json", "config.json"}, [2]string{"prompt", ""}, [2]string{"embed", ""}), []byte(own))
+	f.Fuzz(func(t *testing.T, manifest, config []byte) {
+		var m ollamaManifestJSON
+		if json.Unmarshal(manifest, &m) != nil {
+			Decode(manifest, config)
+			return
+		}
+		m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config)) // past the check that no fuzzer finds its way through
+		manifest, err := marshal(m)
+		if err != nil {
+			return
+		}
+		first, err := Decode(manifest, config)
+		if err != nil {
+			return
+		}
+		packed, packedConfig, err := EncodeModelPack(first)
+		if err != nil {
+			return // a layer without a path
+		}
+		second := mustDecode(t, packed, packedConfig)
+		none := func(digest.Digest) ([]byte, error) { return []byte("{}"), nil }
+		again, againConfig, err := EncodeOllama(second, none)
+		if err != nil {
+			return // without tensors, or too large
+		}
+		last, lastConfig, err := EncodeModelPack(mustDecode(t, again, againConfig))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(last) != string(packed) || string(lastConfig) != string(packedConfig) {
+			t.Fatalf("(-first +last):\n%s", cmp.Diff(string(packed), string(last)))
+		}
+	})
+}
