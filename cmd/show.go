@@ -57,9 +57,11 @@ What is no model image has a summary, --manifest, --config and --layers; it can 
 				lists = name == "layers" || name == "tensors"
 			}
 		}
-		for _, name := range []string{"json", "format"} {
-			if f.Changed(name) && !(lists && len(given) == 1) {
-				given = append(given, "--"+name)
+		if !lists || len(given) > 1 {
+			for _, name := range []string{"format", "json"} {
+				if f.Changed(name) {
+					given = append([]string{"--" + name}, given...)
+				}
 			}
 		}
 		if len(given) > 1 {

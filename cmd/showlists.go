@@ -121,11 +121,6 @@ func (a *app) printLayers(list []layerJSON) error {
 	return w.Flush()
 }
 
-// printable keeps what a stranger's manifest says on its line.
-func printable(s string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%+q", s), `"`), `"`)
-}
-
 type tensorJSON struct {
 	Name         string  `json:"name"`
 	DType        string  `json:"dtype"`
