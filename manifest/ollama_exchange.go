@@ -183,7 +183,7 @@ func (x *exchange) take(ctx context.Context, b ocispec.Descriptor) (*int64, erro
 	path := x.o.blobPath(b.Digest)
 	src, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("Ollama's blob %s: %w", path, ErrBlobMissing)
+		return nil, fmt.Errorf("blob of Ollama %s: %w", path, ErrBlobMissing)
 	}
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (x *exchange) take(ctx context.Context, b ocispec.Descriptor) (*int64, erro
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() != b.Size {
-		return nil, fmt.Errorf("Ollama's blob %s is no file of %d bytes: %w", path, b.Size, ErrCorrupt)
+		return nil, fmt.Errorf("blob of Ollama %s is no file of %d bytes: %w", path, b.Size, ErrCorrupt)
 	}
 	f, err := x.s.newTemp(partialPrefix + "*")
 	if err != nil {

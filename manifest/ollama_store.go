@@ -142,7 +142,7 @@ func (o *OllamaStore) readBlob(d digest.Digest) ([]byte, error) {
 	}
 	b, err := readLimited(o.blobPath(d), MaxManifestSize)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("Ollama's blob %s: %w", d, ErrBlobMissing)
+		return nil, fmt.Errorf("blob of Ollama %s: %w", d, ErrBlobMissing)
 	}
 	if err == nil && digest.FromBytes(b) != d {
 		return nil, corrupt(d, digest.FromBytes(b))
