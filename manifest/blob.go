@@ -151,6 +151,11 @@ func (s *Store) ReadBlob(d digest.Digest, limit int64) ([]byte, error) {
 	return b, nil
 }
 
+// HasBlob reports whether the store has a blob of this size. Its bytes are not read.
+func (s *Store) HasBlob(d digest.Digest, size int64) bool {
+	return validDigest(d) && s.checkBlob(d, size) == nil
+}
+
 // checkBlob tells whether a blob is there with the right size, without reading it.
 func (s *Store) checkBlob(d digest.Digest, size int64) error {
 	info, err := os.Lstat(s.BlobPath(d))

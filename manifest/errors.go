@@ -21,6 +21,8 @@ var (
 	ErrCorrupt         = errors.New("content is corrupt") // bytes that do not match their digest or size
 	ErrBusy            = errors.New("store is busy")      // a lock was not free in time
 	ErrBlobsKept       = errors.New("blobs were kept")    // Remove dropped the name and left the blobs
+	ErrHave            = errors.New("blob is here")       // OpenPartial has nothing to fetch
+	ErrNoSpace         = errors.New("not enough space")   // the disk cannot take what is to come
 )
 
 // UnknownManifestError tells what a manifest is that [Decode] cannot read. It is an [ErrUnknownManifest].

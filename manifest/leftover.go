@@ -89,8 +89,8 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 	}{
 		{ingestPrefix, true, true, leftCreate},
 		{sessionPrefix, true, true, leftPush},
-		{"pull-", true, false, leftPull},
-		{".pull-", false, false, leftBegun},
+		{pullPrefix, true, false, leftPull},
+		{"." + pullPrefix, false, false, leftBegun},
 		{partialPrefix, false, false, leftBegun},
 		{ocispec.ImageIndexFile + "-", false, false, leftFile},
 		{ocispec.ImageLayoutFile + "-", false, false, leftFile},
@@ -166,7 +166,7 @@ func (s *Store) leftoverBlobs(l leftover) ([]digest.Digest, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, digest.NewDigestFromEncoded(digest.SHA256, strings.TrimPrefix(l.name, "pull-")))
+		list = append(list, digest.NewDigestFromEncoded(digest.SHA256, strings.TrimPrefix(l.name, pullPrefix)))
 		blobs, err := Blobs(b)
 		if err != nil {
 			return list, nil // torn, as after a crash: the pull begins anew
