@@ -37,6 +37,7 @@ type Client struct {
 	opts  Options
 	http  http.RoundTripper
 	sleep func(context.Context, time.Duration) error
+	tune  tuning // how blobs are fetched
 
 	mu     sync.Mutex
 	hosts  map[string]*host
@@ -64,7 +65,7 @@ func New(opts Options) (*Client, error) {
 		}
 		opts.Mirrors = mirrors
 	}
-	c := &Client{opts: opts, http: opts.Transport, sleep: sleep, hosts: map[string]*host{}, warned: map[string]bool{}}
+	c := &Client{opts: opts, http: opts.Transport, sleep: sleep, tune: defaultTuning, hosts: map[string]*host{}, warned: map[string]bool{}}
 	if c.http == nil {
 		t, err := newTransport(opts)
 		if err != nil {

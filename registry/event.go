@@ -18,6 +18,7 @@ const (
 	Mounted EventKind = "mounted" // taken over from another repository of the same registry
 	Skipped EventKind = "skipped" // left out by what the caller asked for
 	Warned  EventKind = "warning" // Err is what people should know of the registry Name; may come at any time
+	Waiting EventKind = "waiting" // for another process, which moves the same blob
 )
 
 // Event is a step of a push or pull. Events of one operation come one at a time.

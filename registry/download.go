@@ -1,0 +1,201 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+)
+
+// tuning is what decides how a blob is fetched.
+type tuning struct {
+	whole   int64         // smaller blobs come in one piece
+	minPart int64         // others in parts of at least
+	maxPart int64         // and at most this size
+	stall   time.Duration // a request without a byte for so long is asked again
+	header  time.Duration // one without an answer
+	buffer  int           // bytes that are written at a time, at most
+}
+
+var defaultTuning = tuning{
+	whole:   32 << 20,
+	minPart: 8 << 20,
+	maxPart: 32 << 20,
+	stall:   10 * time.Second,
+	header:  30 * time.Second,
+	buffer:  512 << 10,
+}
+
+// sizeError says that a registry has another number of bytes under a digest than the manifest says.
+type sizeError struct {
+	want, got int64 // got is -1 for more
+}
+
+func (e *sizeError) Error() string {
+	if e.got < 0 {
+		return fmt.Sprintf("the registry sends more than the %d bytes that the manifest says: %v", e.want, ErrDigest)
+	}
+	return fmt.Sprintf("the registry has %d bytes, the manifest says %d: %v", e.got, e.want, ErrDigest)
+}
+
+func (e *sizeError) Is(target error) bool { return target == ErrDigest }
+
+// download is a blob that is being fetched.
+type download struct {
+	*puller
+	blob
+	part *manifest.Partial
+}
+
+// fetch brings one blob into the store. What does not match its digest or size is thrown away, and fetched once more from the
+// registry itself.
+func (p *puller) fetch(ctx context.Context, b blob) error {
+	sources, first := p.sources, Begin
+	for tries := 0; ; {
+		had, err := p.fetchOnce(ctx, b, sources, first)
+		var wrong *manifest.MismatchError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &wrong) && had > 0:
+			// What an earlier run has left may be to blame: the registry's tries are not counted.
+		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, ErrDigest):
+			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, explain(err))
+		case tries == 0:
+			tries++
+		case wrong != nil:
+			return fmt.Errorf("blob %s (%s, %d bytes): the registry sends bytes with digest %s, twice: %w", b.Digest, b.label, b.Size, wrong.Got, ErrDigest)
+		default:
+			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
+		}
+		sources, first = sources[len(sources)-1:], Moved
+		p.tell(b, Event{Kind: Retry, Err: err})
+	}
+}
+
+// explain says what can be done about a full disk.
+func explain(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: free some space and pull again, which goes on from here", err)
+	}
+	return err
+}
+
+// fetchOnce fetches what is missing of a blob, and commits it. first is the kind of event that begins it, and had what was there
+// before.
+func (p *puller) fetchOnce(ctx context.Context, b blob, sources []*repository, first EventKind) (had int64, err error) {
+	part, err := p.s.OpenPartial(ctx, b.Digest, b.Size, func() { p.tell(b, Event{Kind: Waiting}) })
+	if errors.Is(err, manifest.ErrHave) {
+		p.count(0, b.Size)
+		p.tell(b, Event{Kind: Present, Bytes: b.Size})
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer part.Close()
+	had = part.Have()
+	d := &download{p, b, part}
+	if err := d.fill(ctx, sources, first); err != nil {
+		if errors.Is(err, ErrDigest) {
+			part.Discard()
+		}
+		return had, err
+	}
+	if err := part.Commit(ctx); err != nil {
+		return had, err
+	}
+	p.count(0, had)
+	p.tell(b, Event{Kind: Done, Bytes: b.Size})
+	return had, nil
+}
+
+// fill fetches what is missing while it holds a place among the active ones. The hash follows what arrives.
+func (d *download) fill(ctx context.Context, sources []*repository, first EventKind) error {
+	if err := take(ctx, d.active); err != nil {
+		return err
+	}
+	defer func() { <-d.active }()
+	had := d.part.Have()
+	d.tell(Event{Kind: first, Bytes: had})
+	if had == 0 && d.Size < d.tune.whole { // hashed as it is written
+		return d.fillFrom(ctx, sources)
+	}
+	hashing, stop := context.WithCancel(ctx)
+	defer stop()
+	hashed := make(chan error, 1)
+	go func() { hashed <- d.part.Follow(hashing) }()
+	err := d.fillFrom(ctx, sources)
+	if err != nil {
+		stop()
+	}
+	if failed := <-hashed; err == nil {
+		err = failed
+	}
+	return err
+}
+
+// fillFrom asks one source after the other.
+func (d *download) fillFrom(ctx context.Context, sources []*repository) error {
+	for i, src := range sources {
+		err := d.fillFromOne(ctx, src)
+		var local *fs.PathError
+		if err == nil || i == len(sources)-1 || ctx.Err() != nil || errors.As(err, &local) {
+			return err
+		}
+		d.tell(Event{Kind: Retry, Bytes: d.part.Have(), Err: err})
+	}
+	return nil
+}
+
+func (d *download) fillFromOne(ctx context.Context, src *repository) error {
+	if d.Size >= d.tune.whole {
+		err := d.inParts(ctx, src)
+		if !errors.Is(err, errNoRanges) {
+			return err
+		}
+	}
+	return d.inOne(ctx, src)
+}
+
+func (d *download) tell(e Event) { d.puller.tell(d.blob, e) }
+
+// inOne fetches what is missing by one request after the other: by one alone, unless it is interrupted.
+func (d *download) inOne(ctx context.Context, src *repository) error {
+	if err := take(ctx, d.slots); err != nil {
+		return err
+	}
+	defer func() { <-d.slots }()
+	a := d.c.attempts()
+	ranged := true
+	for {
+		missing := d.part.Missing()
+		if len(missing) == 0 {
+			return nil
+		}
+		want := missing[0]
+		if !ranged {
+			want = manifest.Range{Start: 0, End: d.Size}
+		}
+		before := d.part.Have()
+		err := d.get(ctx, src, want, nil, d.part.WriteAt)
+		if d.part.Have() > before {
+			a.moved()
+		}
+		if errors.Is(err, errNoRanges) && ranged {
+			ranged = false
+			continue
+		}
+		if err == nil {
+			continue
+		}
+		d.tell(Event{Kind: Retry, Bytes: d.part.Have(), Err: err})
+		if err = a.again(ctx, err); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package registry
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+)
+
+// errNoRanges says that a server does not serve parts of this blob, or not the ones that it is asked for.
+var errNoRanges = errors.New("no usable answer to a request for a part")
+
+// errStalled ends a request from which nothing comes.
+var errStalled = errors.New("stalled")
+
+// get asks once for a range of a blob, and passes on what comes. An answer may hold less than was asked for, which is no error:
+// the caller asks for the rest. Of a request for the whole or the start of a blob, and of one without part, the answer may be
+// the whole blob, which is passed on from its start.
+func (d *download) get(ctx context.Context, src *repository, want manifest.Range, part *part, write func([]byte, int64) (int, error)) error {
+	if d.Size == 0 {
+		return nil
+	}
+	watch := watchFor(ctx, d.tune.header)
+	defer watch.stop()
+	resp, err := d.ask(watch.ctx, src, want, part != nil)
+	if err != nil {
+		return watch.explain(err)
+	}
+	defer resp.Body.Close()
+	body, sent, err := d.answer(resp, want, part)
+	if err != nil {
+		return watch.explain(err)
+	}
+	watch.wait = d.tune.stall
+	watch.alive()
+	end := min(sent.End, want.End)
+	if resp.StatusCode == http.StatusOK {
+		end = sent.End
+	}
+	return watch.explain(d.pass(watch, body, sent, end, write))
+}
+
+func (d *download) ask(ctx context.Context, src *repository, want manifest.Range, always bool) (*http.Response, error) {
+	req, err := src.request(ctx, http.MethodGet, src.url("blobs", string(d.Digest)), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as they are stored
+	if always || want.Len() < d.Size {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", want.Start, want.End-1))
+	}
+	return src.do(req)
+}
+
+// answer reads what of the blob an answer holds.
+func (d *download) answer(resp *http.Response, want manifest.Range, part *part) (io.Reader, manifest.Range, error) {
+	ranged := resp.Request.Header.Get("Range") != ""
+	encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
+	encoded := encoding != "" && encoding != "identity"
+	whole := manifest.Range{Start: 0, End: d.Size}
+	switch {
+	case resp.StatusCode == http.StatusPartialContent && ranged:
+		sent, total, ok := contentRange(resp.Header.Get("Content-Range"))
+		if !ok || encoded || sent.Start != want.Start || sent.End > d.Size || total >= 0 && total != d.Size ||
+			resp.ContentLength >= 0 && resp.ContentLength != sent.Len() || !part.sameContent(resp.Header.Get("ETag")) {
+			return nil, whole, errNoRanges
+		}
+		part.answered()
+		return resp.Body, sent, nil
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && ranged:
+		return nil, whole, errNoRanges
+	case resp.StatusCode != http.StatusOK:
+		return nil, whole, expect(resp, http.StatusOK)
+	case part != nil:
+		return nil, whole, errNoRanges
+	case resp.ContentLength == d.Size || resp.ContentLength < 0 && !encoded:
+		return resp.Body, whole, nil // where the size is right, a wrong Content-Encoding does not matter
+	case !encoded:
+		return nil, whole, &sizeError{want: d.Size, got: resp.ContentLength}
+	case encoding == "gzip" || encoding == "x-gzip":
+		z, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			return nil, whole, fmt.Errorf("%w: %w", ErrInterrupted, err)
+		}
+		return z, whole, nil
+	}
+	return nil, whole, fmt.Errorf("the registry sends it as %q, which was not asked for: %w", clip(encoding), ErrUnsupported)
+}
+
+// contentRange reads a Content-Range header (RFC 9110, section 14.4); total is -1 where it does not say.
+func contentRange(value string) (r manifest.Range, total int64, ok bool) {
+	rest, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(value)), "bytes ")
+	span, all, found := strings.Cut(rest, "/")
+	first, last, dash := strings.Cut(span, "-")
+	if !ok || !found || !dash {
+		return r, 0, false
+	}
+	start, err1 := strconv.ParseInt(first, 10, 64)
+	end, err2 := strconv.ParseInt(last, 10, 64)
+	total, err3 := int64(-1), error(nil)
+	if all != "*" {
+		total, err3 = strconv.ParseInt(all, 10, 64)
+	}
+	ok = err1 == nil && err2 == nil && err3 == nil && 0 <= start && start <= end && end < 1<<62
+	return manifest.Range{Start: start, End: end + 1}, total, ok
+}
+
+// buffers are reused from one request to the next.
+var buffers sync.Pool
+
+// pass reads a body that holds a range of the blob, and writes it up to end. A body that goes on after the range is refused.
+func (d *download) pass(watch *watchdog, body io.Reader, sent manifest.Range, end int64, write func([]byte, int64) (int, error)) error {
+	p, _ := buffers.Get().(*[]byte)
+	if p == nil || len(*p) != d.tune.buffer {
+		b := make([]byte, d.tune.buffer)
+		p = &b
+	}
+	defer buffers.Put(p)
+	buf, n, at := *p, 0, sent.Start
+	for at < end {
+		m, err := body.Read(buf[n:min(int64(len(buf)), end-at)])
+		if n += m; m > 0 {
+			watch.alive()
+		}
+		// Half a buffer at least is read at a time, past the connection's own buffer.
+		if n > 0 && (n >= len(buf)/2 || at+int64(n) == end || err != nil) {
+			watch.pause()
+			if _, err := write(buf[:n], at); err != nil {
+				return err
+			}
+			d.count(int64(n), 0)
+			at, n = at+int64(n), 0
+			d.tell(Event{Kind: Moved, Bytes: d.part.Have()})
+			watch.alive()
+		}
+		if err != nil && at < end {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("%w after %d of %d bytes: %w", ErrInterrupted, at-sent.Start, sent.Len(), err)
+		}
+	}
+	if end < sent.End {
+		return nil
+	}
+	if m, _ := body.Read(buf[:1]); m > 0 { // and where there is nothing, the connection can be used again
+		if sent.End == d.Size {
+			return &sizeError{want: d.Size, got: -1}
+		}
+		return errNoRanges
+	}
+	return nil
+}
+
+// watchdog ends a request from which nothing comes. A disk that takes its time is not its business.
+type watchdog struct {
+	ctx    context.Context
+	parent context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	wait   time.Duration
+}
+
+func watchFor(ctx context.Context, wait time.Duration) *watchdog {
+	w := &watchdog{parent: ctx, wait: wait}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	w.timer = time.AfterFunc(wait, func() { w.cancel(errStalled) })
+	return w
+}
+
+// alive says that something came.
+func (w *watchdog) alive() { w.timer.Reset(w.wait) }
+
+func (w *watchdog) pause() { w.timer.Stop() }
+
+func (w *watchdog) stop() {
+	w.timer.Stop()
+	w.cancel(nil)
+}
+
+// explain makes of an error that the watchdog or the caller's context caused what it is.
+func (w *watchdog) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case w.parent.Err() != nil:
+		return context.Cause(w.parent)
+	case context.Cause(w.ctx) == errStalled:
+		return fmt.Errorf("%w: nothing came for %s", ErrInterrupted, w.wait)
+	}
+	return err
+}

@@ -1,0 +1,443 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+)
+
+// PullOptions are those of [Client.Pull]. The zero value takes the whole image.
+type PullOptions struct {
+	NoDraft bool     // leave out the draft model that an image may bring along
+	Only    []string // of the layers take those whose tensor name, file path or file name matches one of these patterns (path.Match)
+
+	// Verify is asked about the manifest's digest before anything is fetched and stored, and may refuse it. May be nil.
+	Verify func(ctx context.Context, d digest.Digest) error
+}
+
+// PullResult says what a pull did.
+type PullResult struct {
+	Name    manifest.Name // as stored
+	Digest  digest.Digest // of the manifest
+	Bytes   int64         // of blobs that came from the registry
+	Saved   int64         // bytes of the image's blobs that were here already
+	Partial int           // blobs of the image that are not here, since they were not asked for
+}
+
+// Pull brings an image into the store. What is here already, whole blobs and parts of them that an earlier run has left, is
+// not fetched again. The name is set last, and replaced in one step where it exists. A name with a digest and no tag gets
+// the digest's first digits as its tag.
+//
+// A pull of all layers that are asked for but not of all that there are leaves an entry that is marked partial; a later pull
+// completes it.
+func (c *Client) Pull(ctx context.Context, s *manifest.Store, name manifest.Name, opts PullOptions) (*PullResult, error) {
+	p, err := c.newPuller(s, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, glob := range opts.Only {
+		if _, err := path.Match(glob, ""); err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", clip(glob), err)
+		}
+	}
+	release, err := s.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	result, err := p.pull(ctx, name, opts)
+	if err != nil {
+		return nil, fmt.Errorf("pull %s: %w", name, err)
+	}
+	return result, nil
+}
+
+// FetchBlob brings one blob of a named image into the store. The caller holds the store's lock.
+func (c *Client) FetchBlob(ctx context.Context, s *manifest.Store, name manifest.Name, desc ocispec.Descriptor) error {
+	p, err := c.newPuller(s, name)
+	if err != nil {
+		return err
+	}
+	if err := p.fetch(ctx, blob{desc, string(desc.Digest)}); err != nil {
+		return fmt.Errorf("fetch from %s: %w", name, err)
+	}
+	return nil
+}
+
+// puller is one pull.
+type puller struct {
+	c       *Client
+	s       *manifest.Store
+	sources []*repository // the registry itself is the last one
+	tune    tuning
+	active  chan struct{} // a place for each blob that moves
+	slots   chan struct{} // and for each request
+
+	mu     sync.Mutex
+	result PullResult
+}
+
+func (c *Client) newPuller(s *manifest.Store, name manifest.Name) (*puller, error) {
+	sources, err := c.sources(name)
+	if err != nil {
+		return nil, err
+	}
+	n := c.opts.Concurrency
+	return &puller{c: c, s: s, sources: sources, tune: c.tune, active: make(chan struct{}, n), slots: make(chan struct{}, n)}, nil
+}
+
+// sources are the repositories that a name is read from, in the order in which they are asked.
+func (c *Client) sources(name manifest.Name) ([]*repository, error) {
+	r, err := c.repository(name, pull)
+	if err != nil {
+		return nil, err
+	}
+	return []*repository{r}, nil
+}
+
+func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions) (*PullResult, error) {
+	m, err := p.manifest(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Verify != nil {
+		if err := opts.Verify(ctx, m.Digest); err != nil {
+			return nil, err
+		}
+	}
+	wanted, skipped, err := choose(m.Bytes, opts)
+	if err != nil {
+		return nil, err
+	}
+	done, err := p.s.Pulling(ctx, m.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.fetchAll(ctx, wanted, skipped); err != nil {
+		return nil, err
+	}
+	p.result.Name = p.storeName(ctx, name, m.Digest)
+	if p.result.Digest, err = p.s.PutRaw(ctx, p.result.Name, m.MediaType, m.Bytes, manifest.PutOptions{Partial: len(skipped) > 0}); err != nil {
+		return nil, err
+	}
+	done()
+	return &p.result, nil
+}
+
+// storeName is the name that the image gets: the one that was asked for, without its digest.
+func (p *puller) storeName(ctx context.Context, name manifest.Name, d digest.Digest) manifest.Name {
+	if name.Tag == "" {
+		if e, err := p.s.ResolveRaw(ctx, name); err == nil && e.Descriptor.Digest == d {
+			name.Tag = e.Name.Tag
+		} else {
+			name.Tag = d.Encoded()[:12]
+		}
+	}
+	name.Digest = ""
+	return name
+}
+
+// manifest gets the manifest of an image: of an index, the one image that is a model.
+func (p *puller) manifest(ctx context.Context, name manifest.Name) (*Manifest, error) {
+	m, err := p.manifestBy(ctx, name, reference(name))
+	if err != nil {
+		return nil, err
+	}
+	list, err := images(m.Bytes)
+	if err != nil || list == nil {
+		return m, err
+	}
+	return p.fromIndex(ctx, name, list)
+}
+
+// manifestBy gets the manifest that a tag or digest names, from the store where it has the same.
+func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string) (*Manifest, error) {
+	if m := p.local(ctx, name, digest.Digest(ref)); m != nil {
+		return m, nil
+	}
+	_, err := p.s.ResolveRaw(ctx, manifest.Name{Host: name.Host, Path: name.Path, Tag: name.Tag})
+	known := err == nil && name.Digest == "" // then it may not have changed
+	var failed error
+	for _, src := range p.sources {
+		if known {
+			if d, err := src.headManifest(ctx, ref); err == nil && d != "" {
+				if m := p.local(ctx, name, d); m != nil {
+					return m, nil
+				}
+			}
+		}
+		m, err := src.getManifest(ctx, ref)
+		if err == nil {
+			m.MediaType = mediaType(m)
+			return m, nil
+		}
+		if failed = err; ctx.Err() != nil {
+			break
+		}
+	}
+	if errors.Is(failed, ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", ErrNotFound, failed)
+	}
+	return nil, failed
+}
+
+// local finds a manifest in the store, among the entries of that host and path.
+func (p *puller) local(ctx context.Context, name manifest.Name, d digest.Digest) *Manifest {
+	if d.Validate() != nil {
+		return nil
+	}
+	name.Tag, name.Digest = "", d
+	e, err := p.s.ResolveRaw(ctx, name)
+	if err != nil {
+		return nil
+	}
+	return &Manifest{MediaType: e.Descriptor.MediaType, Digest: d, Bytes: e.Bytes}
+}
+
+// mediaType is what a manifest says that it is, else what the registry says.
+func mediaType(m *Manifest) string {
+	var said struct {
+		MediaType string `json:"mediaType"`
+	}
+	if json.Unmarshal(m.Bytes, &said) == nil && said.MediaType != "" {
+		return said.MediaType
+	}
+	if t, _, err := mime.ParseMediaType(m.MediaType); err == nil && slices.Contains(strings.Split(manifestTypes, ", "), t) {
+		return t
+	}
+	return ocispec.MediaTypeImageManifest
+}
+
+// images lists what an index offers; nil for what is not an index.
+func images(b []byte) ([]ocispec.Descriptor, error) {
+	var index struct {
+		Manifests []ocispec.Descriptor `json:"manifests"`
+		Layers    json.RawMessage      `json:"layers"`
+	}
+	if err := json.Unmarshal(b, &index); err != nil {
+		return nil, fmt.Errorf("manifest: %v: %w", err, manifest.ErrInvalidManifest)
+	}
+	if index.Manifests == nil || index.Layers != nil {
+		return nil, nil
+	}
+	return slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool {
+		return d.Annotations["vnd.docker.reference.type"] != "" // what a builder attests of an image beside it
+	}), nil
+}
+
+// Most images of an index that are looked at.
+const maxImages = 16
+
+// fromIndex gives the one image of an index that is a model, or the only one that there is.
+func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocispec.Descriptor) (*Manifest, error) {
+	if len(list) == 0 {
+		return nil, fmt.Errorf("it is an index of no images: %w", manifest.ErrUnknownManifest)
+	}
+	if len(list) > maxImages {
+		return nil, fmt.Errorf("it is an index of %d images; name one: %s", len(list), byDigest(name, list[0].Digest))
+	}
+	var models, others []*Manifest
+	for _, d := range list {
+		if err := d.Digest.Validate(); err != nil {
+			return nil, fmt.Errorf("index: digest %q: %w: %w", clip(string(d.Digest)), err, manifest.ErrInvalidManifest)
+		}
+		m, err := p.manifestBy(ctx, name, string(d.Digest))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := manifest.Decode(m.Bytes, nil); errors.Is(err, manifest.ErrUnknownManifest) {
+			others = append(others, m)
+		} else {
+			models = append(models, m)
+		}
+	}
+	switch {
+	case len(models) == 1:
+		return models[0], nil
+	case len(models) == 0 && len(others) == 1:
+		return others[0], nil
+	case len(models) > 1:
+		others = models
+	}
+	var names []string
+	for _, m := range others {
+		names = append(names, byDigest(name, m.Digest))
+	}
+	return nil, fmt.Errorf("it is an index of several images; name one: %s", strings.Join(names, ", "))
+}
+
+func byDigest(n manifest.Name, d digest.Digest) string {
+	return manifest.Name{Host: n.Host, Path: n.Path, Digest: d}.String()
+}
+
+// blob is a blob with a name for people.
+type blob struct {
+	ocispec.Descriptor
+	label string
+}
+
+// layerDescriptor is a layer in any encoding: ollama gives its name in a field of its own.
+type layerDescriptor struct {
+	ocispec.Descriptor
+	Name string `json:"name"`
+}
+
+// names are those that a person may know the layer by: its tensor's, its file's, and the last part of that.
+func (l layerDescriptor) names() []string {
+	var list []string
+	for _, n := range []string{l.Annotations[annotationTensor], l.Name, l.Annotations[annotationFilepath], l.Annotations[ocispec.AnnotationTitle]} {
+		if n == "" {
+			continue
+		}
+		list = append(list, n)
+		if base := path.Base(n); base != n {
+			list = append(list, base)
+		}
+	}
+	return list
+}
+
+// draft reports whether a layer belongs to a draft model; see [manifest.Layer.Draft].
+func (l layerDescriptor) draft() bool {
+	tensors := strings.TrimSuffix(manifest.TensorPath("draft."), ".safetensors")
+	return slices.ContainsFunc(l.names(), func(n string) bool {
+		return strings.HasPrefix(n, "draft.") || strings.HasPrefix(n, "draft/") || strings.HasPrefix(n, tensors)
+	})
+}
+
+// Annotations that name layers (manifest's modelpack encoding).
+const (
+	annotationTensor   = "org.ingotml.tensor"
+	annotationFilepath = "org.cncf.model.filepath"
+)
+
+// choose splits the blobs of a manifest into those that the caller asks for and others. The config is always wanted.
+func choose(b []byte, opts PullOptions) (wanted, skipped []blob, err error) {
+	all, err := manifest.Blobs(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	var doc struct {
+		Layers []layerDescriptor `json:"layers"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, nil, fmt.Errorf("manifest: %v: %w", err, manifest.ErrInvalidManifest)
+	}
+	labels, leave, matched := map[digest.Digest]string{}, map[digest.Digest]bool{}, false
+	for _, l := range doc.Layers {
+		names := l.names()
+		if _, seen := labels[l.Digest]; !seen && len(names) > 0 {
+			labels[l.Digest] = clip(names[0])
+		}
+		take := !(opts.NoDraft && l.draft()) && (len(opts.Only) == 0 || matchAny(opts.Only, names))
+		matched = matched || take
+		if was, seen := leave[l.Digest]; !seen || was { // one layer that is wanted is enough for its blob
+			leave[l.Digest] = !take
+		}
+	}
+	if len(opts.Only) > 0 && !matched {
+		return nil, nil, fmt.Errorf("no layer matches %s; patterns are those of file paths and tensor names, such as '*.json'", strings.Join(opts.Only, ", "))
+	}
+	for _, d := range all {
+		b := blob{d, labels[d.Digest]}
+		if b.label == "" {
+			b.label = string(d.Digest)[:len("sha256:")+12]
+		}
+		if leave[d.Digest] {
+			skipped = append(skipped, b)
+		} else {
+			wanted = append(wanted, b)
+		}
+	}
+	return wanted, skipped, nil
+}
+
+func matchAny(globs, names []string) bool {
+	for _, g := range globs {
+		for _, n := range names {
+			if ok, _ := path.Match(g, n); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fetchAll brings all blobs that are not here, after a look at the disk's space.
+func (p *puller) fetchAll(ctx context.Context, wanted, skipped []blob) error {
+	var missing, present, absent []blob
+	var total, need int64
+	for _, b := range wanted {
+		total += b.Size
+		if p.s.HasBlob(b.Digest, b.Size) {
+			p.result.Saved += b.Size
+			present = append(present, b)
+			continue
+		}
+		missing = append(missing, b)
+		need += max(0, b.Size-p.s.PartialSpace(b.Digest))
+	}
+	for _, b := range skipped {
+		total += b.Size
+		if p.s.HasBlob(b.Digest, b.Size) {
+			present = append(present, b)
+		} else {
+			absent = append(absent, b)
+		}
+	}
+	p.result.Partial = len(absent)
+	p.c.tell(Event{Kind: Plan, Total: total})
+	for _, b := range absent {
+		p.tell(b, Event{Kind: Skipped})
+	}
+	for _, b := range present {
+		p.tell(b, Event{Kind: Present, Bytes: b.Size})
+	}
+	if err := p.s.CheckSpace(need); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(2 * cap(p.active)) // half of them may wait for the disk, or for another process
+	for _, b := range missing {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error { return p.fetch(ctx, b) })
+	}
+	return g.Wait()
+}
+
+// tell reports a step of a blob.
+func (p *puller) tell(b blob, e Event) {
+	e.Digest, e.Name, e.Total = b.Digest, b.label, b.Size
+	p.c.tell(e)
+}
+
+// count adds to what the result says.
+func (p *puller) count(bytes, saved int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.result.Bytes += bytes
+	p.result.Saved += saved
+}
+
+// take waits for a place.
+func take(ctx context.Context, places chan struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
