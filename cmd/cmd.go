@@ -85,11 +85,16 @@ var remedies = []struct {
 func remedy(err error) string {
 	var auth *registry.AuthError
 	var status *registry.StatusError
+	var absent *manifest.AbsentError
 	switch {
 	case errors.As(err, &auth) && auth.Key == "":
 		return fmt.Sprintf("; `ingot login %s` stores credentials", auth.Host)
 	case errors.As(err, &status) && status.Status == http.StatusForbidden:
 		return "; `ingot login` stores the credentials of a user who may"
+	case errors.As(err, &absent) && absent.Name.IsLocal():
+		return "; pull the model again from where it came"
+	case errors.As(err, &absent):
+		return fmt.Sprintf("; `ingot pull %s` completes it", absent.Name)
 	}
 	for _, r := range remedies {
 		if errors.Is(err, r.is) {
@@ -122,7 +127,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 	root.AddCommand(a.tokenizeCmd(), a.templateCmd())
 	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.cpCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
-	root.AddCommand(a.pushCmd())
+	root.AddCommand(a.pushCmd(), a.pullCmd())
 	root.AddCommand(a.loginCmd(), a.logoutCmd())
 	addCompletions(root)
 	root.SetIn(a.in)

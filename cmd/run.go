@@ -88,6 +88,9 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := store.CheckPresent(entry, false); err != nil {
+		return err
+	}
 	talk, err := o.conversation(c, store, entry, prompt)
 	if err != nil {
 		return err

@@ -3,7 +3,9 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/spf13/cobra"
 )
@@ -73,6 +75,13 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 	store, entry, err := resolve(c, name)
 	if err != nil {
 		return err
+	}
+	if err := store.CheckPresent(entry, false); err != nil {
+		return err
+	}
+	if err := store.CheckPresent(entry, true); err != nil {
+		a.note("note: %v: checked without its draft", err)
+		entry.Image.Layers = slices.DeleteFunc(entry.Image.Layers, manifest.Layer.Draft)
 	}
 	if err := checkRequires(store, entry); err != nil {
 		return err

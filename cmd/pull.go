@@ -1,0 +1,85 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) pullCmd() *cobra.Command {
+	var o pullOptions
+	c := &cobra.Command{
+		Use:   "pull NAME",
+		Short: "Bring a model from a registry into the store",
+		Long: `Bring a model from a registry into the store.
+
+Only what is not here yet moves, and a pull that was interrupted goes on where it was when it is run again. Every byte is
+checked against its digest before it counts, and the name appears when all is here. With --no-draft or --only the
+model is marked partial; a pull without them completes it.
+
+The digest of the manifest is printed on standard output.`,
+		Example: `  ingot pull registry.example.com/team/mymodel
+  ingot pull registry.example.com/team/mymodel:v2 --no-draft
+  ingot pull registry.example.com/team/mymodel@sha256:... --only '*.json' --only README.md`,
+		Args: between(1, 1),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, err := manifest.ParseName(args[0])
+			if err != nil {
+				return err
+			}
+			return a.pull(c.Context(), name, o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.pull.NoDraft, "no-draft", false, "leave out the draft model that speeds the model up")
+	f.StringArrayVar(&o.pull.Only, "only", nil, "of the layers take those whose file or tensor name matches this `GLOB` (repeatable)")
+	f.BoolVar(&o.json, "json", false, "print the result as JSON, and progress as lines of JSON")
+	o.transfer.add(c)
+	return c
+}
+
+type pullOptions struct {
+	pull     registry.PullOptions
+	transfer transferFlags
+	json     bool
+}
+
+func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error {
+	progress := a.transferProgress("pull", o.json)
+	defer progress.end()
+	client, err := a.client(&o.transfer, progress.set)
+	if err != nil {
+		return err
+	}
+	store, err := manifest.Open("")
+	if err != nil {
+		return err
+	}
+	result, err := client.Pull(ctx, store, name, o.pull)
+	progress.end()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return a.printJSON(pullJSON{result.Name.String(), result.Digest.String(), result.Bytes, result.Saved, result.Partial})
+	}
+	if result.Name.Tag != name.Tag {
+		a.note("stored as %s", result.Name)
+	}
+	if result.Partial > 0 {
+		a.note("%s is partial: %d of its blobs were left out; `ingot pull %s` completes it", result.Name, result.Partial, result.Name)
+	}
+	_, err = fmt.Fprintln(a.out, result.Digest)
+	return err
+}
+
+type pullJSON struct {
+	Name    string `json:"name"`
+	Digest  string `json:"digest"`
+	Bytes   int64  `json:"bytes"`
+	Saved   int64  `json:"saved_bytes"`
+	Partial int    `json:"absent_blobs"`
+}

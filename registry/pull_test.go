@@ -1,0 +1,731 @@
+package registry
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Sizes that make the blobs of these tests large ones.
+var testTuning = tuning{whole: 64 << 10, minPart: 100_000, maxPart: 100_000, stall: 300 * time.Millisecond, header: time.Second, buffer: 16 << 10}
+
+func pullClient(t testing.TB, change ...func(*Options)) *Client {
+	t.Helper()
+	c := newClient(t, change...)
+	c.tune = testTuning
+	return c
+}
+
+func emptyStore(t testing.TB) *manifest.Store {
+	t.Helper()
+	s, err := manifest.Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func noise(n int) []byte {
+	b := make([]byte, n)
+	r := rand.New(rand.NewPCG(7, uint64(n)))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// served is an image on a peer.
+type served struct {
+	name   manifest.Name
+	bytes  []byte
+	digest digest.Digest
+	blobs  [][]byte // the config first
+}
+
+// serve puts an image with these files as its layers on a peer, under team/model:latest.
+func serve(t testing.TB, p *peer, files map[string][]byte) *served {
+	t.Helper()
+	img := &served{name: p.name("team/model"), blobs: [][]byte{[]byte("{}")}}
+	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
+		Config: ocispec.Descriptor{MediaType: "application/vnd.example.config", Digest: digest.FromString("{}"), Size: 2}}
+	var paths []string
+	for path := range files {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		b := files[path]
+		img.blobs = append(img.blobs, b)
+		m.Layers = append(m.Layers, ocispec.Descriptor{MediaType: "application/vnd.example.file", Digest: digest.FromBytes(b), Size: int64(len(b)),
+			Annotations: map[string]string{annotationFilepath: path}})
+	}
+	for _, b := range img.blobs {
+		p.putBlob("team/model", b)
+	}
+	img.bytes, _ = json.MarshalIndent(m, "", "   ") // as no encoder of ours writes it
+	img.digest = p.putManifest("team/model", "latest", ocispec.MediaTypeImageManifest, img.bytes)
+	return img
+}
+
+// whole checks that a store has an image, byte for byte, and nothing else.
+func (img *served) whole(t testing.TB, s *manifest.Store) {
+	t.Helper()
+	raw, err := s.ResolveRaw(context.Background(), img.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(raw.Bytes, img.bytes) || raw.Descriptor.Digest != img.digest {
+		t.Errorf("the manifest is %s, not %s", raw.Descriptor.Digest, img.digest)
+	}
+	want := map[string]bool{img.digest.Encoded(): true}
+	for _, b := range img.blobs {
+		want[digest.FromBytes(b).Encoded()] = true
+		if got, err := s.ReadBlob(digest.FromBytes(b), 1<<30); err != nil || !bytes.Equal(got, b) {
+			t.Errorf("blob of %d bytes: %d bytes, %v", len(b), len(got), err)
+		}
+	}
+	if got := listing(t, s, "blobs/sha256"); len(got) != len(want) {
+		t.Errorf("%d blobs, want %d: %v", len(got), len(want), got)
+	}
+	if got := listing(t, s, "ingest"); len(got) > 0 {
+		t.Errorf("left in ingest: %v", got)
+	}
+}
+
+// absent checks that a store does not show an image, and has no blob that does not match its digest.
+func (img *served) absent(t testing.TB, s *manifest.Store) {
+	t.Helper()
+	if _, err := s.ResolveRaw(context.Background(), img.name); !errors.Is(err, manifest.ErrNotFound) {
+		t.Errorf("the name is there: %v", err)
+	}
+	for _, name := range listing(t, s, "blobs/sha256") {
+		if _, err := s.ReadBlob(digest.Digest("sha256:"+name), 1<<30); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func listing(t testing.TB, s *manifest.Store, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(s.Root(), dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+var testFiles = map[string][]byte{
+	"config.json":                []byte(`{"model_type":"x"}`),
+	"model-a.safetensors":        noise(1_000_000),
+	"model-b.safetensors":        noise(40_000),
+	"model-c.safetensors":        noise(130_000),
+	"draft/config.json":          []byte("a draft"),
+	"model-draft.x.safetensors":  noise(5_000),
+	"tokenizer/vocabulary.json":  []byte("{ }"),
+	"empty.txt":                  {},
+	"same-as-config/config.json": []byte(`{"model_type":"x"}`), // a digest that is listed twice
+}
+
+func TestPull(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	s := emptyStore(t)
+	c := pullClient(t)
+	r, err := c.Pull(t.Context(), s, img.name, PullOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img.whole(t, s)
+	var size int64
+	for _, b := range img.blobs {
+		size += int64(len(b))
+	}
+	size -= int64(len(testFiles["config.json"]))
+	if r.Digest != img.digest || r.Name != img.name || r.Bytes != size || r.Saved != 0 || r.Partial != 0 {
+		t.Errorf("%+v, want %d bytes", r, size)
+	}
+	if _, served := p.traffic(); served != size {
+		t.Errorf("%d bytes were sent, want %d", served, size)
+	}
+
+	// Again: one question, nothing moves.
+	before := len(p.log())
+	if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Bytes != 0 || r.Saved != size {
+		t.Errorf("again: %+v, %v", r, err)
+	}
+	if asked := p.log()[before:]; len(asked) != 1 || !strings.HasPrefix(asked[0], "HEAD manifest ") {
+		t.Errorf("again: %q", asked)
+	}
+	img.whole(t, s)
+
+	// A new version moves what is new, and replaces the name.
+	files := map[string][]byte{"config.json": testFiles["config.json"], "model-a.safetensors": testFiles["model-a.safetensors"], "new": []byte("new")}
+	img2 := serve(t, p, files)
+	if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Bytes != 3 || r.Digest != img2.digest {
+		t.Errorf("a new version: %+v, %v", r, err)
+	}
+	// The old one is still there by its digest: it gets a tag of its own.
+	name := img.name
+	name.Tag, name.Digest = "", img.digest
+	if r, err = c.Pull(t.Context(), s, name, PullOptions{}); err != nil || r.Bytes != 0 || r.Name.Tag != img.digest.Encoded()[:12] {
+		t.Errorf("by digest: %+v, %v", r, err)
+	}
+	if r, err = c.Pull(t.Context(), s, name, PullOptions{}); err != nil || r.Name.Tag != img.digest.Encoded()[:12] {
+		t.Errorf("by digest again: %+v, %v", r, err)
+	}
+}
+
+// Whatever goes wrong on the way, the result is right.
+func TestPullRecovers(t *testing.T) {
+	large, small := testFiles["model-a.safetensors"], testFiles["model-b.safetensors"]
+	largeRef, smallRef := string(digest.FromBytes(large)), string(digest.FromBytes(small))
+	type test struct {
+		name string
+		set  func(p *peer)
+	}
+	tests := []test{
+		{"500 twice", func(p *peer) { p.on("GET", blobRoute, refuse(500, "UNKNOWN")).times(2) }},
+		{"500 in the middle", func(p *peer) { p.on("GET", blobRoute, refuse(503, "UNAVAILABLE")).after(4).times(3) }},
+		{"429 with Retry-After", func(p *peer) { p.on("GET", blobRoute, answer(429, "Retry-After", "7")).times(3) }},
+		{"manifest 502", func(p *peer) { p.once("GET", manifestRoute, answer(502)) }},
+		{"HEAD not allowed", func(p *peer) { p.on("HEAD", anyRoute, answer(405)) }},
+		{"200 instead of 206", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); x.handle() })
+		}},
+		{"200 instead of 206, cut", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); x.handle() })
+			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); cutResponse(400_000)(x) }).of(largeRef).times(2)
+		}},
+		{"wrong Content-Range", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) {
+				if x.r.Header.Get("Range") == "" {
+					x.handle()
+					return
+				}
+				x.w.Header().Set("Content-Range", fmt.Sprintf("bytes 1-100000/%d", len(large)))
+				x.w.WriteHeader(206)
+				x.w.Write(large[1:100_001])
+			}).of(largeRef)
+		}},
+		{"no Content-Range", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) {
+				if x.r.Header.Get("Range") == "" {
+					x.handle()
+					return
+				}
+				x.w.WriteHeader(206)
+				x.w.Write(large[:100_000])
+			}).of(largeRef)
+		}},
+		{"416 to every part", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) {
+				if x.r.Header.Get("Range") == "" {
+					x.handle()
+					return
+				}
+				answer(416)(x)
+			})
+		}},
+		{"ETags that differ", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) {
+				x.w.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprint(x.n)))
+				x.handle()
+			})
+		}},
+		{"less than was asked for", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) {
+				var from, to int
+				if n, _ := fmt.Sscanf(x.r.Header.Get("Range"), "bytes=%d-%d", &from, &to); n == 2 {
+					x.r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, min(to, from+29_999)))
+				}
+				x.handle()
+			})
+		}},
+		{"altered once", func(p *peer) { p.once("GET", blobRoute, flip(17)).of(smallRef) }},
+		{"a part altered once", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(largeRef).after(3).times(1) }},
+		{"longer once", func(p *peer) {
+			p.once("GET", blobRoute, func(x *exchange) { x.w.Write(append(bytes.Clone(small), "more"...)) }).of(smallRef)
+		}},
+		{"longer once, in pieces", func(p *peer) {
+			p.once("GET", blobRoute, func(x *exchange) {
+				x.w.Write(small)
+				http.NewResponseController(x.w).Flush()
+				x.w.Write([]byte("more"))
+			}).of(smallRef)
+		}},
+		{"shorter once", func(p *peer) {
+			p.once("GET", blobRoute, func(x *exchange) { x.w.Write(small[:1000]) }).of(smallRef)
+		}},
+		{"shorter once, in pieces", func(p *peer) {
+			p.once("GET", blobRoute, func(x *exchange) {
+				http.NewResponseController(x.w).Flush()
+				x.w.Write(small[:1000])
+			}).of(smallRef)
+		}},
+		{"without a length", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) {
+				http.NewResponseController(x.w).Flush()
+				x.w.Write(x.blob(x.repo, digest.Digest(x.ref)))
+			})
+		}},
+		{"closes after each request", func(p *peer) {
+			p.on("", anyRoute, func(x *exchange) { x.w.Header().Set("Connection", "close"); x.handle() })
+		}},
+		{"gzip that was not asked for", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) {
+				x.w.Header().Set("Content-Encoding", "gzip")
+				z := gzip.NewWriter(x.w)
+				z.Write(x.blob(x.repo, digest.Digest(x.ref)))
+				z.Close()
+			})
+		}},
+		{"gzip that is none", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "gzip"); x.handle() })
+		}},
+		{"stalls in the middle", func(p *peer) {
+			p.on("GET", blobRoute, stall(5_000)).times(2)
+			p.on("GET", blobRoute, stall(50_000)).of(largeRef).after(2).times(1)
+		}},
+		{"no answer", func(p *peer) { p.once("GET", blobRoute, slowly(time.Minute)) }},
+		{"a slow part", func(p *peer) {
+			p.on("GET", blobRoute, drip).of(largeRef).after(1).times(1)
+		}},
+	}
+	for tenth := range 11 {
+		tests = append(tests,
+			test{fmt.Sprintf("cut at %d tenths", tenth), func(p *peer) { p.once("GET", blobRoute, cutResponse(tenth*len(small)/10)).of(smallRef) }},
+			test{fmt.Sprintf("each part cut at %d tenths", tenth), func(p *peer) { p.on("GET", blobRoute, cutResponse(tenth*10_000)).of(largeRef).times(10) }})
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPeer(t)
+			img := serve(t, p, testFiles)
+			test.set(p)
+			s := emptyStore(t)
+			if _, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			img.whole(t, s)
+		})
+	}
+}
+
+// stall sends so many bytes of the answer, and then nothing.
+func stall(n int) action {
+	return func(x *exchange) {
+		rec := x.record()
+		body := rec.Body.Bytes()
+		x.replay(rec, body[:min(n, len(body))])
+		_ = http.NewResponseController(x.w).Flush()
+		<-x.r.Context().Done()
+	}
+}
+
+// drip sends an answer a few bytes at a time, for as long as somebody listens.
+func drip(x *exchange) {
+	rec := x.record()
+	body := rec.Body.Bytes()
+	x.replay(rec, nil)
+	for len(body) > 0 && x.r.Context().Err() == nil {
+		n := min(10, len(body))
+		x.w.Write(body[:n])
+		_ = http.NewResponseController(x.w).Flush()
+		body = body[n:]
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// What cannot be made good is one error, and nothing wrong is visible.
+func TestPullFails(t *testing.T) {
+	large, small := testFiles["model-a.safetensors"], testFiles["model-b.safetensors"]
+	altered := bytes.Clone(small)
+	altered[17] ^= 1
+	for _, test := range []struct {
+		name string
+		set  func(p *peer)
+		is   error
+		says []string
+	}{
+		{"no such tag", func(p *peer) { p.on("", manifestRoute, refuse(404, "MANIFEST_UNKNOWN")) }, ErrNotFound, []string{"team/model", "MANIFEST_UNKNOWN"}},
+		{"no such blob", func(p *peer) { p.on("GET", blobRoute, refuse(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(small))) }, ErrNotFound,
+			[]string{string(digest.FromBytes(small)), "model-b.safetensors", "404"}},
+		{"no such large blob", func(p *peer) { p.on("GET", blobRoute, refuse(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(large))) }, ErrNotFound,
+			[]string{string(digest.FromBytes(large)), "404"}},
+		{"denied", func(p *peer) { p.on("GET", blobRoute, refuse(403, "DENIED")) }, ErrUnauthorized, []string{"DENIED"}},
+		{"altered", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(small))) }, ErrDigest,
+			[]string{string(digest.FromBytes(small)), string(digest.FromBytes(altered)), "40000 bytes"}},
+		{"altered parts", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(large))) }, ErrDigest, []string{string(digest.FromBytes(large)), "1000000 bytes"}},
+		{"shorter", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) { x.w.Write(small[:1000]) }).of(string(digest.FromBytes(small)))
+		}, ErrDigest, []string{"1000 bytes", "40000"}},
+		{"longer in pieces", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) {
+				x.w.Write(small)
+				http.NewResponseController(x.w).Flush()
+				x.w.Write([]byte("more"))
+			}).of(string(digest.FromBytes(small)))
+		}, ErrDigest, []string{"more than the 40000"}},
+		{"always 500", func(p *peer) { p.on("GET", blobRoute, refuse(500, "UNKNOWN")) }, nil, []string{"500"}},
+		{"always cut at the same place", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); cutResponse(3000)(x) })
+		}, ErrInterrupted, nil},
+		{"an encoding of its own", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "br"); x.w.Write([]byte("x")) })
+		}, ErrUnsupported, []string{`"br"`}},
+		{"damaged gzip", func(p *peer) {
+			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "gzip"); x.w.Write([]byte("x")) })
+		}, ErrInterrupted, nil},
+		{"a manifest of another digest", func(p *peer) {
+			p.on("GET", manifestRoute, func(x *exchange) {
+				x.w.Header().Set("Docker-Content-Digest", string(digest.FromString("x")))
+				x.w.Write([]byte(`{"layers":[]}`))
+			})
+		}, ErrDigest, nil},
+		{"a manifest of nonsense", func(p *peer) {
+			p.on("GET", manifestRoute, func(x *exchange) { x.w.Write([]byte(`{"layers":[{"digest":"sha256:../../etc/passwd","size":3}]}`)) })
+		}, manifest.ErrInvalidManifest, nil},
+		{"more than any disk has", func(p *peer) {
+			p.on("GET", manifestRoute, func(x *exchange) {
+				fmt.Fprintf(x.w, `{"layers":[{"digest":%q,"size":%d}]}`, digest.FromString("x"), int64(1)<<60)
+			})
+		}, manifest.ErrNoSpace, []string{"INGOT_HOME"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPeer(t)
+			img := serve(t, p, testFiles)
+			test.set(p)
+			s := emptyStore(t)
+			_, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("%v is not: %v", err, test.is)
+			}
+			for _, word := range test.says {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("%v does not say %q", err, word)
+				}
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("several lines: %v", err)
+			}
+			img.absent(t, s)
+		})
+	}
+}
+
+// Blobs come from where a registry sends for them, in parts where that place serves parts.
+func TestPullFollowsRedirects(t *testing.T) {
+	for _, ranges := range []bool{true, false} {
+		t.Run(fmt.Sprint("ranges ", ranges), func(t *testing.T) {
+			p := newPeer(t)
+			img := serve(t, p, testFiles)
+			var mu sync.Mutex
+			parts := 0
+			store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") != "" {
+					t.Error("credentials went to another host")
+				}
+				if !ranges {
+					r.Header.Del("Range")
+				}
+				mu.Lock()
+				if r.Header.Get("Range") != "" {
+					parts++
+				}
+				mu.Unlock()
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(p.blob("team/model", digest.Digest(strings.TrimPrefix(r.URL.Path, "/")))))
+			}))
+			defer store.Close()
+			p.on("GET", blobRoute, func(x *exchange) { answer(307, "Location", store.URL+"/"+x.ref+"?signature=secret")(x) })
+			s := emptyStore(t)
+			if _, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			img.whole(t, s)
+			if ranges != (parts == 12) { // ten of the one, two of the other
+				t.Errorf("%d parts", parts)
+			}
+		})
+	}
+}
+
+// The delay that a registry asks for is what is waited.
+func TestPullWaitsAsTold(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, map[string][]byte{"a": []byte("a")})
+	p.once("GET", blobRoute, answer(429, "Retry-After", "7")).of(string(digest.FromString("a")))
+	c := pullClient(t)
+	var waited []time.Duration
+	c.sleep = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
+	if _, err := c.Pull(t.Context(), emptyStore(t), img.name, PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(waited) != 1 || waited[0] != 7*time.Second {
+		t.Errorf("waited %v", waited)
+	}
+}
+
+// A token that expires in the middle is renewed, and what came before stays.
+func TestPullRenewsItsToken(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	var mu sync.Mutex
+	token, uses, given := 0, 0, 0
+	p.on("", anyRoute, func(x *exchange) {
+		mu.Lock()
+		if x.route == otherRoute && x.r.URL.Path == "/token" {
+			token++
+			given++
+			uses = 0
+			fmt.Fprintf(x.w, `{"token":"t%d"}`, token)
+			mu.Unlock()
+			return
+		}
+		ok := x.r.Header.Get("Authorization") == fmt.Sprint("Bearer t", token) && uses < 6
+		uses++
+		mu.Unlock()
+		if !ok {
+			x.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="test"`, p.server.URL))
+			x.fail(401, "UNAUTHORIZED")
+			return
+		}
+		x.handle()
+	})
+	s := emptyStore(t)
+	if _, err := pullClient(t, func(o *Options) { o.Concurrency = 1 }).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	img.whole(t, s)
+	if given < 2 {
+		t.Errorf("%d tokens: the test tested nothing", given)
+	}
+}
+
+// A pull that was broken off goes on where it was.
+func TestPullResumes(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	s := emptyStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var moved int64
+	c := pullClient(t, func(o *Options) {
+		o.Events = func(e Event) {
+			if e.Kind == Moved && e.Total == 1_000_000 && e.Bytes > 450_000 {
+				moved = max(moved, e.Bytes)
+				cancel()
+			}
+		}
+	})
+	if _, err := c.Pull(ctx, s, img.name, PullOptions{}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	img.absent(t, s)
+	_, before := p.traffic()
+	r, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img.whole(t, s)
+	if _, after := p.traffic(); r.Saved < moved || r.Bytes != after-before {
+		t.Errorf("%+v, %d had moved, then %d", r, moved, after-before)
+	}
+}
+
+// What an earlier run has left may be wrong: the registry is not to blame.
+func TestPullDistrustsWhatIsHere(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	large := digest.FromBytes(testFiles["model-a.safetensors"])
+	s := emptyStore(t)
+	if err := os.WriteFile(filepath.Join(s.Root(), "ingest", large.Encoded()+".part"), noise(500_001), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.once("GET", blobRoute, flip(2)).of(string(large))
+	if _, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	img.whole(t, s)
+}
+
+// Several pulls of the same and of overlapping images at once fetch each blob once.
+func TestPullsAtOnce(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	s := emptyStore(t)
+	var g sync.WaitGroup
+	for range 4 {
+		c := pullClient(t)
+		g.Go(func() {
+			if _, err := c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	g.Wait()
+	img.whole(t, s)
+	var size int64
+	for d := range slices.Values(img.blobs) {
+		size += int64(len(d))
+	}
+	size -= int64(len(testFiles["config.json"]))
+	if _, served := p.traffic(); served != size {
+		t.Errorf("%d bytes were sent for %d", served, size)
+	}
+}
+
+func TestPullPartial(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	c := pullClient(t)
+	for _, test := range []struct {
+		opts PullOptions
+		want int // blobs
+	}{
+		{PullOptions{NoDraft: true}, 7},
+		{PullOptions{Only: []string{"*.json"}}, 4}, // by their last component too
+		{PullOptions{Only: []string{"*.json"}, NoDraft: true}, 3},
+		{PullOptions{Only: []string{"model-?.safetensors", "empty.txt"}}, 5},
+		{PullOptions{Only: []string{"*", "*/*"}}, 9},
+	} {
+		s := emptyStore(t)
+		r, err := c.Pull(t.Context(), s, img.name, test.opts)
+		if err != nil {
+			t.Error(test.opts, err)
+			continue
+		}
+		got := len(listing(t, s, "blobs/sha256")) - 1 // for the manifest
+		if got != test.want || r.Partial != 9-got {
+			t.Errorf("%v: %d blobs, want %d; %d absent", test.opts, got, test.want, r.Partial)
+		}
+		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil || (r.Partial > 0) != (e.Descriptor.Annotations["org.ingotml.partial"] != "") {
+			t.Errorf("%v: %v, %v", test.opts, e.Descriptor.Annotations, err)
+		}
+		if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Partial != 0 {
+			t.Errorf("%v: completing it: %+v, %v", test.opts, r, err)
+		}
+		img.whole(t, s)
+		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil || e.Descriptor.Annotations["org.ingotml.partial"] != "" {
+			t.Errorf("%v: still partial: %v", test.opts, err)
+		}
+	}
+	s := emptyStore(t)
+	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"*.gguf"}}); err == nil || !strings.Contains(err.Error(), "*.gguf") {
+		t.Errorf("nothing matches: %v", err)
+	}
+	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"[a"}}); err == nil {
+		t.Error("a broken pattern")
+	}
+	img.absent(t, s)
+}
+
+func TestPullIndex(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	other := p.putManifest("team/model", "", ocispec.MediaTypeImageManifest, []byte(`{"config":{"mediaType":"application/vnd.oci.image.config.v1+json"}}`))
+	index := func(digests ...digest.Digest) {
+		var list []string
+		for _, d := range digests {
+			list = append(list, fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":1}`, ocispec.MediaTypeImageManifest, d))
+		}
+		list = append(list, fmt.Sprintf(`{"digest":%q,"annotations":{"vnd.docker.reference.type":"attestation-manifest"}}`, digest.FromString("absent")))
+		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex, fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(list, ",")))
+	}
+	index(img.digest)
+	s := emptyStore(t)
+	if r, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Digest != img.digest {
+		t.Errorf("%+v, %v", r, err)
+	}
+	img.whole(t, s)
+	index(img.digest, other)
+	_, err := pullClient(t).Pull(t.Context(), emptyStore(t), img.name, PullOptions{})
+	if err == nil || !strings.Contains(err.Error(), "@"+string(img.digest)) || !strings.Contains(err.Error(), "@"+string(other)) {
+		t.Errorf("two: %v", err)
+	}
+	index()
+	if _, err := pullClient(t).Pull(t.Context(), emptyStore(t), img.name, PullOptions{}); !errors.Is(err, manifest.ErrUnknownManifest) {
+		t.Errorf("none: %v", err)
+	}
+}
+
+// Nothing is fetched when the caller refuses the manifest.
+func TestPullAsksBefore(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	s := emptyStore(t)
+	refused := errors.New("not signed")
+	_, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{Verify: func(_ context.Context, d digest.Digest) error {
+		if d != img.digest {
+			t.Errorf("asked about %s", d)
+		}
+		return refused
+	}})
+	if !errors.Is(err, refused) || p.count("GET", blobRoute) > 0 {
+		t.Errorf("%v, %d blobs", err, p.count("GET", blobRoute))
+	}
+	img.absent(t, s)
+}
+
+func TestFetchBlob(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	s := emptyStore(t)
+	b := testFiles["model-a.safetensors"]
+	if err := pullClient(t).FetchBlob(t.Context(), s, img.name, ocispec.Descriptor{Digest: digest.FromBytes(b), Size: int64(len(b))}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.ReadBlob(digest.FromBytes(b), 1<<30); err != nil || !bytes.Equal(got, b) {
+		t.Error(err)
+	}
+}
+
+func TestContentRange(t *testing.T) {
+	for value, want := range map[string]struct {
+		r     manifest.Range
+		total int64
+		ok    bool
+	}{
+		"bytes 0-0/1":     {manifest.Range{Start: 0, End: 1}, 1, true},
+		"bytes 5-9/*":     {manifest.Range{Start: 5, End: 10}, -1, true},
+		" Bytes 5-9/100 ": {manifest.Range{Start: 5, End: 10}, 100, true},
+		"bytes */100":     {},
+		"bytes 9-5/100":   {},
+		"bytes -5/100":    {},
+		"items 0-1/2":     {},
+		"":                {},
+		"bytes 0-1/x":     {},
+		"bytes 0-1":       {},
+		"bytes 0-9223372036854775807/9223372036854775807": {},
+	} {
+		r, total, ok := contentRange(value)
+		if ok != want.ok || ok && (r != want.r || total != want.total) {
+			t.Errorf("%q: %v of %d, %v", value, r, total, ok)
+		}
+	}
+}
