@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"syscall"
 	"time"
 
@@ -51,12 +50,12 @@ type download struct {
 	part *manifest.Partial
 }
 
-// fetch brings one blob into the store. What does not match its digest or size is thrown away, and fetched once more from the
-// registry itself.
+// fetch brings one blob into the store. What does not match its digest or size is thrown away, and fetched once more, which
+// passes mirrors by.
 func (p *puller) fetch(ctx context.Context, b blob) error {
-	sources, first := p.sources, Begin
+	first := Begin
 	for tries := 0; ; {
-		had, err := p.fetchOnce(ctx, b, sources, first)
+		had, err := p.fetchOnce(ctx, b, first)
 		var wrong *manifest.MismatchError
 		switch {
 		case err == nil:
@@ -72,7 +71,7 @@ func (p *puller) fetch(ctx context.Context, b blob) error {
 		default:
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		}
-		sources, first = sources[len(sources)-1:], Moved
+		first = Moved
 		p.tell(b, Event{Kind: Retry, Err: err})
 	}
 }
@@ -87,7 +86,7 @@ func explain(err error) error {
 
 // fetchOnce fetches what is missing of a blob, and commits it. first is the kind of event that begins it, and had what was there
 // before.
-func (p *puller) fetchOnce(ctx context.Context, b blob, sources []*repository, first EventKind) (had int64, err error) {
+func (p *puller) fetchOnce(ctx context.Context, b blob, first EventKind) (had int64, err error) {
 	part, err := p.s.OpenPartial(ctx, b.Digest, b.Size, func() { p.tell(b, Event{Kind: Waiting}) })
 	if errors.Is(err, manifest.ErrHave) {
 		p.count(0, b.Size)
@@ -100,7 +99,7 @@ func (p *puller) fetchOnce(ctx context.Context, b blob, sources []*repository, f
 	defer part.Close()
 	had = part.Have()
 	d := &download{p, b, part}
-	if err := d.fill(ctx, sources, first); err != nil {
+	if err := d.fill(ctx, first); err != nil {
 		if errors.Is(err, ErrDigest) {
 			part.Discard()
 		}
@@ -115,7 +114,7 @@ func (p *puller) fetchOnce(ctx context.Context, b blob, sources []*repository, f
 }
 
 // fill fetches what is missing while it holds a place among the active ones. The hash follows what arrives.
-func (d *download) fill(ctx context.Context, sources []*repository, first EventKind) error {
+func (d *download) fill(ctx context.Context, first EventKind) error {
 	if err := take(ctx, d.active); err != nil {
 		return err
 	}
@@ -123,13 +122,13 @@ func (d *download) fill(ctx context.Context, sources []*repository, first EventK
 	had := d.part.Have()
 	d.tell(Event{Kind: first, Bytes: had})
 	if had == 0 && d.Size < d.tune.whole { // hashed as it is written
-		return d.fillFrom(ctx, sources)
+		return d.request(ctx)
 	}
 	hashing, stop := context.WithCancel(ctx)
 	defer stop()
 	hashed := make(chan error, 1)
 	go func() { hashed <- d.part.Follow(hashing) }()
-	err := d.fillFrom(ctx, sources)
+	err := d.request(ctx)
 	if err != nil {
 		stop()
 	}
@@ -139,33 +138,21 @@ func (d *download) fill(ctx context.Context, sources []*repository, first EventK
 	return err
 }
 
-// fillFrom asks one source after the other.
-func (d *download) fillFrom(ctx context.Context, sources []*repository) error {
-	for i, src := range sources {
-		err := d.fillFromOne(ctx, src)
-		var local *fs.PathError
-		if err == nil || i == len(sources)-1 || ctx.Err() != nil || errors.As(err, &local) {
-			return err
-		}
-		d.tell(Event{Kind: Retry, Bytes: d.part.Have(), Err: err})
-	}
-	return nil
-}
-
-func (d *download) fillFromOne(ctx context.Context, src *repository) error {
+// request fetches what is missing, in parts where that is worth while and the server serves them.
+func (d *download) request(ctx context.Context) error {
 	if d.Size >= d.tune.whole {
-		err := d.inParts(ctx, src)
+		err := d.inParts(ctx)
 		if !errors.Is(err, errNoRanges) {
 			return err
 		}
 	}
-	return d.inOne(ctx, src)
+	return d.inOne(ctx)
 }
 
 func (d *download) tell(e Event) { d.puller.tell(d.blob, e) }
 
 // inOne fetches what is missing by one request after the other: by one alone, unless it is interrupted.
-func (d *download) inOne(ctx context.Context, src *repository) error {
+func (d *download) inOne(ctx context.Context) error {
 	if err := take(ctx, d.slots); err != nil {
 		return err
 	}
@@ -182,7 +169,7 @@ func (d *download) inOne(ctx context.Context, src *repository) error {
 			want = manifest.Range{Start: 0, End: d.Size}
 		}
 		before := d.part.Have()
-		err := d.get(ctx, src, want, nil, d.part.WriteAt)
+		err := d.get(ctx, want, nil, d.part.WriteAt)
 		if d.part.Have() > before {
 			a.moved()
 		}

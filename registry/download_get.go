@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -24,13 +25,13 @@ var errStalled = errors.New("stalled")
 // get asks once for a range of a blob, and passes on what comes. An answer may hold less than was asked for, which is no error:
 // the caller asks for the rest. Of a request for the whole or the start of a blob, and of one without part, the answer may be
 // the whole blob, which is passed on from its start.
-func (d *download) get(ctx context.Context, src *repository, want manifest.Range, part *part, write func([]byte, int64) (int, error)) error {
+func (d *download) get(ctx context.Context, want manifest.Range, part *part, write func([]byte, int64) (int, error)) error {
 	if d.Size == 0 {
 		return nil
 	}
 	watch := watchFor(ctx, d.tune.header)
 	defer watch.stop()
-	resp, err := d.ask(watch.ctx, src, want, part != nil)
+	resp, err := d.ask(watch.ctx, want, part != nil)
 	if err != nil {
 		return watch.explain(err)
 	}
@@ -48,8 +49,8 @@ func (d *download) get(ctx context.Context, src *repository, want manifest.Range
 	return watch.explain(d.pass(watch, body, sent, end, write))
 }
 
-func (d *download) ask(ctx context.Context, src *repository, want manifest.Range, always bool) (*http.Response, error) {
-	req, err := src.request(ctx, http.MethodGet, src.url("blobs", string(d.Digest)), nil)
+func (d *download) ask(ctx context.Context, want manifest.Range, always bool) (*http.Response, error) {
+	req, err := d.src.request(ctx, http.MethodGet, d.src.url("blobs", string(d.Digest)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (d *download) ask(ctx context.Context, src *repository, want manifest.Range
 	if always || want.Len() < d.Size {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", want.Start, want.End-1))
 	}
-	return src.do(req)
+	return d.src.do(req)
 }
 
 // answer reads what of the blob an answer holds.
@@ -86,7 +87,11 @@ func (d *download) answer(resp *http.Response, want manifest.Range, part *part) 
 	case !encoded:
 		return nil, whole, &sizeError{want: d.Size, got: resp.ContentLength}
 	case encoding == "gzip" || encoding == "x-gzip":
-		z, err := gzip.NewReader(resp.Body)
+		body := bufio.NewReaderSize(resp.Body, 64<<10)
+		if magic, err := body.Peek(2); err == nil && (magic[0] != 0x1f || magic[1] != 0x8b) && resp.ContentLength < 0 {
+			return body, whole, nil // not what its header says
+		}
+		z, err := gzip.NewReader(body)
 		if err != nil {
 			return nil, whole, fmt.Errorf("%w: %w", ErrInterrupted, err)
 		}

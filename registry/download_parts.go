@@ -17,7 +17,7 @@ var errSlow = errors.New("a part is much slower than others: asked for again")
 
 // inParts fetches what is missing by several requests at once, each for a part. The first one goes ahead: a server that does not
 // serve parts, an errNoRanges, is asked for no more of them.
-func (d *download) inParts(ctx context.Context, src *repository) error {
+func (d *download) inParts(ctx context.Context) error {
 	set := d.split()
 	if len(set.parts) == 0 {
 		return nil
@@ -25,7 +25,7 @@ func (d *download) inParts(ctx context.Context, src *repository) error {
 	g, ctx := errgroup.WithContext(ctx)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	go set.watch(watching, d.tune.stall/10)
+	go set.watch(watching)
 	queue := make(chan *part)
 	g.Go(func() error {
 		defer close(queue)
@@ -51,7 +51,7 @@ func (d *download) inParts(ctx context.Context, src *repository) error {
 				if err := take(ctx, d.slots); err != nil {
 					return err
 				}
-				err := d.onePart(ctx, src, pt)
+				err := d.onePart(ctx, pt)
 				<-d.slots
 				if err != nil {
 					return err
@@ -65,7 +65,7 @@ func (d *download) inParts(ctx context.Context, src *repository) error {
 
 // split makes parts of what is missing, of equal size but for the last of each gap.
 func (d *download) split() *partSet {
-	set := &partSet{served: make(chan struct{})}
+	set := &partSet{served: make(chan struct{}), tick: max(d.tune.stall/10, time.Millisecond)}
 	size := min(max(d.Size/16, d.tune.minPart), d.tune.maxPart)
 	for _, r := range d.part.Missing() {
 		for at := r.Start; at < r.End; at += size {
@@ -77,11 +77,11 @@ func (d *download) split() *partSet {
 
 // onePart fetches a part. When it turns out to be slow, a second request starts where the first one is, and both go on: the
 // first to reach the end ends the other.
-func (d *download) onePart(ctx context.Context, src *repository, pt *part) error {
+func (d *download) onePart(ctx context.Context, pt *part) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan error, 2)
-	request := func() { results <- d.repeat(ctx, src, pt) }
+	request := func() { results <- d.repeat(ctx, pt) }
 	pt.begin()
 	go request()
 	for running := 1; ; {
@@ -111,14 +111,14 @@ func (d *download) onePart(ctx context.Context, src *repository, pt *part) error
 }
 
 // repeat asks for the rest of a part until it is there.
-func (d *download) repeat(ctx context.Context, src *repository, pt *part) error {
+func (d *download) repeat(ctx context.Context, pt *part) error {
 	a := d.c.attempts()
 	for {
 		rest := pt.rest()
 		if rest.Len() == 0 {
 			return nil
 		}
-		err := d.get(ctx, src, rest, pt, func(b []byte, offset int64) (int, error) { return pt.write(d.part, b, offset) })
+		err := d.get(ctx, rest, pt, func(b []byte, offset int64) (int, error) { return pt.write(d.part, b, offset) })
 		if pt.rest().Start > rest.Start {
 			a.moved()
 		}
@@ -142,6 +142,7 @@ type partSet struct {
 	parts  []*part
 	served chan struct{} // closed when an answer with a part has come
 	once   sync.Once
+	tick   time.Duration // how often the parts are looked at
 
 	mu   sync.Mutex
 	etag string
@@ -152,16 +153,16 @@ type part struct {
 	set  *partSet
 	slow chan struct{} // gets one token, when the part is much slower than others
 
-	mu     sync.Mutex
-	at     int64
-	end    int64
-	begun  time.Time // zero before and after
-	moved  int64     // bytes since begun
-	ticks  int       // of the watch since begun
-	seen   int64     // moved at the last of them
-	rate   float64   // bytes per tick, lately; once finished, over all
-	asked  bool      // slow got its token
-	ending bool
+	mu    sync.Mutex
+	at    int64
+	end   int64
+	begun bool
+	ended bool
+	moved int64   // bytes since begun
+	ticks int     // of the watch since begun
+	seen  int64   // moved at the last of them
+	rate  float64 // bytes per tick, lately
+	asked bool    // slow got its token
 }
 
 // sameContent reports whether an answer is about the same content as those before, as far as they say. part may be nil, for
@@ -210,13 +211,16 @@ func (pt *part) write(to *manifest.Partial, b []byte, offset int64) (int, error)
 func (pt *part) begin() {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
-	pt.begun = time.Now()
+	pt.begun = true
 }
 
 func (pt *part) finish() {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
-	pt.ending = true
+	pt.ended = true
+	if pt.ticks == 0 { // too fast to be seen
+		pt.ticks, pt.rate = 1, float64(pt.moved)
+	}
 }
 
 // How many ticks a part runs before it is judged, how many others it is compared with at least, and how many times slower
@@ -228,8 +232,8 @@ const (
 )
 
 // watch looks at the parts at every tick, and tells those that are much slower than the median of the others.
-func (s *partSet) watch(ctx context.Context, tick time.Duration) {
-	t := time.NewTicker(max(tick, time.Millisecond))
+func (s *partSet) watch(ctx context.Context) {
+	t := time.NewTicker(s.tick)
 	defer t.Stop()
 	for {
 		select {
@@ -250,7 +254,7 @@ func (s *partSet) judge() {
 	var list []state
 	for _, pt := range s.parts {
 		pt.mu.Lock()
-		active := !pt.begun.IsZero() && !pt.ending
+		active := pt.begun && !pt.ended
 		if active {
 			pt.ticks++
 			pt.rate += (float64(pt.moved-pt.seen) - pt.rate) * max(0.3, 1/float64(pt.ticks))

@@ -77,33 +77,24 @@ func (c *Client) FetchBlob(ctx context.Context, s *manifest.Store, name manifest
 
 // puller is one pull.
 type puller struct {
-	c       *Client
-	s       *manifest.Store
-	sources []*repository // the registry itself is the last one
-	tune    tuning
-	active  chan struct{} // a place for each blob that moves
-	slots   chan struct{} // and for each request
+	c      *Client
+	s      *manifest.Store
+	src    *repository
+	tune   tuning
+	active chan struct{} // a place for each blob that moves
+	slots  chan struct{} // and for each request
 
 	mu     sync.Mutex
 	result PullResult
 }
 
 func (c *Client) newPuller(s *manifest.Store, name manifest.Name) (*puller, error) {
-	sources, err := c.sources(name)
+	src, err := c.repository(name, pull)
 	if err != nil {
 		return nil, err
 	}
 	n := c.opts.Concurrency
-	return &puller{c: c, s: s, sources: sources, tune: c.tune, active: make(chan struct{}, n), slots: make(chan struct{}, n)}, nil
-}
-
-// sources are the repositories that a name is read from, in the order in which they are asked.
-func (c *Client) sources(name manifest.Name) ([]*repository, error) {
-	r, err := c.repository(name, pull)
-	if err != nil {
-		return nil, err
-	}
-	return []*repository{r}, nil
+	return &puller{c: c, s: s, src: src, tune: c.tune, active: make(chan struct{}, n), slots: make(chan struct{}, n)}, nil
 }
 
 func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions) (*PullResult, error) {
@@ -168,28 +159,19 @@ func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string)
 	}
 	_, err := p.s.ResolveRaw(ctx, manifest.Name{Host: name.Host, Path: name.Path, Tag: name.Tag})
 	known := err == nil && name.Digest == "" // then it may not have changed
-	var failed error
-	for _, src := range p.sources {
-		if known {
-			if d, err := src.headManifest(ctx, ref); err == nil && d != "" {
-				if m := p.local(ctx, name, d); m != nil {
-					return m, nil
-				}
+	if known {
+		if d, err := p.src.headManifest(ctx, ref); err == nil && d != "" {
+			if m := p.local(ctx, name, d); m != nil {
+				return m, nil
 			}
 		}
-		m, err := src.getManifest(ctx, ref)
-		if err == nil {
-			m.MediaType = mediaType(m)
-			return m, nil
-		}
-		if failed = err; ctx.Err() != nil {
-			break
-		}
 	}
-	if errors.Is(failed, ErrNotFound) {
-		return nil, fmt.Errorf("%w: %w", ErrNotFound, failed)
+	m, err := p.src.getManifest(ctx, ref)
+	if err != nil {
+		return nil, err
 	}
-	return nil, failed
+	m.MediaType = manifestType(m)
+	return m, nil
 }
 
 // local finds a manifest in the store, among the entries of that host and path.
@@ -205,8 +187,8 @@ func (p *puller) local(ctx context.Context, name manifest.Name, d digest.Digest)
 	return &Manifest{MediaType: e.Descriptor.MediaType, Digest: d, Bytes: e.Bytes}
 }
 
-// mediaType is what a manifest says that it is, else what the registry says.
-func mediaType(m *Manifest) string {
+// manifestType is what a manifest says that it is, else what the registry says.
+func manifestType(m *Manifest) string {
 	var said struct {
 		MediaType string `json:"mediaType"`
 	}

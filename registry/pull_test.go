@@ -305,7 +305,7 @@ func TestPullRecovers(t *testing.T) {
 			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "gzip"); x.handle() })
 		}},
 		{"stalls in the middle", func(p *peer) {
-			p.on("GET", blobRoute, stall(5_000)).times(2)
+			p.on("GET", blobRoute, stall(5_000)).of(smallRef).times(2)
 			p.on("GET", blobRoute, stall(50_000)).of(largeRef).after(2).times(1)
 		}},
 		{"no answer", func(p *peer) { p.once("GET", blobRoute, slowly(time.Minute)) }},
@@ -340,7 +340,10 @@ func stall(n int) action {
 		body := rec.Body.Bytes()
 		x.replay(rec, body[:min(n, len(body))])
 		_ = http.NewResponseController(x.w).Flush()
-		<-x.r.Context().Done()
+		select {
+		case <-x.r.Context().Done():
+		case <-time.After(10 * time.Second):
+		}
 	}
 }
 
