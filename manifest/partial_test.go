@@ -332,7 +332,7 @@ func TestPullingKeepsBlobs(t *testing.T) {
 	p.Close()
 	collect := func(want ...string) {
 		t.Helper()
-		if err := s.collect(t.Context()); err != nil {
+		if _, err := s.collect(t.Context(), PruneOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		var got []string

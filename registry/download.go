@@ -46,13 +46,13 @@ func (e *sizeError) Is(target error) bool { return target == ErrDigest }
 // download is a blob that is being fetched.
 type download struct {
 	*puller
-	blob
+	pullBlob
 	part *manifest.Partial
 }
 
 // fetch brings one blob into the store. What does not match its digest or size is thrown away, and fetched once more, which
 // passes mirrors by.
-func (p *puller) fetch(ctx context.Context, b blob) error {
+func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 	first := Begin
 	for tries := 0; ; {
 		had, err := p.fetchOnce(ctx, b, first)
@@ -63,7 +63,7 @@ func (p *puller) fetch(ctx context.Context, b blob) error {
 		case errors.As(err, &wrong) && had > 0:
 			// What an earlier run has left may be to blame: the registry's tries are not counted.
 		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, ErrDigest):
-			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, explain(err))
+			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, fullDisk(err))
 		case tries == 0:
 			tries++
 		case wrong != nil:
@@ -76,8 +76,8 @@ func (p *puller) fetch(ctx context.Context, b blob) error {
 	}
 }
 
-// explain says what can be done about a full disk.
-func explain(err error) error {
+// fullDisk says what can be done about a full disk.
+func fullDisk(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: free some space and pull again, which goes on from here", err)
 	}
@@ -86,7 +86,7 @@ func explain(err error) error {
 
 // fetchOnce fetches what is missing of a blob, and commits it. first is the kind of event that begins it, and had what was there
 // before.
-func (p *puller) fetchOnce(ctx context.Context, b blob, first EventKind) (had int64, err error) {
+func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (had int64, err error) {
 	part, err := p.s.OpenPartial(ctx, b.Digest, b.Size, func() { p.tell(b, Event{Kind: Waiting}) })
 	if errors.Is(err, manifest.ErrHave) {
 		p.count(0, b.Size)
@@ -149,7 +149,7 @@ func (d *download) request(ctx context.Context) error {
 	return d.inOne(ctx)
 }
 
-func (d *download) tell(e Event) { d.puller.tell(d.blob, e) }
+func (d *download) tell(e Event) { d.puller.tell(d.pullBlob, e) }
 
 // inOne fetches what is missing by one request after the other: by one alone, unless it is interrupted.
 func (d *download) inOne(ctx context.Context) error {

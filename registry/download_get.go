@@ -19,8 +19,8 @@ import (
 // errNoRanges says that a server does not serve parts of this blob, or not the ones that it is asked for.
 var errNoRanges = errors.New("no usable answer to a request for a part")
 
-// errStalled ends a request from which nothing comes.
-var errStalled = errors.New("stalled")
+// errIdle ends a request from which nothing comes.
+var errIdle = errors.New("idle")
 
 // get asks once for a range of a blob, and passes on what comes. An answer may hold less than was asked for, which is no error:
 // the caller asks for the rest. Of a request for the whole or the start of a blob, and of one without part, the answer may be
@@ -122,7 +122,7 @@ func contentRange(value string) (r manifest.Range, total int64, ok bool) {
 var buffers sync.Pool
 
 // pass reads a body that holds a range of the blob, and writes it up to end. A body that goes on after the range is refused.
-func (d *download) pass(watch *watchdog, body io.Reader, sent manifest.Range, end int64, write func([]byte, int64) (int, error)) error {
+func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, end int64, write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
 	if p == nil || len(*p) != d.tune.buffer {
 		b := make([]byte, d.tune.buffer)
@@ -165,8 +165,8 @@ func (d *download) pass(watch *watchdog, body io.Reader, sent manifest.Range, en
 	return nil
 }
 
-// watchdog ends a request from which nothing comes. A disk that takes its time is not its business.
-type watchdog struct {
+// idleWatch ends a request from which nothing comes. A disk that takes its time is not its business.
+type idleWatch struct {
 	ctx    context.Context
 	parent context.Context
 	cancel context.CancelCauseFunc
@@ -174,31 +174,31 @@ type watchdog struct {
 	wait   time.Duration
 }
 
-func watchFor(ctx context.Context, wait time.Duration) *watchdog {
-	w := &watchdog{parent: ctx, wait: wait}
+func watchFor(ctx context.Context, wait time.Duration) *idleWatch {
+	w := &idleWatch{parent: ctx, wait: wait}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	w.timer = time.AfterFunc(wait, func() { w.cancel(errStalled) })
+	w.timer = time.AfterFunc(wait, func() { w.cancel(errIdle) })
 	return w
 }
 
 // alive says that something came.
-func (w *watchdog) alive() { w.timer.Reset(w.wait) }
+func (w *idleWatch) alive() { w.timer.Reset(w.wait) }
 
-func (w *watchdog) pause() { w.timer.Stop() }
+func (w *idleWatch) pause() { w.timer.Stop() }
 
-func (w *watchdog) stop() {
+func (w *idleWatch) stop() {
 	w.timer.Stop()
 	w.cancel(nil)
 }
 
-// explain makes of an error that the watchdog or the caller's context caused what it is.
-func (w *watchdog) explain(err error) error {
+// explain makes of an error that the watch or the caller's context caused what it is.
+func (w *idleWatch) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case w.parent.Err() != nil:
 		return context.Cause(w.parent)
-	case context.Cause(w.ctx) == errStalled:
+	case context.Cause(w.ctx) == errIdle:
 		return fmt.Errorf("%w: nothing came for %s", ErrInterrupted, w.wait)
 	}
 	return err

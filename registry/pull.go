@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"path"
 	"slices"
 	"strings"
@@ -69,7 +68,7 @@ func (c *Client) FetchBlob(ctx context.Context, s *manifest.Store, name manifest
 	if err != nil {
 		return err
 	}
-	if err := p.fetch(ctx, blob{desc, string(desc.Digest)}); err != nil {
+	if err := p.fetch(ctx, pullBlob{desc, string(desc.Digest)}); err != nil {
 		return fmt.Errorf("fetch from %s: %w", name, err)
 	}
 	return nil
@@ -166,12 +165,7 @@ func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string)
 			}
 		}
 	}
-	m, err := p.src.getManifest(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	m.MediaType = manifestType(m)
-	return m, nil
+	return p.src.getManifest(ctx, ref)
 }
 
 // local finds a manifest in the store, among the entries of that host and path.
@@ -185,20 +179,6 @@ func (p *puller) local(ctx context.Context, name manifest.Name, d digest.Digest)
 		return nil
 	}
 	return &Manifest{MediaType: e.Descriptor.MediaType, Digest: d, Bytes: e.Bytes}
-}
-
-// manifestType is what a manifest says that it is, else what the registry says.
-func manifestType(m *Manifest) string {
-	var said struct {
-		MediaType string `json:"mediaType"`
-	}
-	if json.Unmarshal(m.Bytes, &said) == nil && said.MediaType != "" {
-		return said.MediaType
-	}
-	if t, _, err := mime.ParseMediaType(m.MediaType); err == nil && slices.Contains(strings.Split(manifestTypes, ", "), t) {
-		return t
-	}
-	return ocispec.MediaTypeImageManifest
 }
 
 // images lists what an index offers; nil for what is not an index.
@@ -263,8 +243,8 @@ func byDigest(n manifest.Name, d digest.Digest) string {
 	return manifest.Name{Host: n.Host, Path: n.Path, Digest: d}.String()
 }
 
-// blob is a blob with a name for people.
-type blob struct {
+// pullBlob is a blob with a name for people.
+type pullBlob struct {
 	ocispec.Descriptor
 	label string
 }
@@ -305,7 +285,7 @@ const (
 )
 
 // choose splits the blobs of a manifest into those that the caller asks for and others. The config is always wanted.
-func choose(b []byte, opts PullOptions) (wanted, skipped []blob, err error) {
+func choose(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err error) {
 	all, err := manifest.Blobs(b)
 	if err != nil {
 		return nil, nil, err
@@ -332,7 +312,7 @@ func choose(b []byte, opts PullOptions) (wanted, skipped []blob, err error) {
 		return nil, nil, fmt.Errorf("no layer matches %s; patterns are those of file paths and tensor names, such as '*.json'", strings.Join(opts.Only, ", "))
 	}
 	for _, d := range all {
-		b := blob{d, labels[d.Digest]}
+		b := pullBlob{d, labels[d.Digest]}
 		if b.label == "" {
 			b.label = string(d.Digest)[:len("sha256:")+12]
 		}
@@ -357,8 +337,8 @@ func matchAny(globs, names []string) bool {
 }
 
 // fetchAll brings all blobs that are not here, after a look at the disk's space.
-func (p *puller) fetchAll(ctx context.Context, wanted, skipped []blob) error {
-	var missing, present, absent []blob
+func (p *puller) fetchAll(ctx context.Context, wanted, skipped []pullBlob) error {
+	var missing, present, absent []pullBlob
 	var total, need int64
 	for _, b := range wanted {
 		total += b.Size
@@ -401,7 +381,7 @@ func (p *puller) fetchAll(ctx context.Context, wanted, skipped []blob) error {
 }
 
 // tell reports a step of a blob.
-func (p *puller) tell(b blob, e Event) {
+func (p *puller) tell(b pullBlob, e Event) {
 	e.Digest, e.Name, e.Total = b.Digest, b.label, b.Size
 	p.c.tell(e)
 }
