@@ -126,7 +126,7 @@ func (b *batcher) leave(g *generation, err error) {
 	// Without the context: what it holds must go. An error here means that the engine is gone, and the memory with it.
 	_ = b.l.thread.Do(context.Background(), func() error { g.free(); return nil })
 	if err != nil {
-		g.out.end(err)
+		g.out.End(err)
 	}
 	close(g.freed)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/runtime/internal/stream"
 )
 
 // Generate implements Engine.
@@ -38,7 +39,7 @@ func (l *Local) generate(ctx context.Context, r Request) iter.Seq2[Event, error]
 		defer g.wait(cancel)
 		var last Stats
 		for {
-			events, more, err := g.out.take(ctx)
+			events, ended, err := g.out.Take(ctx)
 			for _, e := range events {
 				last = e.Stats
 				if !yield(e, nil) {
@@ -49,7 +50,7 @@ func (l *Local) generate(ctx context.Context, r Request) iter.Seq2[Event, error]
 				yield(Event{Stats: last}, err)
 				return
 			}
-			if !more {
+			if ended {
 				return
 			}
 		}
@@ -61,8 +62,8 @@ type generation struct {
 	*Local
 	ctx     context.Context
 	request Request
-	out     *outbox       // anybody's
-	freed   chan struct{} // closed when nothing of it is left on the engine
+	out     *stream.Stream[Event] // anybody's
+	freed   chan struct{}         // closed when nothing of it is left on the engine
 
 	seq     *cache.Sequence
 	session *prefix.Session // nil before it is admitted and without a prefix cache
@@ -110,7 +111,7 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 		Local:   l,
 		ctx:     ctx,
 		request: r,
-		out:     newOutbox(),
+		out:     stream.New[Event](),
 		freed:   make(chan struct{}),
 		seq:     cache.NewSequence(l.model.Layers()),
 		sampler: sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
@@ -176,14 +177,15 @@ func (g *generation) emit(token int32) (ended bool) {
 		return g.done(e, DoneLength)
 	}
 	e.Stats = g.timed()
-	g.out.put(e)
+	g.out.Put(e)
 	return false
 }
 
 func (g *generation) done(e Event, reason DoneReason) bool {
 	e.Done = reason
 	e.Stats = g.timed()
-	g.out.put(e)
+	g.out.Put(e)
+	g.out.End(nil)
 	return true
 }
 

@@ -1,0 +1,284 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/internal/stream"
+)
+
+// ErrDied says that the model's process ended before it was told to.
+var ErrDied = errors.New("the model's process died")
+
+var errClosed = errors.New("the model was closed")
+
+// Options are how a child is started.
+type Options struct {
+	Command []string           // program and arguments; the program calls Serve
+	Env     []string           // nil: the parent's
+	Loaded  func(part float64) // how far the model has loaded, 0 to 1; may be nil
+	Stderr  io.Writer          // gets a copy of what the child says; may be nil
+	Grace   time.Duration      // that a child has to end by itself; 0: 10 s
+}
+
+const defaultGrace = 10 * time.Second
+
+// Runner is the parent's end of a child.
+type Runner struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *lines
+	tail  *tail
+	grace time.Duration
+
+	mu      sync.Mutex
+	streams map[uint64]*stream.Stream[runtime.Event]
+	next    uint64
+	closing bool
+	err     error // why the child ended; set before done is closed
+
+	done chan struct{}
+}
+
+// Start runs a child and waits until its model is loaded. When the context ends before that, the child is killed.
+func Start(ctx context.Context, o Options) (*Runner, error) {
+	if o.Grace <= 0 {
+		o.Grace = defaultGrace
+	}
+	r := &Runner{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &tail{copy: o.Stderr}, grace: o.Grace,
+		streams: map[uint64]*stream.Stream[runtime.Event]{}, done: make(chan struct{})}
+	r.cmd.Env = o.Env
+	r.cmd.Stderr = r.tail
+	r.cmd.WaitDelay = time.Second // for what the child itself may have started
+	tie(r.cmd)
+	var err error
+	if r.in, err = r.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start the model's process: %w", err)
+	}
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the model's process: %w", err)
+	}
+	r.out = &lines{w: r.in}
+	if err := r.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the model's process: %w", err)
+	}
+	ready := make(chan error, 1)
+	go r.read(out, o.Loaded, ready)
+	select {
+	case err = <-ready:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		r.kill()
+		return nil, err
+	}
+	return r, nil
+}
+
+// PID is the child's process.
+func (r *Runner) PID() int { return r.cmd.Process.Pid }
+
+// Done is closed when the child has ended; Err tells why then.
+func (r *Runner) Done() <-chan struct{} { return r.done }
+
+// Err is why the child ended: nil after Close, else an ErrDied. It is nil while it lives.
+func (r *Runner) Err() error {
+	select {
+	case <-r.done:
+		return r.err
+	default:
+		return nil
+	}
+}
+
+// read takes the child's lines until they end, and then buries it.
+func (r *Runner) read(out io.Reader, loaded func(float64), ready chan<- error) {
+	told := false // whether ready was
+	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
+	var garbled error
+	for {
+		var m toParent
+		if err := d.Decode(&m); err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) {
+				garbled = err
+			}
+			break
+		}
+		switch {
+		case m.ID != 0:
+			r.deliver(m)
+		case m.Ready:
+			told = true
+			ready <- nil
+		case m.Error != nil:
+			told = true
+			ready <- m.Error.error()
+		case loaded != nil:
+			loaded(m.Loaded)
+		}
+	}
+	if garbled != nil {
+		_ = r.cmd.Process.Kill()
+	}
+	err := r.death(r.cmd.Wait(), garbled)
+	r.mu.Lock()
+	if r.closing {
+		err = nil
+	}
+	r.err = err
+	streams := r.streams
+	r.streams = nil
+	r.mu.Unlock()
+	if !told {
+		ready <- r.ended()
+	}
+	for _, s := range streams {
+		s.End(r.ended())
+	}
+	close(r.done)
+}
+
+// ended is what requests of a child that has ended get.
+func (r *Runner) ended() error {
+	if r.err != nil {
+		return r.err
+	}
+	return errClosed
+}
+
+// death says how the child ended, with the last that it said.
+func (r *Runner) death(err, garbled error) error {
+	how := "it ended by itself"
+	var exit *exec.ExitError
+	switch {
+	case garbled != nil:
+		how = "it wrote what is no message: " + garbled.Error()
+	case errors.As(err, &exit):
+		how = exit.ProcessState.String()
+		if killed(exit.ProcessState) {
+			how += ", as the system does when memory runs out"
+		}
+	case err != nil:
+		how = err.Error()
+	}
+	if said := r.tail.last(); said != "" {
+		how += "; its last words: " + said
+	}
+	return fmt.Errorf("%w: %s", ErrDied, how)
+}
+
+func (r *Runner) deliver(m toParent) {
+	r.mu.Lock()
+	s := r.streams[m.ID]
+	if m.Ended {
+		delete(r.streams, m.ID)
+	}
+	r.mu.Unlock()
+	switch {
+	case s == nil: // its reader left
+	case m.Event != nil:
+		s.Put(m.Event.event())
+	case m.Error != nil:
+		s.End(m.Error.error())
+	case m.Ended:
+		s.End(nil)
+	}
+}
+
+// Generate implements runtime.Engine.
+func (r *Runner) Generate(ctx context.Context, req runtime.Request) iter.Seq2[runtime.Event, error] {
+	return func(yield func(runtime.Event, error) bool) {
+		id, s, err := r.open(req)
+		if err != nil {
+			yield(runtime.Event{}, err)
+			return
+		}
+		defer r.leave(id)
+		var last runtime.Stats
+		for {
+			events, ended, err := s.Take(ctx)
+			for _, e := range events {
+				last = e.Stats
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(runtime.Event{Stats: last}, err)
+				return
+			}
+			if ended {
+				return
+			}
+		}
+	}
+}
+
+func (r *Runner) open(req runtime.Request) (uint64, *stream.Stream[runtime.Event], error) {
+	r.mu.Lock()
+	if r.streams == nil || r.closing {
+		r.mu.Unlock()
+		<-r.done
+		return 0, nil, r.ended()
+	}
+	r.next++
+	id, s := r.next, stream.New[runtime.Event]()
+	r.streams[id] = s
+	r.mu.Unlock()
+	err := r.out.write(toChild{ID: id, Generate: &req})
+	var unsupported *json.UnsupportedValueError
+	if errors.As(err, &unsupported) {
+		r.leave(id)
+		return 0, nil, fmt.Errorf("a parameter is %s, which is no number: %w", unsupported.Str, runtime.ErrSampling)
+	}
+	if err != nil {
+		<-r.done // a child that does not read has ended
+		return 0, nil, r.ended()
+	}
+	return id, s, nil
+}
+
+// leave ends a request that the child may still be at.
+func (r *Runner) leave(id uint64) {
+	r.mu.Lock()
+	_, running := r.streams[id]
+	delete(r.streams, id)
+	r.mu.Unlock()
+	if running {
+		_ = r.out.write(toChild{ID: id, Cancel: true})
+	}
+}
+
+// Close implements runtime.Engine: it ends the child and waits for that. Running requests end with an error.
+func (r *Runner) Close() error {
+	r.mu.Lock()
+	r.closing = true
+	r.mu.Unlock()
+	r.in.Close()
+	t := time.NewTimer(r.grace)
+	defer t.Stop()
+	select {
+	case <-r.done:
+	case <-t.C:
+		r.kill()
+	}
+	return nil
+}
+
+func (r *Runner) kill() {
+	_ = r.cmd.Process.Kill()
+	r.in.Close()
+	<-r.done
+}

@@ -1,0 +1,333 @@
+//go:build unix
+
+package runner
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/runtime"
+)
+
+// The test program is its own child: INGOT_TEST_RUNNER says as what.
+const role = "INGOT_TEST_RUNNER"
+
+func TestMain(m *testing.M) {
+	switch what := os.Getenv(role); what {
+	case "":
+		os.Exit(m.Run())
+	case "parent": // a parent that is killed by the test
+		r, err := Start(context.Background(), options("child"))
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(r.PID())
+		select {}
+	default:
+		playChild(what)
+	}
+}
+
+// playChild serves an engine that counts.
+func playChild(what string) {
+	err := Serve(context.Background(), os.Stdin, os.Stdout, func(ctx context.Context, progress func(float64)) (runtime.Engine, error) {
+		switch what {
+		case "no model":
+			return nil, fmt.Errorf("the config is missing: %w", runtime.ErrImage)
+		case "dies loading":
+			fmt.Fprintln(os.Stderr, "a kernel was not there")
+			os.Exit(3)
+		case "loads for ever":
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case "garbles":
+			fmt.Println("hello")
+		}
+		progress(0.5)
+		progress(1)
+		return counter{}, nil
+	})
+	if err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// counter says numbers from the prompt's first token on.
+type counter struct{}
+
+func (counter) Close() error { return nil }
+
+func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtime.Event, error] {
+	return func(yield func(runtime.Event, error) bool) {
+		switch r.Prompt[0] {
+		case 1000:
+			panic("an index is out of range")
+		case 1001:
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+			time.Sleep(time.Minute)
+		case 1002:
+			yield(runtime.Event{}, fmt.Errorf("token 5: %w", runtime.ErrPrompt))
+			return
+		case 1003:
+			for range 100_000 {
+				fmt.Fprintln(os.Stderr, "a line that nobody waits for")
+			}
+		case 1004:
+			fmt.Fprintln(os.Stderr, "cancelled requests:", r.MaxTokens)
+		}
+		for i := range int32(r.MaxTokens) {
+			select {
+			case <-ctx.Done():
+				yield(runtime.Event{}, ctx.Err())
+				return
+			case <-time.After(time.Millisecond / 4):
+			}
+			e := runtime.Event{IDs: []int32{r.Prompt[0] + i}, Text: "\u00e9\n", Stats: runtime.Stats{PromptTokens: len(r.Prompt), Tokens: int(i) + 1, PromptTime: 5}}
+			if i+1 == int32(r.MaxTokens) {
+				e.Done = runtime.DoneLength
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func options(what string) Options {
+	return Options{Command: []string{os.Args[0]}, Env: append(os.Environ(), role+"="+what), Grace: 5 * time.Second}
+}
+
+func start(t *testing.T) *Runner {
+	t.Helper()
+	r, err := Start(t.Context(), options("child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.Close()
+		if alive(r.PID()) {
+			t.Error("the child outlives Close")
+		}
+	})
+	return r
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func collect(ctx context.Context, e runtime.Engine, r runtime.Request) (ids []int32, last runtime.Event, err error) {
+	for ev, err := range e.Generate(ctx, r) {
+		if err != nil {
+			return ids, ev, err
+		}
+		ids, last = append(ids, ev.IDs...), ev
+	}
+	return ids, last, nil
+}
+
+func TestManyRequests(t *testing.T) {
+	r := start(t)
+	var wg sync.WaitGroup
+	for i := range int32(20) {
+		wg.Go(func() {
+			n := int(5 + i)
+			ids, last, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{10 * i, 1}, MaxTokens: n})
+			if err != nil || len(ids) != n || ids[n-1] != 10*i+int32(n)-1 || last.Done != runtime.DoneLength || last.Text != "\u00e9\n" ||
+				last.Stats != (runtime.Stats{PromptTokens: 2, Tokens: n, PromptTime: 5}) {
+				t.Errorf("%d: %v, %+v, %v", i, ids, last, err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(r.streams) != 0 {
+		t.Errorf("%d streams are left", len(r.streams))
+	}
+}
+
+func TestErrorsKeepTheirKind(t *testing.T) {
+	r := start(t)
+	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1002}, MaxTokens: 1}); !errors.Is(err, runtime.ErrPrompt) || !strings.Contains(err.Error(), "token 5") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1000}, MaxTokens: 1}); err == nil || errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "out of range") {
+		t.Errorf("a panic in a request: %v", err)
+	}
+	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, Sampling: runtime.Sampling{Temperature: math.NaN()}}); !errors.Is(err, runtime.ErrSampling) {
+		t.Errorf("a temperature that is no number: %v", err)
+	}
+	if ids, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 2}); err != nil || len(ids) != 2 {
+		t.Errorf("afterwards: %v, %v", ids, err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	r := start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	for _, err := range r.Generate(ctx, runtime.Request{Prompt: []int32{1}, MaxTokens: 1 << 30}) {
+		if n++; n == 3 {
+			cancel()
+		}
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	for range r.Generate(t.Context(), runtime.Request{Prompt: []int32{1}, MaxTokens: 1 << 30}) {
+		break // a reader who leaves
+	}
+	begun := time.Now()
+	r.Close() // waits for what runs: both must have ended
+	if d := time.Since(begun); d > 4*time.Second {
+		t.Errorf("Close took %v", d)
+	}
+	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 1}); !errors.Is(err, errClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// A child that dies ends its requests, with a message that says how.
+func TestDeath(t *testing.T) {
+	for name, c := range map[string]struct {
+		kill func(r *Runner)
+		want string
+	}{
+		"killed": {func(r *Runner) { _ = syscall.Kill(r.PID(), syscall.SIGKILL) }, "memory runs out"},
+		"segmentation fault": {func(r *Runner) {
+			_, _, _ = collect(context.Background(), r, runtime.Request{Prompt: []int32{1001}, MaxTokens: 1})
+		}, "SIGSEGV"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t)
+			var wg sync.WaitGroup
+			begun := make(chan struct{}, 8)
+			for i := range 4 {
+				wg.Go(func() {
+					first := true
+					var last error
+					for _, err := range r.Generate(t.Context(), runtime.Request{Prompt: []int32{int32(i)}, MaxTokens: 1 << 30}) {
+						if first {
+							begun <- struct{}{}
+							first = false
+						}
+						last = err
+					}
+					if !errors.Is(last, ErrDied) || !strings.Contains(last.Error(), c.want) {
+						t.Errorf("a request ended with %v, want %q", last, c.want)
+					}
+				})
+			}
+			for range 4 {
+				<-begun
+			}
+			c.kill(r)
+			wg.Wait()
+			<-r.Done()
+			if !errors.Is(r.Err(), ErrDied) {
+				t.Errorf("it died of %v", r.Err())
+			}
+			if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 1}); !errors.Is(err, ErrDied) {
+				t.Errorf("a later request: %v", err)
+			}
+			if next := start(t); next != nil {
+				if ids, _, err := collect(t.Context(), next, runtime.Request{Prompt: []int32{7}, MaxTokens: 1}); err != nil || !slices.Equal(ids, []int32{7}) {
+					t.Errorf("the next child: %v, %v", ids, err)
+				}
+			}
+		})
+	}
+}
+
+func TestLoading(t *testing.T) {
+	var parts []float64
+	o := options("child")
+	o.Loaded = func(p float64) { parts = append(parts, p) }
+	r, err := Start(t.Context(), o)
+	if err != nil || !slices.Equal(parts, []float64{0.5, 1}) {
+		t.Fatalf("%v, %v", parts, err)
+	}
+	r.Close()
+	if _, err := Start(t.Context(), options("no model")); !errors.Is(err, runtime.ErrImage) || !strings.Contains(err.Error(), "config is missing") {
+		t.Errorf("a model that does not load: %v", err)
+	}
+	if _, err := Start(t.Context(), options("dies loading")); !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "a kernel was not there") || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("a child that dies: %v", err)
+	}
+	if _, err := Start(t.Context(), options("garbles")); err != nil && !errors.Is(err, ErrDied) {
+		t.Errorf("a child that writes something else: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := Start(ctx, options("loads for ever")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a load that takes too long: %v", err)
+	}
+	if _, err := Start(t.Context(), Options{Command: []string{"/nowhere/ingot"}}); err == nil {
+		t.Error("a program that is not there was started")
+	}
+}
+
+// Standard error is read without limit, and its end is kept.
+func TestStandardError(t *testing.T) {
+	o := options("child")
+	var all bytes.Buffer
+	o.Stderr = &all
+	r, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1003}, MaxTokens: 1}); err != nil {
+		t.Error(err)
+	}
+	r.Close()
+	if n := strings.Count(all.String(), "\n"); n != 100_000 || len(r.tail.kept) > tailBytes || !strings.Contains(r.tail.last(), "nobody waits") {
+		t.Errorf("%d lines, %d bytes kept", n, len(r.tail.kept))
+	}
+}
+
+// A child whose parent is killed ends.
+func TestParentKilled(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), role+"=parent")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || !alive(pid) {
+		t.Fatalf("the child is %q, %v", line, err)
+	}
+	_ = cmd.Process.Kill()
+	_, _ = io.Copy(io.Discard, out)
+	_ = cmd.Wait()
+	for deadline := time.Now().Add(10 * time.Second); alive(pid); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatal("the child outlives its parent")
+		}
+	}
+}

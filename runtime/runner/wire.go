@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/runtime"
+)
+
+// toChild is a line from the parent. Of Generate and Cancel one is set.
+type toChild struct {
+	ID       uint64           `json:"id"`
+	Generate *runtime.Request `json:"generate,omitempty"`
+	Cancel   bool             `json:"cancel,omitempty"`
+}
+
+// toParent is a line from the child. Without an ID it is about the child itself: how far it has loaded, that it is ready, or why it
+// will not be.
+type toParent struct {
+	ID     uint64  `json:"id,omitempty"`
+	Event  *event  `json:"event,omitempty"`
+	Error  *failed `json:"error,omitempty"`
+	Ended  bool    `json:"ended,omitempty"` // nothing more comes of the request
+	Ready  bool    `json:"ready,omitempty"`
+	Loaded float64 `json:"loaded,omitempty"` // 0 to 1
+}
+
+// event is a runtime.Event with short names, as there is one for each token.
+type event struct {
+	IDs     []int32       `json:"i,omitempty"`
+	Text    string        `json:"t,omitempty"`
+	Done    string        `json:"d,omitempty"`
+	Prompt  int           `json:"p,omitempty"`
+	Cached  int           `json:"c,omitempty"`
+	PromptT time.Duration `json:"pt,omitempty"`
+	Tokens  int           `json:"n,omitempty"`
+	GenTime time.Duration `json:"nt,omitempty"`
+}
+
+func wireEvent(e runtime.Event) *event {
+	s := e.Stats
+	return &event{e.IDs, e.Text, string(e.Done), s.PromptTokens, s.CachedTokens, s.PromptTime, s.Tokens, s.GenerateTime}
+}
+
+func (e *event) event() runtime.Event {
+	return runtime.Event{IDs: e.IDs, Text: e.Text, Done: runtime.DoneReason(e.Done), Stats: runtime.Stats{
+		PromptTokens: e.Prompt, CachedTokens: e.Cached, PromptTime: e.PromptT, Tokens: e.Tokens, GenerateTime: e.GenTime}}
+}
+
+// failed is an error on the wire.
+type failed struct {
+	Kind    string `json:"kind,omitempty"`
+	Message string `json:"message"`
+}
+
+// kinds are the errors that callers tell apart, by their names on the wire.
+var kinds = map[string]error{
+	"prompt":    runtime.ErrPrompt,
+	"sampling":  runtime.ErrSampling,
+	"pictures":  runtime.ErrPictures,
+	"image":     runtime.ErrImage,
+	"tokenizer": runtime.ErrNoTokenizer,
+	"busy":      runtime.ErrBusy,
+	"memory":    mlx.ErrOutOfMemory,
+	"canceled":  context.Canceled,
+	"deadline":  context.DeadlineExceeded,
+}
+
+func wireError(err error) *failed {
+	f := &failed{Message: err.Error()}
+	for kind, is := range kinds {
+		if errors.Is(err, is) {
+			f.Kind = kind
+		}
+	}
+	return f
+}
+
+// remoteError is an error of the child.
+type remoteError struct {
+	message string
+	kind    error
+}
+
+func (e *remoteError) Error() string { return e.message }
+func (e *remoteError) Unwrap() error { return e.kind }
+
+func (f *failed) error() error { return &remoteError{f.Message, kinds[f.Kind]} }
+
+// lines writes values as lines of JSON, from any goroutine.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) write(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err = l.w.Write(append(b, '\n'))
+	return err
+}
