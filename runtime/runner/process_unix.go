@@ -3,9 +3,12 @@
 package runner
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // killed reports whether a process ended by SIGKILL.
@@ -17,3 +20,17 @@ func killed(p *os.ProcessState) bool {
 // tie keeps the terminal's signals from the child: the parent decides when it ends. Of a parent that was killed the end of its
 // input tells it.
 func tie(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// Stdout takes standard output for messages alone: what else of the process writes there, as libraries may, goes to standard
+// error from now on.
+func Stdout() (*os.File, error) {
+	fd, err := unix.Dup(1)
+	if err == nil {
+		unix.CloseOnExec(fd)
+		err = unix.Dup2(2, 1)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take standard output: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "messages"), nil
+}

@@ -1,0 +1,62 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/runner"
+	"github.com/spf13/cobra"
+)
+
+// runnerCmd is the child process of a served model; see package runner.
+func (a *app) runnerCmd() *cobra.Command {
+	var o runtime.Options
+	var cpu cpuFlags
+	c := &cobra.Command{
+		Use:    "runner NAME",
+		Short:  "Run a model for a parent process, which talks to it over standard input and output",
+		Args:   between(1, 1),
+		Hidden: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			out, err := runner.Stdout()
+			if err != nil {
+				return err
+			}
+			return runner.Serve(c.Context(), a.in, out, func(ctx context.Context, loaded func(float64)) (runtime.Engine, error) {
+				store, entry, err := resolve(c, args[0])
+				if err != nil {
+					return nil, err
+				}
+				thread, err := a.openEngine(ctx, cpu)
+				if err != nil {
+					return nil, err
+				}
+				if o.PrefixCache < 0 {
+					o.PrefixCache = cacheShare(ctx, thread)
+				}
+				model, err := runtime.Load(ctx, thread, store, entry, o)
+				if err != nil {
+					thread.Close()
+					return nil, err
+				}
+				loaded(1)
+				return model, nil
+			})
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.Float32, "float32", false, "compute in float32")
+	f.Int64Var(&o.PrefixCache, "cache-size", -1, "bytes of state kept of past requests; 0 keeps none (default a fourth of the memory that the engine may use)")
+	f.IntVar(&o.Sequences, "parallel", 0, "requests that run at once (default 32)")
+	f.IntVar(&o.Queue, "queue", 0, "requests that wait beside them (default 512)")
+	cpu.add(c)
+	return c
+}
+
+// cacheShare is what the prefix cache gets where nobody says otherwise.
+func cacheShare(ctx context.Context, t *mlx.Thread) int64 {
+	var budget int64
+	_ = t.Do(ctx, func() error { budget = t.Memory().Budget; return nil })
+	return budget / 4
+}
