@@ -198,6 +198,16 @@ func slowly(d time.Duration) action {
 	}
 }
 
+// hang answers nothing and reads nothing until the client has gone. A server does not notice that while a body is unread, so
+// it ends by itself after a while.
+func hang(x *exchange) {
+	select {
+	case <-time.After(2 * time.Second):
+	case <-x.r.Context().Done():
+	}
+	x.cut()
+}
+
 // cutRequest reads so many bytes of the body, keeps them when they belong to an upload and keep is set, and cuts the connection.
 func cutRequest(n int64, keep bool) action {
 	return func(x *exchange) {
@@ -224,6 +234,7 @@ func cutResponse(n int) action {
 		rec := x.record()
 		body := rec.Body.Bytes()
 		x.replay(rec, body[:min(n, len(body))])
+		_ = http.NewResponseController(x.w).Flush()
 		x.cut()
 	}
 }
@@ -247,10 +258,7 @@ func flip(at int) action {
 }
 
 // cut ends the connection in the middle of whatever it does.
-func (x *exchange) cut() {
-	_ = http.NewResponseController(x.w).Flush()
-	panic(http.ErrAbortHandler)
-}
+func (x *exchange) cut() { panic(http.ErrAbortHandler) }
 
 // record does as usual and gives the answer instead of sending it.
 func (x *exchange) record() *httptest.ResponseRecorder {

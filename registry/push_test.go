@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,7 +22,10 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-const mib = 1 << 20
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+)
 
 // total is the size of all blobs of a model.
 func total(t testing.TB, s *manifest.Store, name manifest.Name) (sum int64) {
@@ -121,8 +125,8 @@ func TestPushRefusals(t *testing.T) {
 // fault is a broken exchange and what comes of it.
 type fault struct {
 	name  string
-	sizes []int // of tensors; nil: a large one and two small ones
-	chunk int64 // 0: 1 MiB
+	sizes []int // of tensors; nil: one of three chunks and a bit, and two small ones
+	chunk int64 // 0: 64 KiB
 	set   func(t *testing.T, p *peer)
 	stall time.Duration
 	is    error  // the error, or
@@ -157,7 +161,7 @@ var faults = []fault{
 		p.on("PATCH", uploadRoute, func(x *exchange) {
 			rec := x.record()
 			x.mu.Lock()
-			if u := x.uploads[x.ref]; u != nil && len(u.bytes) == 3*mib+500 {
+			if u := x.uploads[x.ref]; u != nil && len(u.bytes) == 3*64*kib+500 {
 				d := digest.FromBytes(u.bytes)
 				x.inRepo(x.repo).blobs[d] = u.bytes
 				delete(x.uploads, x.ref)
@@ -208,21 +212,15 @@ var faults = []fault{
 	{name: "500 after the commit", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", uploadRoute, withStatus(http.StatusInternalServerError))
 	}, twice: 1},
-	{name: "503 and 502 at every second request", set: func(_ *testing.T, p *peer) {
-		var mu sync.Mutex
-		n := 0
+	{name: "a quarter of all requests fails", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
 		p.on("", anyRoute, func(x *exchange) {
-			mu.Lock()
-			n++
-			fail := n%2 == 0
-			mu.Unlock()
-			if fail {
-				answer(http.StatusBadGateway + n%4/2)(x)
+			if rand.N(4) == 0 {
+				answer(http.StatusBadGateway + rand.N(2))(x)
 				return
 			}
 			x.handle()
 		})
-	}, twice: -1, open: true},
+	}},
 	{name: "500 always", is: errAny, says: "500 Internal Server Error", open: true, set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, answer(http.StatusInternalServerError)).after(1)
 	}},
@@ -321,7 +319,7 @@ var faults = []fault{
 			x.handle()
 		})
 	}, twice: 4 * mib},
-	{name: "chunks have a least size", set: func(_ *testing.T, p *peer) { p.chunkMin = 2 * mib }, twice: 1},
+	{name: "chunks have a least size", set: func(_ *testing.T, p *peer) { p.chunkMin = 100 * kib }, twice: 1},
 	{name: "mounts without from are refused", set: func(_ *testing.T, p *peer) {
 		p.on("POST", beginRoute, func(x *exchange) {
 			if x.r.URL.Query().Has("mount") {
@@ -362,11 +360,11 @@ var faults = []fault{
 		p.on("PUT", manifestRoute, answer(http.StatusRequestEntityTooLarge))
 	}},
 	{name: "the registry stops reading", stall: 50 * time.Millisecond, sizes: []int{12 * mib}, chunk: 4 * mib, twice: 4 * mib, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, func(x *exchange) { <-x.r.Context().Done() }).after(1)
+		p.once("PATCH", uploadRoute, hang).after(1)
 	}},
 	{name: "the registry stops answering", stall: 20 * time.Millisecond, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, func(x *exchange) { x.record(); <-x.r.Context().Done() })
-		p.once("HEAD", blobRoute, func(x *exchange) { <-x.r.Context().Done() })
+		p.once("PATCH", uploadRoute, func(x *exchange) { x.record(); hang(x) })
+		p.once("HEAD", blobRoute, hang)
 	}},
 	{name: "the status is refused", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
@@ -470,9 +468,9 @@ func TestPushFaults(t *testing.T) {
 	for tenth := range 10 {
 		for _, keep := range []bool{true, false} {
 			f := fault{name: fmt.Sprintf("cut at %d0%%, kept: %v", tenth, keep), set: func(_ *testing.T, p *peer) {
-				size := int64(3*mib + 500)
+				size := int64(3*64*kib + 500)
 				at := size * int64(tenth) / 10
-				p.once("PATCH", uploadRoute, cutRequest(at%mib, keep)).after(int(at / mib))
+				p.once("PATCH", uploadRoute, cutRequest(at%(64*kib), keep)).after(int(at / (64 * kib)))
 			}}
 			t.Run(f.name, func(t *testing.T) {
 				t.Parallel()
@@ -485,10 +483,10 @@ func TestPushFaults(t *testing.T) {
 func (f fault) run(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	if f.sizes == nil {
-		f.sizes = []int{3*mib + 500, 7000, 100}
+		f.sizes = []int{3*64*kib + 500, 7000, 100}
 	}
 	if f.chunk == 0 {
-		f.chunk = mib
+		f.chunk = 64 * kib
 	}
 	name, want := putModel(t, s, "m", f.sizes...)
 	f.set(t, p)

@@ -296,7 +296,7 @@ func (u *upload) save() {
 func (u *upload) patch(ctx context.Context) error {
 	n := min(max(u.chunkSize.Load(), u.least), u.blob.Size-u.offset)
 	before := u.offset
-	resp, err := u.send(ctx, http.MethodPatch, u.at, u.offset, n, http.StatusAccepted, http.StatusNoContent, http.StatusOK, http.StatusCreated)
+	resp, err := u.send(ctx, http.MethodPatch, u.at, u.offset, n, http.StatusAccepted, http.StatusNoContent, http.StatusCreated)
 	u.cut = err != nil
 	if err != nil {
 		return err
@@ -331,7 +331,7 @@ func (u *upload) put(ctx context.Context) (EventKind, error) {
 	}
 	at.RawQuery += "digest=" + url.QueryEscape(string(u.blob.Digest))
 	n := u.blob.Size - u.offset
-	resp, err := u.send(ctx, http.MethodPut, &at, u.offset, n, http.StatusCreated, http.StatusOK, http.StatusNoContent, http.StatusAccepted)
+	resp, err := u.send(ctx, http.MethodPut, &at, u.offset, n, http.StatusCreated, http.StatusNoContent, http.StatusAccepted)
 	if err != nil {
 		u.check = true // the registry may have got that far
 		return "", err
