@@ -8,7 +8,7 @@ DEMO    := testdata/models/demo
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-transfer test-interop generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-transfer test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -54,6 +54,11 @@ test-plain:
 test-interop:
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
+
+# Processes that create, pull, copy, remove and prune at random in one store for a minute, and transfers that are killed at random
+# moments. SHORT=1 is 15 seconds of the first; `make test` has 5.
+soak:
+	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed)' ./manifest $(if $(SHORT),,./registry ./cmd)
 
 # Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.
 test-cuda-build:

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -147,20 +146,6 @@ func (s *Store) listNeeds(ctx context.Context) ([]Summary, []map[digest.Digest]i
 	return models, needs, group.Wait()
 }
 
-// links is what manifests of any kind point to, and no more of it than is needed to add up sizes: reading descriptors whole
-// takes several times as long.
-type links struct {
-	Config    *link  `json:"config"`
-	Layers    []link `json:"layers"`
-	Blobs     []link `json:"blobs"`
-	Manifests []link `json:"manifests"`
-}
-
-type link struct {
-	Digest digest.Digest `json:"digest"`
-	Size   int64         `json:"size"`
-}
-
 // Indexes of indexes are legal; deeper than this they are an attack.
 const maxIndexDepth = 8
 
@@ -174,21 +159,13 @@ func (s *Store) addNeeds(d digest.Digest, blobs map[digest.Digest]int64, depth i
 		return
 	}
 	blobs[d] = int64(len(b))
-	var doc links
-	if json.Unmarshal(b, &doc) != nil {
-		return
-	}
-	if doc.Config != nil {
-		blobs[doc.Config.Digest] = max(0, doc.Config.Size)
-	}
-	for _, list := range [][]link{doc.Layers, doc.Blobs} {
-		for _, l := range list {
-			blobs[l.Digest] = max(0, l.Size)
+	scanLinks(b, func(l link) {
+		if l.manifest {
+			s.addNeeds(l.digest, blobs, depth+1)
+		} else {
+			blobs[l.digest] = l.size
 		}
-	}
-	for _, l := range doc.Manifests {
-		s.addNeeds(l.Digest, blobs, depth+1)
-	}
+	})
 }
 
 type use struct {

@@ -1,0 +1,44 @@
+package cmd
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/manifest"
+)
+
+// TestPruneAsks: on a terminal, what would go is listed first, and only a yes removes it.
+func TestPruneAsks(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "store")
+	t.Setenv("INGOT_HOME", root)
+	store, err := manifest.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := store.PutBytes(t.Context(), []byte("nobody needs this"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		answer string
+		gone   bool
+	}{{"\n", false}, {"no\n", false}, {"Y\n", true}, {"", true}} {
+		control, tty := pty(t, 80, 24)
+		if _, err := control.WriteString(test.answer); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if code := Main([]string{"prune"}, tty, &out, tty); code != 0 {
+			t.Errorf("answer %q: exit code %d", test.answer, code)
+		}
+		if _, err := os.Stat(store.BlobPath(d)); (err != nil) != test.gone {
+			t.Errorf("answer %q: the blob is gone: %v", test.answer, err != nil)
+		}
+		if listed := strings.Contains(out.String(), string(d)); listed != (test.answer != "") { // the last has nothing to ask
+			t.Errorf("answer %q: printed %q", test.answer, out.String())
+		}
+	}
+}
