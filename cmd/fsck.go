@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/spf13/cobra"
 )
 
@@ -30,18 +31,29 @@ is then 1 when something is still wrong.`,
 	f := c.Flags()
 	f.BoolVar(&o.repair, "repair", false, "put right what can be")
 	f.BoolVar(&o.json, "json", false, "print JSON")
+	o.transfer.addConnection(c)
 	return c
 }
 
-type fsckOptions struct{ repair, json bool }
+type fsckOptions struct {
+	repair, json bool
+	transfer     transferFlags
+}
 
 func (a *app) fsck(ctx context.Context, o fsckOptions) error {
 	store, err := existingStore()
 	if err != nil {
 		return err
 	}
+	client, err := a.client(&o.transfer, nil)
+	if err != nil {
+		return err
+	}
+	fetch := func(ctx context.Context, name manifest.Name, desc ocispec.Descriptor) error {
+		return client.FetchBlob(ctx, store, name, desc)
+	}
 	bar := fsckProgress{a.createProgress(o.json)}
-	report, err := store.Fsck(ctx, manifest.FsckOptions{Repair: o.repair, Progress: bar.set})
+	report, err := store.Fsck(ctx, manifest.FsckOptions{Repair: o.repair, Fetch: fetch, Progress: bar.set})
 	bar.end()
 	if err != nil {
 		return err

@@ -62,13 +62,21 @@ func (c *Client) Pull(ctx context.Context, s *manifest.Store, name manifest.Name
 	return result, nil
 }
 
-// FetchBlob brings one blob of a named image into the store. The caller holds the store's lock.
+// FetchBlob brings one blob or manifest of a named image into the store. The caller holds the store's lock.
 func (c *Client) FetchBlob(ctx context.Context, s *manifest.Store, name manifest.Name, desc ocispec.Descriptor) error {
 	p, err := c.newPuller(s, name)
 	if err != nil {
 		return err
 	}
-	if err := p.fetch(ctx, pullBlob{desc, string(desc.Digest)}); err != nil {
+	if slices.Contains(strings.Split(manifestTypes, ", "), desc.MediaType) {
+		var m *Manifest
+		if m, err = p.src.getManifest(ctx, string(desc.Digest)); err == nil {
+			_, _, err = s.PutBytes(ctx, m.Bytes)
+		}
+	} else {
+		err = p.fetch(ctx, pullBlob{desc, string(desc.Digest)})
+	}
+	if err != nil {
 		return fmt.Errorf("fetch from %s: %w", name, err)
 	}
 	return nil

@@ -689,12 +689,14 @@ func TestFetchBlob(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
 	s := emptyStore(t)
-	b := testFiles["model-a.safetensors"]
-	if err := pullClient(t).FetchBlob(t.Context(), s, img.name, ocispec.Descriptor{Digest: digest.FromBytes(b), Size: int64(len(b))}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.ReadBlob(digest.FromBytes(b), 1<<30); err != nil || !bytes.Equal(got, b) {
-		t.Error(err)
+	for kind, b := range map[string][]byte{"application/vnd.example.file": testFiles["model-a.safetensors"], ocispec.MediaTypeImageManifest: img.bytes} {
+		desc := ocispec.Descriptor{MediaType: kind, Digest: digest.FromBytes(b), Size: int64(len(b))}
+		if err := pullClient(t).FetchBlob(t.Context(), s, img.name, desc); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.ReadBlob(desc.Digest, 1<<30); err != nil || !bytes.Equal(got, b) {
+			t.Error(err)
+		}
 	}
 }
 
