@@ -49,7 +49,7 @@ type Client struct {
 // New makes a client. The only errors are those of Options.CAFile and INGOT_MIRRORS.
 func New(opts Options) (*Client, error) {
 	if opts.Keychain == nil {
-		opts.Keychain = authn.DefaultKeychain
+		opts.Keychain = defaultKeychain
 	}
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = DefaultConcurrency

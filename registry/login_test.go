@@ -195,3 +195,18 @@ func TestLoginDockerHub(t *testing.T) {
 		t.Errorf("%v, %v", found, err)
 	}
 }
+
+// What docker does not know, podman may, also once there is a file of docker's.
+func TestPodmanCredentials(t *testing.T) {
+	for _, docker := range []string{"", `{"auths":{"other.example.com":{"auth":"YTpi"}}}`} {
+		dockerHome(t, docker)
+		p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
+		c := authClient(t, Options{})
+		file := filepath.Join(t.TempDir(), "auth.json")
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"auths":{"%s":{"auth":"YW5uOnNlY3JldA=="}}}`, p.host()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("REGISTRY_AUTH_FILE", file)
+		wantOK(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
+	}
+}
