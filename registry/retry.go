@@ -57,7 +57,7 @@ func (a *attempts) delay(err error) time.Duration {
 	d := min(firstDelay<<min(a.failed-1, 10), maxDelay)
 	var status *StatusError
 	if errors.As(err, &status) && status.RetryAfter > 0 {
-		return status.RetryAfter + rand.N(min(status.RetryAfter/2, maxDelay)+time.Millisecond)
+		return status.RetryAfter + rand.N(min(status.RetryAfter/3, maxDelay)+time.Millisecond)
 	}
 	return d/2 + rand.N(d)
 }

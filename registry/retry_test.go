@@ -83,7 +83,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		if _, err := r.getManifest(context.Background(), "tag"); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if len(slept) != 1 || slept[0] < 7*time.Second || slept[0] > 11*time.Second {
+		if len(slept) != 1 || slept[0] < 7*time.Second || slept[0] > 10*time.Second {
 			t.Errorf("%s: slept %v", what, slept)
 		}
 		_, err := r.getManifest(context.Background(), "later")
