@@ -367,3 +367,27 @@ func TestPullingKeepsBlobs(t *testing.T) {
 	}
 	collect("x.part") // not a name of ours
 }
+
+// Writes that may go past the page cache, and those that may not, are the same blob in the end.
+func TestPartialAlignment(t *testing.T) {
+	s := newStore(t)
+	for _, size := range []int{4096, 4097, 3*4096 - 1, 200_000} {
+		for _, first := range []int{1, 4096, 5000, 8192} {
+			b := make([]byte, size) // aligned as large buffers are
+			copy(b, longText(size))
+			b[0], b[1] = byte(first), byte(first>>8)
+			p := openPartial(t, s, b)
+			at := min(first, size)
+			writeAt(t, p, b, 0, at)
+			for at < size {
+				end := min(at+8192-at%4096, size)
+				writeAt(t, p, b, at, end)
+				at = end
+			}
+			if err := p.Commit(t.Context()); err != nil {
+				t.Fatalf("%d bytes, %d first: %v", size, first, err)
+			}
+			wantBlob(t, s, b)
+		}
+	}
+}

@@ -118,6 +118,9 @@ func contentRange(value string) (r manifest.Range, total int64, ok bool) {
 	return manifest.Range{Start: start, End: end + 1}, total, ok
 }
 
+// blockSize is what writes end at a multiple of, but for the last one, so that they may go to the disk directly.
+const blockSize = 4096
+
 // buffers are reused from one request to the next.
 var buffers sync.Pool
 
@@ -138,11 +141,15 @@ func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, e
 		// Half a buffer at least is read at a time, past the connection's own buffer.
 		if n > 0 && (n >= len(buf)/2 || at+int64(n) == end || err != nil) {
 			watch.pause()
-			if _, err := write(buf[:n], at); err != nil {
+			w := n
+			if n > blockSize && at+int64(n) < end && err == nil {
+				w = int((at+int64(n))&^(blockSize-1) - at)
+			}
+			if _, err := write(buf[:w], at); err != nil {
 				return err
 			}
-			d.count(int64(n), 0)
-			at, n = at+int64(n), 0
+			d.count(int64(w), 0)
+			at, n = at+int64(w), copy(buf, buf[w:n])
 			d.tell(Event{Kind: Moved, Bytes: d.part.Have()})
 			watch.alive()
 		}
