@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,7 +66,7 @@ func (b *blob) open(store *manifest.Store) error {
 	for _, t := range b.header.Tensors {
 		suffix, ok := strings.CutPrefix(t.Name, b.layer.Name)
 		if !ok || !slices.Contains([]string{"", ".scale", ".bias"}, suffix) {
-			return fmt.Errorf("it holds %s too: %w", t.Name, ErrImage)
+			return fmt.Errorf("it holds %s too, and models run from one blob per tensor: %w", t.Name, ErrImage)
 		}
 		b.parts[suffix] = t
 	}
@@ -171,7 +172,10 @@ func (b *blob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 		for i, n := range part.Shape {
 			shape[i] = int(n)
 		}
-		a := region.Array(part.Begin, d, shape...)
+		a, err := b.array(t, region, part, d, shape)
+		if err != nil {
+			return nil, err
+		}
 		if float32s && d.Float() && d != mlx.Float32 {
 			a = mlx.AsType(a, mlx.Float32)
 			mlx.Eval(a) // the mapping goes with the narrow array
@@ -189,6 +193,25 @@ func (b *blob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 		mlx.Keep(a)
 	}
 	return tensor, nil
+}
+
+// array makes the array of a part: over the mapped file, unless the elements lie across their own size in memory, as they do in
+// blobs that MLX itself wrote, which Ollama has: mlx_save_safetensors does not pad the header. Those are copied.
+func (b *blob) array(t *mlx.Thread, region *mlx.Region, part safetensors.Tensor, d mlx.DType, shape []int) (*mlx.Array, error) {
+	size := int64(d.Size())
+	if part.Begin%size == 0 && (b.header.DataOffset+part.Begin)%size == 0 {
+		return region.Array(part.Begin, d, shape...), nil
+	}
+	f, err := os.Open(b.path)
+	if err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", part.Name, err)
+	}
+	defer f.Close()
+	data := make([]byte, part.End-part.Begin)
+	if _, err := f.ReadAt(data, b.header.DataOffset+part.Begin); err != nil {
+		return nil, fmt.Errorf("tensor %s: blob %s: %w", part.Name, b.layer.Digest, err)
+	}
+	return mlx.FromBytes(t, data, d, shape...), nil
 }
 
 var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
