@@ -86,7 +86,9 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 		if err != nil {
 			return cpJSON{}, err
 		}
-		x, err := other.Import(ctx, src, store, dst, manifest.ExchangeOptions{Format: format})
+		bar := byteProgress{a.createProgress(asJSON), "copying"}
+		x, err := other.Import(ctx, src, store, dst, manifest.ExchangeOptions{Format: format, Progress: bar.set})
+		bar.end()
 		return exchanged(dst.String(), x), err
 	case isOllama(to):
 		dst, err := manifest.ParseOllamaName(to)
@@ -101,7 +103,9 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 		if err != nil {
 			return cpJSON{}, err
 		}
-		x, err := other.Export(ctx, store, entry, dst, manifest.ExchangeOptions{})
+		bar := byteProgress{a.createProgress(asJSON), "copying"}
+		x, err := other.Export(ctx, store, entry, dst, manifest.ExchangeOptions{Progress: bar.set})
+		bar.end()
 		return exchanged(dst.String(), x), err
 	}
 	src, err := manifest.ParseName(from)

@@ -52,7 +52,7 @@ func (a *app) fsck(ctx context.Context, o fsckOptions) error {
 	fetch := func(ctx context.Context, name manifest.Name, desc ocispec.Descriptor) error {
 		return client.FetchBlob(ctx, store, name, desc)
 	}
-	bar := fsckProgress{a.createProgress(o.json)}
+	bar := byteProgress{a.createProgress(o.json), "checking"}
 	report, err := store.Fsck(ctx, manifest.FsckOptions{Repair: o.repair, Fetch: fetch, Progress: bar.set})
 	bar.end()
 	if err != nil {

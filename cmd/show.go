@@ -50,11 +50,11 @@ What is no model image has a summary, --manifest, --config and --layers; it can 
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var given []string
-		lists := false
+		part, lists := false, false
 		for _, name := range flags {
 			if *wanted[name] {
 				given = append(given, "--"+name)
-				lists = name == "layers" || name == "tensors"
+				part, lists = true, name == "layers" || name == "tensors"
 			}
 		}
 		if !lists || len(given) > 1 {
@@ -87,7 +87,7 @@ What is no model image has a summary, --manifest, --config and --layers; it can 
 			}
 		}
 		entry, texts, err := m.read()
-		if errors.Is(err, manifest.ErrUnknownManifest) && len(given) == 0 {
+		if errors.Is(err, manifest.ErrUnknownManifest) && !part {
 			return out.unknown(m, err)
 		}
 		if err != nil {

@@ -208,7 +208,7 @@ func (u unknownJSON) print(a *app) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, l := range [][2]string{
 		{"name", u.Name}, {"digest", u.Digest}, {"media type", u.MediaType}, {"artifact type", u.ArtifactType}, {"config type", u.ConfigType},
-		{"subject", u.Subject}, {"size", fmt.Sprintf("%s in %d layers", size(u.Size), len(u.Layers))}, {"runs", "no: " + u.Unknown},
+		{"subject", u.Subject}, {"size", fmt.Sprintf("%s; layers: %d", size(u.Size), len(u.Layers))}, {"runs", "no: " + u.Unknown},
 	} {
 		if l[1] != "" {
 			fmt.Fprintf(w, "%s\t%s\n", l[0], printable(l[1]))

@@ -1,10 +1,13 @@
 package manifest
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -426,5 +429,113 @@ func TestCopyUnknown(t *testing.T) {
 	}
 	if got := names(t, s); len(got) != 2 {
 		t.Errorf("names %v", got)
+	}
+}
+
+func init() {
+	ChildJobs["exchange"] = func(ctx context.Context, s *Store, ollama string) error { // both ways, until killed
+		o, err := OpenOllama(ollama)
+		if err != nil {
+			return err
+		}
+		fmt.Println("ready")
+		for i := 0; ; i++ {
+			from := OllamaName{ollamaHost, ollamaNamespace, fmt.Sprintf("m%d", i%3), ollamaTag}
+			name := Name{Path: fmt.Sprintf("m%d", i%3), Tag: DefaultTag}
+			if _, err := o.Import(ctx, from, s, name, ExchangeOptions{Format: FormatModelPack}); err != nil {
+				return err
+			}
+			e, err := s.Resolve(ctx, name)
+			if err != nil {
+				return err
+			}
+			if _, err := o.Export(ctx, s, e, OllamaName{ollamaHost, "out", fmt.Sprintf("m%d", i%5), ollamaTag}, ExchangeOptions{}); err != nil {
+				return err
+			}
+			if err := s.Remove(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Copies are killed at random moments: what is named is whole in both stores, and what is not whole has a name that is cleared away.
+func TestKilledExchange(t *testing.T) {
+	o := newOllama(t)
+	for i := range 3 {
+		o.put(fmt.Sprintf("manifests/registry.ollama.ai/library/m%d/latest", i), o.model(strings.Repeat(fmt.Sprint("tensor", i), 100_000)))
+	}
+	s := newStore(t)
+	for range 10 {
+		cmd := child(t, "exchange:"+o.root, s.Root())
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stderr = new(strings.Builder)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Errorf("child: %v", cmd.Stderr)
+		}
+		time.Sleep(rand.N(60 * time.Millisecond))
+		cmd.Process.Kill()
+		cmd.Wait()
+		if text := cmd.Stderr.(*strings.Builder).String(); text != "" {
+			t.Errorf("child: %s", text)
+		}
+		checkStore(t, s)
+		checkOllama(t, o)
+	}
+	// Whoever comes next finds nothing in the way.
+	for i := range 3 {
+		if _, err := o.Import(t.Context(), ollamaName(t, fmt.Sprintf("m%d", i)), s, mustName(t, "last"), ExchangeOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range names(t, s) {
+		remove(t, s, name)
+	}
+	checkTidy(t, s)
+}
+
+// checkOllama reads all of an Ollama store.
+func checkOllama(t *testing.T, o ollamaFolder) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(o.root, "manifests"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		blobs, err := Blobs(b)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		for _, d := range blobs {
+			if info, err := os.Stat(o.blobPath(d.Digest)); err != nil || info.Size() != d.Size {
+				t.Errorf("%s: blob %s: %v, %v", path, d.Digest, info, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(o.root, "blobs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "sha256-ingot-") {
+			continue // unfinished, as its name tells
+		}
+		b, err := os.ReadFile(filepath.Join(o.root, "blobs", e.Name()))
+		if err != nil || "sha256-"+digest.FromBytes(b).Encoded() != e.Name() {
+			t.Errorf("blob %s holds other bytes: %v", e.Name(), err)
+		}
 	}
 }

@@ -5,10 +5,13 @@ import (
 	"time"
 )
 
-// fsckProgress shows how much of the store is hashed, in the ways of createProgress.
-type fsckProgress struct{ *createProgress }
+// byteProgress shows how many bytes are done with, in the ways of createProgress.
+type byteProgress struct {
+	*createProgress
+	verb string // checking, copying
+}
 
-type fsckProgressJSON struct {
+type byteProgressJSON struct {
 	Event      string  `json:"event"` // progress
 	Bytes      int64   `json:"bytes"`
 	TotalBytes int64   `json:"total_bytes"`
@@ -16,7 +19,7 @@ type fsckProgressJSON struct {
 	Left       float64 `json:"seconds_left"`
 }
 
-func (p fsckProgress) set(done, total int64) {
+func (p byteProgress) set(done, total int64) {
 	now := time.Now()
 	if p.style == noProgress || now.Sub(p.shown) < p.style.every() {
 		return
@@ -25,10 +28,10 @@ func (p fsckProgress) set(done, total int64) {
 	rate := float64(done) / max(now.Sub(p.begun).Seconds(), 1e-3)
 	left := float64(total-done) / max(rate, 1)
 	if p.style == jsonLines {
-		writeJSONLine(p.to, fsckProgressJSON{"progress", done, total, rate, left})
+		writeJSONLine(p.to, byteProgressJSON{"progress", done, total, rate, left})
 		return
 	}
-	text := fmt.Sprintf("checking %s of %s, %s/s, %s left", size(done), size(total), size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
+	text := fmt.Sprintf("%s %s of %s, %s/s, %s left", p.verb, size(done), size(total), size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
 	if p.style == onTerminal {
 		p.screen.draw(text)
 		return
