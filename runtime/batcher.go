@@ -22,12 +22,13 @@ type batcher struct {
 	waiting []*generation // in order of arrival
 	looping bool
 
-	news    chan struct{}         // one element: something arrived or left
-	running []*generation         // in order of admission; the loop's
-	queue   int                   // most that wait
-	most    int                   // most that run
-	ahead   bool                  // the next step is sent before the last one is read
-	shared  int                   // rows of prompts in a step that others get tokens of
+	news    chan struct{} // one element: something arrived or left
+	running []*generation // in order of admission; the loop's
+	queue   int           // most that wait
+	most    int           // most that run
+	ahead   bool          // the next step is sent before the last one is read
+	chunk   int           // rows of prompts in a step; 0: as many as fit its time
+	pace    pace
 	steps   func([]stepped) error // for tests: sees what a step will do, and may fail it
 }
 
@@ -38,7 +39,7 @@ const (
 )
 
 func newBatcher(l *Local, o Options) *batcher {
-	b := &batcher{l: l, news: make(chan struct{}, 1), queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, shared: sharedChunk}
+	b := &batcher{l: l, news: make(chan struct{}, 1), queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk}
 	if b.queue <= 0 {
 		b.queue = defaultQueue
 	}

@@ -224,9 +224,8 @@ func traffic(t *testing.T, l *Local, want *oracle, r *rand.Rand, requests int) {
 
 // A long prompt does not hold up those who speak for more than a chunk.
 func TestChunkedPrefill(t *testing.T) {
-	l := cached(t, "llama-default", Options{})
 	const chunk = 16
-	l.batcher.shared = chunk
+	l := cached(t, "llama-default", Options{Chunk: chunk})
 	var plans [][]int
 	l.batcher.steps = func(plan []stepped) error {
 		rows := []int{}
@@ -262,6 +261,32 @@ func TestChunkedPrefill(t *testing.T) {
 	}
 	if shared < len(long)/chunk {
 		t.Errorf("%d steps were shared with a prompt of %d: %v", shared, len(long), plans)
+	}
+}
+
+func TestPace(t *testing.T) {
+	var p pace
+	if n := p.rows(time.Second); n != firstRows {
+		t.Errorf("%d rows before anything is known", n)
+	}
+	p.saw(3, time.Second)
+	p.saw(1000, 0)
+	if p != 0 {
+		t.Errorf("a pace of %v of nothing", p)
+	}
+	p.saw(500, time.Second)
+	if n := p.rows(time.Second); n != 480 {
+		t.Errorf("%d rows in a second at 500 a second", n)
+	}
+	for range 30 {
+		p.saw(2000, 20*time.Second)
+	}
+	if a, b := p.rows(time.Second), p.rows(time.Millisecond); a != 96 || b != leastRows {
+		t.Errorf("at 100 a second %d rows in one, %d in a thousandth", a, b)
+	}
+	p = 1e9
+	if n := p.rows(time.Second); n != mostRows {
+		t.Errorf("%d rows at most", n)
 	}
 }
 

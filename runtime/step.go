@@ -3,16 +3,49 @@ package runtime
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Most rows of prompts that one forward takes: many while nobody else waits for it, fewer while others get a token of each step.
+// How long a step with rows of prompts should take: others wait for it, most of all those who speak. Where nobody speaks it has
+// wholeRows at least, of which a kernel makes better use.
 const (
-	prefillChunk = 2048
-	sharedChunk  = 256
+	stepAlone  = time.Second
+	stepShared = 250 * time.Millisecond
+	wholeRows  = 512
 )
+
+// Bounds of the rows of prompts in a step, and how many it has before anything was measured.
+const (
+	leastRows = 32
+	firstRows = 128
+	mostRows  = 2048
+)
+
+// pace is how many rows a second the model evaluates.
+type pace float64
+
+// rows are what fits into a time.
+func (p pace) rows(d time.Duration) int {
+	if p == 0 {
+		return firstRows
+	}
+	return min(max(int(float64(p)*d.Seconds())/leastRows*leastRows, leastRows), mostRows)
+}
+
+// saw takes a measurement into account. Steps of few rows tell nothing of many.
+func (p *pace) saw(rows int, d time.Duration) {
+	if rows < leastRows || d <= 0 {
+		return
+	}
+	now := pace(float64(rows) / d.Seconds())
+	if *p == 0 {
+		*p = now
+	}
+	*p += (now - *p) / 3
+}
 
 // stepped is what a step evaluates of a request.
 type stepped struct {
@@ -28,6 +61,10 @@ func (b *batcher) step() {
 	}
 	plan := b.compose()
 	var tokens []int32
+	begun, rows := time.Now(), 0
+	for _, s := range plan {
+		rows += s.rows
+	}
 	err := b.l.do(context.Background(), func() error {
 		if b.steps != nil {
 			if err := b.steps(plan); err != nil {
@@ -46,6 +83,7 @@ func (b *batcher) step() {
 		b.failed(plan, err)
 		return
 	}
+	b.pace.saw(rows, time.Since(begun))
 	i := 0
 	for _, s := range plan {
 		s.g.alone = false
@@ -80,7 +118,7 @@ func (b *batcher) encode() bool {
 func (b *batcher) compose() []stepped {
 	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.alone }); i >= 0 {
 		g := b.running[i]
-		return []stepped{g.stepped(min(g.room(), prefillChunk))}
+		return []stepped{g.stepped(min(g.room(), b.rows(0)))}
 	}
 	var prompts []*generation
 	speaking := 0
@@ -91,10 +129,7 @@ func (b *batcher) compose() []stepped {
 			speaking++
 		}
 	}
-	left := prefillChunk
-	if speaking > 0 {
-		left = b.shared
-	}
+	left := b.rows(speaking)
 	share := map[*generation]int{}
 	slices.SortStableFunc(prompts, func(a, c *generation) int { return a.room() - c.room() }) // what the short ones leave, the long ones get
 	for i, g := range prompts {
@@ -111,6 +146,17 @@ func (b *batcher) compose() []stepped {
 		}
 	}
 	return plan
+}
+
+// rows is how many rows of prompts a step has, beside requests that speak.
+func (b *batcher) rows(speaking int) int {
+	switch {
+	case b.chunk > 0:
+		return b.chunk
+	case speaking > 0:
+		return b.pace.rows(stepShared)
+	}
+	return max(b.pace.rows(stepAlone), wholeRows)
 }
 
 // room is how many rows the request can use in the next step: up to the end of its tokens or to a point where its state is kept.
@@ -199,6 +245,9 @@ func (b *batcher) choose(plan []stepped, hidden *mlx.Array) {
 	}
 	mlx.AsyncEval(wanted...)
 	b.keepPoints(plan)
+	if len(who) == 0 {
+		mlx.Eval(wanted...) // so that the time of the step is known
+	}
 }
 
 // keepPoints copies the state of sequences that have come to a point of their prompts.

@@ -17,7 +17,8 @@ type bench struct {
 	thread  *mlx.Thread
 	cpu     mlx.CPUOptions
 	engine  runtime.Engine
-	model   models.Model // the same weights, for what Engine does not offer
+	load    func(ctx context.Context, o runtime.Options) (runtime.Engine, error) // another one over the same image
+	model   models.Model                                                         // the same weights, for what Engine does not offer
 	weights *nn.Weights
 	vocab   int
 	bytes   int64 // of weights that one token reads

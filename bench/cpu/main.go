@@ -31,6 +31,8 @@ type command struct {
 	Depth  int    `json:"depth"`  // tokens that a sequence holds before what is timed; 0 counts as 1
 	Tokens int    `json:"tokens"` // decoded or prefilled; 0 is 64
 	Rounds int    `json:"rounds"` // of op rows; 0 is 8
+
+	Streams int `json:"streams"` // of op streams
 }
 
 // ops are the measurements; each gives a value for JSON.
@@ -44,6 +46,8 @@ var ops = map[string]func(*bench, context.Context, command) (any, error){
 	"profile":  (*bench).profile,
 	"accuracy": (*bench).accuracy,
 	"gathered": (*bench).gathered,
+	"streams":  (*bench).streams,
+	"wait":     (*bench).wait,
 }
 
 func main() {
@@ -145,11 +149,14 @@ func (b *bench) do(ctx context.Context, c command) (any, error) {
 
 // newBench loads the image twice over the same mapped blobs: for the runtime, and for what it does not offer yet.
 func newBench(ctx context.Context, t *mlx.Thread, cpu mlx.CPUOptions, store *manifest.Store, entry *manifest.Entry) (*bench, error) {
-	local, err := runtime.Load(ctx, t, store, entry, runtime.Options{})
+	load := func(ctx context.Context, o runtime.Options) (runtime.Engine, error) {
+		return runtime.Load(ctx, t, store, entry, o)
+	}
+	local, err := load(ctx, runtime.Options{})
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{thread: t, cpu: cpu, engine: local}
+	b := &bench{thread: t, cpu: cpu, engine: local, load: load}
 	if err := b.loadModel(ctx, store, entry); err != nil {
 		b.close()
 		return nil, err

@@ -68,7 +68,7 @@ func (b *bench) rows(ctx context.Context, c command) (any, error) {
 	return rowsJSON{median(one[1:]), median(draft[1:]), median(streams[1:])}, nil
 }
 
-// state is a sequence, and what it was after its prompt.
+// state is a sequence, and what it was after its prompt where its layers cannot simply go back there.
 type state struct {
 	seq   *cache.Sequence
 	kept  cache.Snapshots
@@ -79,7 +79,19 @@ type state struct {
 func (b *bench) start(prompt []int32) state {
 	seq := cache.NewSequence(b.model.Layers())
 	b.thread.Scope(func() { b.step(nn.Part{Seq: seq, Tokens: prompt}) })
-	return state{seq, seq.Snapshot(0), len(prompt)}
+	s := state{seq: seq, depth: len(prompt)}
+	if slices.ContainsFunc(b.model.Layers(), func(k cache.Kind) bool { return k != cache.Full && k != cache.None }) {
+		s.kept = seq.Snapshot(0)
+	}
+	return s
+}
+
+// back takes a forward's tokens back. A rewind leaves the storage where it is, as it is between the steps of a request.
+func (s state) back() bool {
+	if s.kept == nil {
+		return s.seq.Rewind(s.depth)
+	}
+	return s.seq.Restore(s.kept, s.depth)
 }
 
 func (s state) free() {
@@ -97,7 +109,7 @@ func (b *bench) timed(states []state, parts []nn.Part) (seconds float64, err err
 		seconds = time.Since(begun).Seconds()
 	})
 	for _, s := range states {
-		if !s.seq.Restore(s.kept, s.depth) {
+		if !s.back() {
 			return 0, errors.New("the model's caches do not go back to where they were")
 		}
 	}

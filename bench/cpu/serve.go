@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ingotml/ingot/runtime"
+)
+
+// Prompts of op streams, and the short and the long one of op wait.
+const (
+	streamPrompt = 16
+	shortPrompt  = 32
+	longPrompt   = 4096
+)
+
+// streams times tokens of several requests that run together, from when all of them speak until the first has ended.
+func (b *bench) streams(ctx context.Context, c command) (any, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	var failed error
+	var begun, ended time.Time
+	speaking, counted := 0, 0
+	var wg sync.WaitGroup
+	for i := range c.Streams {
+		wg.Go(func() {
+			prompt := randomTokens(streamPrompt+c.Streams, b.vocab)[i : i+streamPrompt]
+			first := true
+			for e, err := range b.engine.Generate(ctx, runtime.Request{Prompt: prompt, MaxTokens: c.Tokens, IgnoreEOS: true}) {
+				mu.Lock()
+				switch {
+				case err != nil && ctx.Err() == nil:
+					failed = err
+				case err != nil:
+				case first:
+					first = false
+					if speaking++; speaking == c.Streams {
+						begun = time.Now()
+					}
+				case ended.IsZero() && !begun.IsZero():
+					counted++
+				}
+				if err == nil && e.Done != "" && ended.IsZero() {
+					ended = time.Now()
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if failed == nil && (begun.IsZero() || !ended.After(begun)) {
+		failed = fmt.Errorf("%d streams of %d tokens never spoke together", c.Streams, c.Tokens)
+	}
+	return timing{counted, ended.Sub(begun).Seconds()}, failed
+}
+
+// waitJSON are the seconds to the first token of a short prompt.
+type waitJSON struct {
+	Alone   float64 `json:"alone"`
+	Behind  float64 `json:"behind"`  // while a long prompt is read
+	Whole   float64 `json:"whole"`   // while a long prompt is read in one step
+	Prefill float64 `json:"prefill"` // of the long prompt itself, with the short one beside it
+}
+
+// wait times a short prompt behind a long one. The engine to measure reads prompts in pieces; whole is another one, over the same
+// weights, that does not.
+func (b *bench) wait(ctx context.Context, _ command) (any, error) {
+	var w waitJSON
+	var err error
+	if w.Alone, err = b.first(ctx, b.engine, shortPrompt); err != nil {
+		return nil, err
+	}
+	if w.Behind, w.Prefill, err = b.behind(ctx, b.engine); err != nil {
+		return nil, err
+	}
+	whole, err := b.load(ctx, runtime.Options{Chunk: longPrompt})
+	if err != nil {
+		return nil, err
+	}
+	defer whole.Close()
+	w.Whole, _, err = b.behind(ctx, whole)
+	return w, err
+}
+
+// first is the time to the first token of a prompt.
+func (b *bench) first(ctx context.Context, e runtime.Engine, n int) (float64, error) {
+	begun := time.Now()
+	for _, err := range e.Generate(ctx, runtime.Request{Prompt: randomTokens(n, b.vocab), MaxTokens: 1, IgnoreEOS: true}) {
+		if err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(begun).Seconds(), nil
+}
+
+// behind times a short prompt that comes while a long one is read, and that one.
+func (b *bench) behind(ctx context.Context, e runtime.Engine) (short, long float64, err error) {
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		long, err = b.first(ctx, e, longPrompt)
+		done <- err
+	}()
+	time.Sleep(100 * time.Millisecond) // the long one is at work then
+	short, err = b.first(ctx, e, shortPrompt)
+	if other := <-done; err == nil {
+		err = other
+	}
+	return short, long, err
+}
