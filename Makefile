@@ -8,7 +8,7 @@ DEMO    := testdata/models/demo
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-transfer test-interop soak generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-transfer test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -92,6 +92,12 @@ SHAPES ?= dense
 bench-cpu: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	bench/cpu/run.sh $(INGOT) bin/bench-cpu --shapes "$(SHAPES)" $(BENCH_CPU)
+
+# Times many requests at once on the dense model of bench-cpu, with its environment: bench/results/serve.json.
+bench-serve: engine
+	$(GO) build -o bin/bench-cpu ./bench/cpu
+	bench/cpu/run.sh --peers-only
+	"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/serve.py $(INGOT) bin/bench-cpu $(BENCH_SERVE)
 
 # Writes the figures of the last bench-cpu into docs/performance.md.
 bench-cpu-page:

@@ -1,0 +1,78 @@
+"""The serving benchmark: serve.py INGOT WORKER [--rounds N] [--quick]. `make bench-serve` runs it.
+
+Times the dense model of the CPU benchmark with many requests at once, in rounds, and takes medians: the tokens of eight streams
+together over those of one, in both precisions, and the first token of a short prompt that comes while one of 4096 tokens is
+read. Prints what it found and writes bench/results/serve.json; what other programs measure of serving is null there until they do.
+"""
+
+import argparse
+import json
+import os
+import statistics
+
+import machine
+import run
+
+STREAMS = 8
+RESULT = os.path.join(run.RESULTS, "serve.json")
+EMPTY = {
+    "streams8_over_1": {"exact": None, "fast": None}, "ttft_short_s": {"alone": None, "behind_4k": None, "behind_4k_chunked": None},
+    "spec": {"plain_tok_s": None, "draft_tok_s": None}, "clients32": {"p50_ms": None, "p99_ms": None, "errors": None},
+}
+
+
+def rate(answer):
+    return answer["tokens"] / answer["seconds"]
+
+
+def streams(worker, rounds, tokens):
+    times = {}
+    for math in run.MATHS:
+        ratios = []
+        for _ in range(rounds):
+            one, many = (rate(worker.ask({"op": "streams", "math": math, "streams": n, "tokens": tokens})) for n in (1, STREAMS))
+            ratios.append(many / one)
+            print(f"  {math:6} {one:7.1f} tokens/s alone, {many:7.1f} in {STREAMS} streams: {many / one:.2f}", flush=True)
+        times[math] = round(statistics.median(ratios), 3)
+    return times
+
+
+def wait(worker, rounds):
+    answers = [worker.ask({"op": "wait", "math": "exact"}) for _ in range(rounds)]
+    middle = {key: statistics.median(a[key] for a in answers) for key in answers[0]}
+    print(f"  a short prompt's first token: {middle['alone']:.2f} s alone, {middle['behind']:.2f} s behind one of 4096 that is read in pieces, "
+          f"{middle['whole']:.2f} s behind one that is not", flush=True)
+    return {"alone": round(middle["alone"], 4), "behind_4k": round(middle["whole"], 4), "behind_4k_chunked": round(middle["behind"], 4)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("ingot")
+    parser.add_argument("worker", help="bench/cpu, built")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=machine.cores())
+    parser.add_argument("--quick", action="store_true", help="few tokens, one round, and no result: to try it out")
+    args = parser.parse_args()
+    rounds, tokens = (1, 8) if args.quick else (args.rounds, 64)
+    models = run.Models("dense", args.ingot)
+    models.create("-q", "int4", "--uniform")
+    worker = run.Worker("ingot", [args.worker, "-store", models.store, "-image", models.image], {"INGOT_CPU_THREADS": str(args.threads)})
+    worker.ask({"op": "info"})
+    result = dict(EMPTY)
+    if os.path.exists(RESULT):
+        with open(RESULT) as f:
+            result.update(json.load(f))
+    result["streams8_over_1"] = streams(worker, rounds, tokens)
+    if not args.quick:
+        result["ttft_short_s"] = wait(worker, min(rounds, 2))
+    worker.close()
+    if args.quick:
+        return
+    os.makedirs(run.RESULTS, exist_ok=True)
+    with open(RESULT, "w") as f:
+        json.dump(result, f, indent=1)
+    print(f"wrote {os.path.relpath(RESULT)}")
+
+
+if __name__ == "__main__":
+    main()
