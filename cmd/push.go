@@ -37,6 +37,9 @@ was when it is run again, in the middle of a large tensor too.`,
 			if dst.IsLocal() {
 				return usagef("%s names no registry; say where it goes: `ingot push %s HOST/PATH`, such as registry.example.com/me/%s", dst, src, dst.Path)
 			}
+			if o.Format != "" && o.Format != manifest.FormatModelPack && o.Format != manifest.FormatOllama {
+				return usagef("--format %q is none of %s and %s", o.Format, manifest.FormatModelPack, manifest.FormatOllama)
+			}
 			if chunk != "" {
 				if o.ChunkSize, err = parseSize(chunk); err != nil || o.ChunkSize < 1<<20 {
 					return usagef("--chunk-size: %q is not a size of at least 1MiB", chunk)
@@ -70,6 +73,8 @@ was when it is run again, in the middle of a large tensor too.`,
 	}
 	flags.add(c)
 	f := c.Flags()
+	f.StringVar(&o.Format, "format", "", "encoding of the manifest: modelpack or ollama; else as it is")
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{manifest.FormatModelPack, manifest.FormatOllama}, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&o.NoReferrers, "no-referrers", false, "leave signatures and what else belongs to the model here")
 	f.StringVar(&chunk, "chunk-size", "", "`size` of the pieces that large tensors go up in (64MiB)")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON, and progress as lines of JSON")

@@ -27,6 +27,7 @@ const (
 
 // PushOptions are those of [Client.Push].
 type PushOptions struct {
+	Format      string        // of the manifest, such as [manifest.FormatOllama]; empty: as it is in the store
 	NoReferrers bool          // signatures and other manifests that refer to the model stay here
 	ChunkSize   int64         // bytes of a large blob that go into one request; 0: DefaultChunkSize
 	Stall       time.Duration // how long a registry may take no byte before the connection is given up; 0: DefaultUploadStall
@@ -73,11 +74,11 @@ func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	case !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS):
 		return "", err
 	}
-	raw, err := s.ResolveRaw(ctx, src)
+	m, config, err := inFormat(ctx, s, src, opts.Format)
 	if err != nil {
 		return "", err
 	}
-	d, err := p.run(ctx, Manifest{MediaType: raw.Descriptor.MediaType, Digest: raw.Descriptor.Digest, Bytes: raw.Bytes})
+	d, err := p.run(ctx, m, config)
 	if err != nil {
 		return "", err
 	}
@@ -90,6 +91,23 @@ func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.
 		}
 	}
 	return d, nil
+}
+
+// inFormat gives the manifest that is pushed, and the config that belongs to it when the store does not have that.
+func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name, format string) (m Manifest, config []byte, err error) {
+	if format == "" {
+		raw, err := s.ResolveRaw(ctx, src)
+		if err != nil {
+			return m, nil, err
+		}
+		return Manifest{raw.Descriptor.MediaType, raw.Descriptor.Digest, raw.Bytes}, nil, nil
+	}
+	e, err := s.Resolve(ctx, src)
+	if err != nil {
+		return m, nil, err
+	}
+	mediaType, b, config, err := s.Encode(ctx, e, format)
+	return Manifest{mediaType, digest.FromBytes(b), b}, config, err
 }
 
 // pusher is one push.
@@ -112,11 +130,12 @@ type pusher struct {
 type blob struct {
 	ocispec.Descriptor
 	name string   // for people
+	data []byte   // the blob itself where the store may not have it; else nil
 	from []string // repositories of the same registry that should have it
 }
 
-// run pushes a manifest and all that it needs.
-func (p *pusher) run(ctx context.Context, root Manifest) (digest.Digest, error) {
+// run pushes a manifest and all that it needs. config may be nil: then the store has it.
+func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.Digest, error) {
 	ref := p.dst.Tag
 	if ref == "" {
 		ref = string(p.dst.Digest)
@@ -134,8 +153,11 @@ func (p *pusher) run(ctx context.Context, root Manifest) (digest.Digest, error) 
 		return "", err
 	}
 	var total int64
-	for _, b := range blobs {
+	for i, b := range blobs {
 		total += b.Size
+		if config != nil && b.Digest == digest.FromBytes(config) {
+			blobs[i].data = config
+		}
 	}
 	p.c.tell(Event{Kind: Plan, Total: total})
 	tagged, err := p.r.headManifest(ctx, ref)

@@ -206,6 +206,9 @@ func (u *upload) repair(err error) error {
 
 // rehash reads the store's blob: a registry has found other bytes in it than its digest says.
 func (u *upload) rehash() error {
+	if u.blob.data != nil {
+		return nil // it was hashed when it was made
+	}
 	f, err := u.s.OpenBlob(u.blob.Digest)
 	if err != nil {
 		return err
@@ -410,7 +413,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 		var ended atomic.Bool // net/http may go on reading a while after an early answer
 		defer ended.Store(true)
 		sent, told := offset, offset
-		b, err := openBody(u.s, u.blob.Digest, u.blob.Size, offset, n, func(k int64) {
+		b, err := openBody(u.s, u.blob, offset, n, func(k int64) {
 			if ended.Load() {
 				return
 			}

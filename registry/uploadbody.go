@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
-	"github.com/opencontainers/go-digest"
 )
 
 // How much of a file is handed to the kernel at a time: so often is progress known, and a stalled peer noticed.
@@ -20,20 +20,24 @@ const sendPiece = 1 << 20
 // body is a stretch of a blob on its way out. It reads like any request body; a [fileConn] hands it to the kernel
 // instead, which copies nothing through this program (sendfile, where there is no TLS).
 type body struct {
-	f     *os.File
+	r     io.Reader
+	f     *os.File // r, when it is a file
 	left  int64
 	moved func(n int64)
 }
 
 // openBody opens n bytes of a blob from an offset on.
-func openBody(s *manifest.Store, d digest.Digest, size, offset, n int64, moved func(int64)) (*body, error) {
-	f, err := s.OpenBlob(d)
+func openBody(s *manifest.Store, b blob, offset, n int64, moved func(int64)) (*body, error) {
+	if b.data != nil {
+		return &body{r: io.NewSectionReader(bytes.NewReader(b.data), offset, n), left: n, moved: moved}, nil
+	}
+	f, err := s.OpenBlob(b.Digest)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && info.Size() != size {
-		err = fmt.Errorf("blob %s has %d bytes, not %d: %w", d, info.Size(), size, manifest.ErrCorrupt)
+	if err == nil && info.Size() != b.Size {
+		err = fmt.Errorf("it has %d bytes in the store, not %d: %w", info.Size(), b.Size, manifest.ErrCorrupt)
 	}
 	if err == nil {
 		_, err = f.Seek(offset, io.SeekStart)
@@ -42,14 +46,14 @@ func openBody(s *manifest.Store, d digest.Digest, size, offset, n int64, moved f
 		f.Close()
 		return nil, err
 	}
-	return &body{f: f, left: n, moved: moved}, nil
+	return &body{r: f, f: f, left: n, moved: moved}, nil
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, io.EOF
 	}
-	n, err := b.f.Read(p[:min(int64(len(p)), b.left)])
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	return n, b.took(int64(n), err)
 }
 
@@ -79,7 +83,12 @@ func (b *body) took(n int64, err error) error {
 	return err
 }
 
-func (b *body) Close() error { return b.f.Close() }
+func (b *body) Close() error {
+	if b.f == nil {
+		return nil
+	}
+	return b.f.Close()
+}
 
 // fileConn is a TCP connection that sends bodies by way of the kernel. net/http asks a connection to read from a request's
 // body where it can (since Go 1.8; golang.org/issue/30377).
@@ -88,7 +97,7 @@ type fileConn struct{ *net.TCPConn }
 // ReadFrom implements [io.ReaderFrom].
 func (c fileConn) ReadFrom(r io.Reader) (int64, error) {
 	if limited, ok := r.(*io.LimitedReader); ok {
-		if b, ok := limited.R.(*body); ok {
+		if b, ok := limited.R.(*body); ok && b.f != nil {
 			n, err := b.sendTo(c.TCPConn, limited.N)
 			limited.N -= n
 			return n, err
