@@ -22,13 +22,13 @@ type batcher struct {
 	waiting []*generation // in order of arrival
 	looping bool
 
-	news    chan struct{} // one element: something arrived or left
 	running []*generation // in order of admission; the loop's
 	queue   int           // most that wait
 	most    int           // most that run
 	ahead   bool          // the next step is sent before the last one is read
 	chunk   int           // rows of prompts in a step; 0: as many as fit its time
 	pace    pace
+	memory  memory
 	steps   func([]stepped) error // for tests: sees what a step will do, and may fail it
 }
 
@@ -39,7 +39,8 @@ const (
 )
 
 func newBatcher(l *Local, o Options) *batcher {
-	b := &batcher{l: l, news: make(chan struct{}, 1), queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk}
+	b := &batcher{l: l, queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk,
+		memory: memory{limit: o.Memory}}
 	if b.queue <= 0 {
 		b.queue = defaultQueue
 	}
@@ -47,13 +48,6 @@ func newBatcher(l *Local, o Options) *batcher {
 		b.most = defaultSequences
 	}
 	return b
-}
-
-func (b *batcher) wake() {
-	select {
-	case b.news <- struct{}{}:
-	default:
-	}
 }
 
 // add queues a request.
@@ -68,15 +62,15 @@ func (b *batcher) add(g *generation) error {
 		b.looping = true
 		go b.loop()
 	}
-	b.wake()
 	return nil
 }
 
 // loop steps until nobody is left.
 func (b *batcher) loop() {
 	for {
-		b.admit()
 		b.retire()
+		b.squeeze()
+		b.admit()
 		b.mu.Lock()
 		if len(b.running) == 0 && len(b.waiting) == 0 {
 			b.looping = false
@@ -90,12 +84,12 @@ func (b *batcher) loop() {
 	}
 }
 
-// admit lets waiting requests in, first come first served.
+// admit lets waiting requests in, first come first served, as long as there is memory for them. One alone always gets in.
 func (b *batcher) admit() {
 	for {
 		b.mu.Lock()
 		var g *generation
-		if len(b.waiting) > 0 && len(b.running) < b.most {
+		if len(b.waiting) > 0 && len(b.running) < b.most && (len(b.running) == 0 || b.fits(b.waiting[0])) {
 			g, b.waiting = b.waiting[0], b.waiting[1:]
 		}
 		b.mu.Unlock()
@@ -103,9 +97,6 @@ func (b *batcher) admit() {
 			return
 		}
 		b.running = append(b.running, g)
-		if g.ctx.Err() != nil {
-			continue // retire ends it
-		}
 		if err := b.l.do(context.Background(), func() error { g.enter(); return nil }); err != nil {
 			b.leave(g, err)
 		}
@@ -118,6 +109,19 @@ func (b *batcher) retire() {
 		if err := g.ctx.Err(); err != nil {
 			b.leave(g, err)
 		}
+	}
+	b.mu.Lock()
+	var gone []*generation
+	b.waiting = slices.DeleteFunc(b.waiting, func(g *generation) bool {
+		if g.ctx.Err() == nil {
+			return false
+		}
+		gone = append(gone, g)
+		return true
+	})
+	b.mu.Unlock()
+	for _, g := range gone {
+		b.leave(g, g.ctx.Err())
 	}
 }
 
@@ -138,7 +142,9 @@ func (g *generation) enter() {
 		return
 	}
 	g.session = g.tree.Begin(g.seq, g.keys[:len(g.tokens)])
-	g.stats.CachedTokens = min(g.session.Cached(), g.stats.PromptTokens)
+	if g.stats.Tokens == 0 {
+		g.stats.CachedTokens = min(g.session.Cached(), g.stats.PromptTokens)
+	}
 	g.points = g.plan()
 }
 

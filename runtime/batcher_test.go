@@ -162,9 +162,9 @@ func TestRandomTraffic(t *testing.T) {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
 				want := newOracle(t, name)
-				l := cached(t, name, Options{PrefixCache: []int64{40 << 10, 400 << 10}[seed], Sequences: 5})
+				l := cached(t, name, Options{PrefixCache: []int64{40 << 10, 400 << 10}[seed], Sequences: 5, Memory: []int64{0, 300 << 10}[seed]})
 				l.batcher.ahead = seed == 1
-				traffic(t, l, want, rand.New(rand.NewPCG(seed, uint64(i))), 60)
+				traffic(t, l, want, rand.New(rand.NewPCG(seed, uint64(i))), 40)
 			})
 		}
 	}
@@ -333,6 +333,93 @@ func TestSlowReaderAndQueue(t *testing.T) {
 		t.Error(err)
 	}
 	close(release)
+	wg.Wait()
+}
+
+// When the state of all takes too much, the youngest pause; nobody's answer changes, and none is an error.
+func TestMemory(t *testing.T) {
+	for _, name := range environments {
+		for _, keep := range []int64{0, 1 << 20} {
+			t.Run(fmt.Sprint(name, " cache ", keep), func(t *testing.T) {
+				want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: keep})
+				r := rand.New(rand.NewPCG(8, 8))
+				requests := make([]Request, 4)
+				for i := range requests {
+					seed := int64(i)
+					requests[i] = Request{Prompt: randomPrompt(r, l, 5+r.IntN(20)), MaxTokens: 8, IgnoreEOS: true}
+					want.want(requests[i].Prompt, 8)
+					if i == 3 {
+						requests[i].Sampling = Sampling{Temperature: 1, Seed: &seed}
+					}
+				}
+				alone, _, _, err := collect(t.Context(), want, requests[3])
+				if err != nil {
+					t.Fatal(err)
+				}
+				most, paused := 0, map[*generation]bool{}
+				l.batcher.steps = func(plan []stepped) error {
+					for most == 0 && queued(l.batcher)+len(plan) < len(requests) { // until all have come
+						time.Sleep(time.Millisecond)
+					}
+					most = max(most, len(plan))
+					if len(plan) == len(requests) {
+						l.batcher.memory.limit = 1
+					}
+					for _, s := range plan {
+						if s.g.stats.Tokens > 0 && s.g.pending() > 1 {
+							paused[s.g] = true
+						}
+					}
+					return nil
+				}
+				var wg sync.WaitGroup
+				for i, q := range requests {
+					expect := alone
+					if i < 3 {
+						expect = want.want(q.Prompt, 8)
+					}
+					wg.Go(func() {
+						if ids, _, last, err := collect(t.Context(), l, q); err != nil || !slices.Equal(ids, expect) || last.Stats.Tokens != 8 {
+							t.Errorf("request %d: %v, %v; want %v", i, ids, err, expect)
+						}
+					})
+				}
+				wg.Wait()
+				if most != len(requests) || keep == 0 && len(paused) == 0 {
+					t.Errorf("at most %d requests in a step, %d paused and evaluated again", most, len(paused))
+				}
+			})
+		}
+	}
+}
+
+func queued(b *batcher) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
+}
+
+// Who leaves the queue does not wait for a place first.
+func TestLeaveQueue(t *testing.T) {
+	l := cached(t, "llama-default", Options{Sequences: 1})
+	busy, stop := context.WithCancel(t.Context())
+	defer stop()
+	started := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var once sync.Once
+		for range l.Generate(busy, Request{Prompt: []int32{4, 5}, IgnoreEOS: true}) {
+			once.Do(func() { close(started) })
+			time.Sleep(2 * time.Millisecond)
+		}
+	})
+	<-started
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, _, _, err := collect(ctx, l, Request{Prompt: []int32{6}, MaxTokens: 100, IgnoreEOS: true}); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who left the queue got %v", err)
+	}
+	stop()
 	wg.Wait()
 }
 

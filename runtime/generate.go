@@ -76,6 +76,7 @@ type generation struct {
 	points  []int      // positions of the prompt where the state is kept, ascending, the passed ones taken away
 	chosen  *mlx.Array // the token that comes next, [1], kept, or nil: the device may still be at it
 	alone   bool       // its next step runs without others, since one with others failed
+	bytes   int64      // of its state
 	budget  int        // new tokens that may still come
 	started time.Time
 	stats   Stats
@@ -135,7 +136,6 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 // wait ends a request whose reader is gone, and waits until nothing of it is left.
 func (g *generation) wait(cancel context.CancelFunc) {
 	cancel()
-	g.batcher.wake()
 	<-g.freed
 }
 

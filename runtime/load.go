@@ -25,6 +25,7 @@ type Options struct {
 	PrefixCache int64 // bytes of state that is kept of past requests; 0 keeps none
 	Sequences   int   // requests that run at once; 0: 32
 	Queue       int   // requests that wait beside them; 0: 512
+	Memory      int64 // bytes of state that running requests may have together; 0: no limit but the engine's
 	Chunk       int   // rows of prompts in a step; 0: what takes about a second, a fourth of one beside requests that speak
 }
 

@@ -77,6 +77,7 @@ func (b *batcher) step() {
 			tokens[i] = int32(a.Int())
 		}
 		mlx.Free(chosen...)
+		b.memory.measure(plan)
 		return nil
 	})
 	if err != nil {
@@ -280,13 +281,18 @@ func (b *batcher) failed(plan []stepped, err error) {
 
 // restart gives up the sequence's state and begins again with all tokens so far. It runs on the engine's thread.
 func (g *generation) restart() {
-	mlx.Free(g.chosen)
-	g.chosen = nil
 	if g.session != nil {
 		g.session.Leave()
 		g.session = nil
 	}
-	g.seq.Free()
-	g.sampler.drawn = uint64(g.stats.Tokens) // a token that was chosen and not read is chosen again
+	g.forget()
 	g.enter()
+}
+
+// forget gives up the sequence, and a token that was chosen and not read: it is chosen again.
+func (g *generation) forget() {
+	mlx.Free(g.chosen)
+	g.chosen = nil
+	g.seq.Free()
+	g.sampler.drawn = uint64(g.stats.Tokens)
 }
