@@ -31,12 +31,14 @@ the model does, and ` + "`ingot push`" + ` sends it along. ` + "`ingot discover`
 	f.StringVar(&o.artifactType, "artifact-type", "", "what the file is: a media `type` of your own or a registered one")
 	f.StringVar(&o.mediaType, "media-type", "", "media `type` of the file itself (default by its extension)")
 	f.StringArrayVar(&o.annotations, "annotation", nil, "`key=value` about the artifact (repeatable)")
+	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
 
 type attachOptions struct {
 	artifactType, mediaType string
 	annotations             []string
+	json                    bool
 }
 
 func (a *app) attach(ctx context.Context, arg, file string, o attachOptions) error {
@@ -81,6 +83,9 @@ func (a *app) attach(ctx context.Context, arg, file string, o attachOptions) err
 		return err
 	}
 	a.note("attached %s (%s) to %s; `ingot push` sends it along", filepath.Base(file), size(layer.Size), raw.Name)
+	if o.json {
+		return a.printJSON(attachedJSON{raw.Name.String(), raw.Descriptor.Digest.String(), desc.Digest.String()})
+	}
 	_, err = fmt.Fprintln(a.out, desc.Digest)
 	return err
 }

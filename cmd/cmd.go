@@ -77,6 +77,7 @@ var remedies = []struct {
 	{manifest.ErrNotStore, "INGOT_HOME names another folder"},
 	{manifest.ErrCorrupt, "create the model again"},
 	{manifest.ErrBlobMissing, "create the model again"},
+	{registry.ErrNotFound, "check the name and its tag"},
 	{registry.ErrCertificate, "--ca-file FILE trusts an authority of your own, --insecure any certificate"},
 	{registry.ErrPlainHTTP, "--plain-http asks it without TLS"},
 	{registry.ErrTLS, "leave --plain-http out; on this machine --insecure or --ca-file FILE asks with TLS"},

@@ -122,7 +122,7 @@ func TestPlainProgress(t *testing.T) {
 }
 
 // Commands whose data is a text or that print none.
-var withoutJSON = []string{"check", "rm", "tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
+var withoutJSON = []string{"check", "rm", "login", "logout", "runner", "tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
 
 func TestJSONEverywhere(t *testing.T) {
 	commands(t, (&app{}).root(), func(c *cobra.Command) {

@@ -1,7 +1,9 @@
 package cmd_test
 
 import (
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -27,7 +29,15 @@ type testRegistry struct {
 func newTestRegistry(cleanup func(func())) *testRegistry {
 	r := &testRegistry{}
 	r.empty(cleanup)
-	server := httptest.NewServer(r)
+	server := httptest.NewUnstartedServer(r)
+	// What it has sent is what the other side has read, but for little.
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetWriteBuffer(64 << 10)
+		}
+		return ctx
+	}
+	server.Start()
 	cleanup(server.Close)
 	r.addr = strings.TrimPrefix(server.URL, "http://")
 	return r

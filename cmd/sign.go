@@ -40,6 +40,7 @@ The password of a key that cosign encrypted is taken from INGOT_KEY_PASSWORD or 
 	}
 	c.Flags().StringVar(&o.key, "key", "", "private key `file` in PEM form")
 	c.Flags().BoolVar(&o.push, "push", false, "send the signature to the registry of NAME")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	o.transfer.addConnection(c)
 	return c
 }
@@ -47,7 +48,15 @@ The password of a key that cosign encrypted is taken from INGOT_KEY_PASSWORD or 
 type signOptions struct {
 	key      string
 	push     bool
+	json     bool
 	transfer transferFlags
+}
+
+// attachedJSON is what was made for a model: a signature, or another artifact.
+type attachedJSON struct {
+	Name    string `json:"name"`
+	Subject string `json:"subject"` // digest of the model's manifest
+	Digest  string `json:"digest"`  // of the artifact's
 }
 
 func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
@@ -106,6 +115,9 @@ func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
 		}
 	}
 	a.noteSigned(name, subject, key, o.push)
+	if o.json {
+		return a.printJSON(attachedJSON{name.String(), subject.Digest.String(), sig.Descriptor.Digest.String()})
+	}
 	_, err = fmt.Fprintln(a.out, sig.Descriptor.Digest)
 	return err
 }

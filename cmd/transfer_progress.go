@@ -66,6 +66,8 @@ func (p *transferProgress) set(e registry.Event) {
 		p.tellProgram(e)
 	case e.Kind == registry.Warned && e.Err != nil:
 		p.note(warning(e), warning(e))
+	case e.Kind == registry.Waiting:
+		p.note("waiting "+string(e.Digest), fmt.Sprintf("waiting for another process that fetches %s", blobName(e)))
 	case e.Kind == registry.Retry && e.Err != nil:
 		p.note(string(e.Digest)+e.Name, fmt.Sprintf("trying %s again: %s", blobName(e), printable(e.Err.Error())))
 	}

@@ -391,3 +391,35 @@ func TestPartialAlignment(t *testing.T) {
 		}
 	}
 }
+
+// TestPullingClears: a run that was killed right after it had named a blob leaves files that the next pull's end removes; those of
+// blobs that are not whole stay for another time.
+func TestPullingClears(t *testing.T) {
+	s := newStore(t)
+	whole, half := longText(1000), longText(2000)
+	p := openPartial(t, s, whole)
+	writeAt(t, p, whole, 0, len(whole))
+	if err := p.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p = openPartial(t, s, half)
+	writeAt(t, p, half, 0, 1000)
+	p.Close()
+	for _, suffix := range []string{partSuffix, rangesSuffix, partLockSuffix} {
+		if err := os.WriteFile(s.path(ingestDir, digest.FromBytes(whole).Encoded()+suffix), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var layers []string
+	for _, b := range [][]byte{whole, half} {
+		layers = append(layers, fmt.Sprintf(`{"digest":%q,"size":%d}`, digest.FromBytes(b), len(b)))
+	}
+	done, err := s.Pulling(t.Context(), []byte(`{"layers":[`+strings.Join(layers, ",")+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if got, want := files(t, s, "ingest"), []string{digest.FromBytes(half).Encoded() + partSuffix}; !slices.Equal(got, want) {
+		t.Errorf("left in ingest: %v, want %v", got, want)
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // pullPrefix begins the names of the files in ingest/ that hold the manifests of unfinished pulls.
@@ -17,7 +19,8 @@ func (s *Store) Pulling(ctx context.Context, manifest []byte) (done func(), err 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if _, err := Blobs(manifest); err != nil {
+	blobs, err := Blobs(manifest)
+	if err != nil {
 		return nil, err
 	}
 	name := pullPrefix + digest.FromBytes(manifest).Encoded()
@@ -38,5 +41,34 @@ func (s *Store) Pulling(ctx context.Context, manifest []byte) (done func(), err 
 		os.Remove(f.Name())
 		return nil, fmt.Errorf("note the pull: %w", err)
 	}
-	return func() { os.Remove(path) }, nil
+	return func() {
+		os.Remove(path)
+		s.clearParts(ctx, blobs)
+	}, nil
+}
+
+// clearParts removes what is left in ingest/ of blobs that are whole: a run that was killed right after it had named one leaves the
+// lock file, or more, which nobody would ask for again.
+func (s *Store) clearParts(ctx context.Context, blobs []ocispec.Descriptor) {
+	entries, err := os.ReadDir(s.path(ingestDir))
+	if err != nil {
+		return // a collection removes it too
+	}
+	sizes := map[string]int64{}
+	for _, b := range blobs {
+		sizes[b.Digest.Encoded()] = b.Size
+	}
+	for _, e := range entries {
+		hex, _, _ := strings.Cut(e.Name(), ".")
+		size, ours := sizes[hex]
+		d := digest.NewDigestFromEncoded(digest.SHA256, hex)
+		if !ours || leftoverKindOf(e) != leftPart || s.checkBlob(d, size) != nil {
+			continue
+		}
+		delete(sizes, hex)
+		p := &Partial{s: s, digest: d, size: size}
+		if p.lock, err = takeLock(ctx, p.path(partLockSuffix), nil); err == nil {
+			p.Discard()
+		}
+	}
 }
