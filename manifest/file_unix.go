@@ -23,3 +23,7 @@ func syncDir(dir string) error {
 }
 
 func rename(from, to string) error { return os.Rename(from, to) }
+
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

@@ -23,3 +23,7 @@ func rename(from, to string) error {
 	}
 	return err
 }
+
+func isDiskFull(err error) bool {
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
+}

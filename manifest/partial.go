@@ -137,7 +137,7 @@ func (p *Partial) open() error {
 	}
 	if p.size >= preallocateFrom {
 		if err := preallocate(f, p.size); err != nil {
-			return err
+			return noSpace(err)
 		}
 	} else { // larger ones arrive out of order, and are read back for their hash
 		p.direct = openDirect(path)
@@ -202,7 +202,7 @@ func (p *Partial) write(b []byte, r Range) error {
 	}
 	p.mu.Unlock()
 	if err := p.writeFile(b, r.Start); err != nil {
-		return err
+		return noSpace(err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +214,7 @@ func (p *Partial) write(b []byte, r Range) error {
 	if p.journal == nil {
 		return nil
 	}
-	return p.journal.add(r)
+	return noSpace(p.journal.add(r))
 }
 
 // writeFile writes past the page cache what it can. These bytes have to be on the disk before the blob gets its name, and
@@ -308,7 +308,7 @@ func (p *Partial) Commit(ctx context.Context) error {
 		return fmt.Errorf("commit blob %s: %w", p.digest, err)
 	}
 	if err := publish(p.f, 0o444, p.s.BlobPath(p.digest)); err != nil {
-		return fmt.Errorf("commit blob %s: %w", p.digest, err)
+		return fmt.Errorf("commit blob %s: %w", p.digest, noSpace(err))
 	}
 	p.Discard()
 	return nil

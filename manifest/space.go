@@ -20,6 +20,14 @@ func (e *SpaceError) Error() string {
 
 func (e *SpaceError) Is(target error) bool { return target == ErrNoSpace }
 
+// noSpace makes the errors of a full disk [ErrNoSpace]s.
+func noSpace(err error) error {
+	if err != nil && isDiskFull(err) {
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
+	return err
+}
+
 // CheckSpace tells early that this many bytes will not fit beside what is there. Where the system does not tell how much
 // room there is, it says nothing.
 func (s *Store) CheckSpace(need int64) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
@@ -62,8 +61,10 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 			return nil
 		case errors.As(err, &wrong) && had > 0:
 			// What an earlier run has left may be to blame: the registry's tries are not counted.
+		case errors.Is(err, manifest.ErrNoSpace):
+			return fmt.Errorf("%s: %w: free some space and pull again, which goes on from here", p.s.Root(), manifest.ErrNoSpace)
 		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, ErrDigest):
-			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, fullDisk(err))
+			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		case tries == 0:
 			tries++
 		case wrong != nil:
@@ -74,14 +75,6 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 		first = Moved
 		p.tell(b, Event{Kind: Retry, Err: err})
 	}
-}
-
-// fullDisk says what can be done about a full disk.
-func fullDisk(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: free some space and pull again, which goes on from here", err)
-	}
-	return err
 }
 
 // fetchOnce fetches what is missing of a blob, and commits it. first is the kind of event that begins it, and had what was there
@@ -151,13 +144,20 @@ func (d *download) request(ctx context.Context) error {
 
 func (d *download) tell(e Event) { d.puller.tell(d.pullBlob, e) }
 
+// attempts are those of one request for the blob, told as they are made.
+func (d *download) attempts() *attempts {
+	a := d.c.attempts()
+	a.tell = func(err error) { d.tell(Event{Kind: Retry, Bytes: d.part.Have(), Err: err}) }
+	return a
+}
+
 // inOne fetches what is missing by one request after the other: by one alone, unless it is interrupted.
 func (d *download) inOne(ctx context.Context) error {
 	if err := take(ctx, d.slots); err != nil {
 		return err
 	}
 	defer func() { <-d.slots }()
-	a := d.c.attempts()
+	a := d.attempts()
 	ranged := true
 	for {
 		missing := d.part.Missing()
@@ -180,7 +180,6 @@ func (d *download) inOne(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		d.tell(Event{Kind: Retry, Bytes: d.part.Have(), Err: err})
 		if err = a.again(ctx, err); err != nil {
 			return err
 		}

@@ -112,7 +112,7 @@ func (d *download) onePart(ctx context.Context, pt *part) error {
 
 // repeat asks for the rest of a part until it is there.
 func (d *download) repeat(ctx context.Context, pt *part) error {
-	a := d.c.attempts()
+	a := d.attempts()
 	for {
 		rest := pt.rest()
 		if rest.Len() == 0 {
@@ -127,9 +127,6 @@ func (d *download) repeat(ctx context.Context, pt *part) error {
 		}
 		if errors.Is(err, errNoRanges) {
 			return err
-		}
-		if ctx.Err() == nil {
-			d.tell(Event{Kind: Retry, Bytes: d.part.Have(), Err: err})
 		}
 		if err = a.again(ctx, err); err != nil {
 			return err

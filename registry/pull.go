@@ -118,11 +118,15 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 	if err != nil {
 		return nil, err
 	}
+	missing, err := p.plan(wanted, skipped)
+	if err != nil {
+		return nil, err
+	}
 	done, err := p.s.Pulling(ctx, m.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fetchAll(ctx, wanted, skipped); err != nil {
+	if err := p.fetchAll(ctx, missing); err != nil {
 		return nil, err
 	}
 	p.result.Name = p.storeName(ctx, name, m.Digest)
@@ -344,9 +348,9 @@ func matchAny(globs, names []string) bool {
 	return false
 }
 
-// fetchAll brings all blobs that are not here, after a look at the disk's space.
-func (p *puller) fetchAll(ctx context.Context, wanted, skipped []pullBlob) error {
-	var missing, present, absent []pullBlob
+// plan tells which of the wanted blobs are to be fetched, after a look at the disk's space.
+func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error) {
+	var present, absent []pullBlob
 	var total, need int64
 	for _, b := range wanted {
 		total += b.Size
@@ -374,16 +378,20 @@ func (p *puller) fetchAll(ctx context.Context, wanted, skipped []pullBlob) error
 	for _, b := range present {
 		p.tell(b, Event{Kind: Present, Bytes: b.Size})
 	}
-	if err := p.s.CheckSpace(need); err != nil {
-		return err
-	}
+	return missing, p.s.CheckSpace(need)
+}
+
+// fetchAll brings blobs into the store, several at a time.
+func (p *puller) fetchAll(ctx context.Context, missing []pullBlob) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(2 * cap(p.active)) // half of them may wait for the disk, or for another process
 	for _, b := range missing {
-		if ctx.Err() != nil {
-			break
-		}
-		g.Go(func() error { return p.fetch(ctx, b) })
+		g.Go(func() error {
+			if ctx.Err() != nil { // another one has failed
+				return context.Cause(ctx)
+			}
+			return p.fetch(ctx, b)
+		})
 	}
 	return g.Wait()
 }

@@ -31,6 +31,7 @@ type attempts struct {
 	c      *Client
 	most   int
 	failed int
+	tell   func(err error) // called before another attempt; may be nil
 }
 
 func (c *Client) attempts() *attempts { return &attempts{c: c, most: c.opts.Attempts} }
@@ -48,6 +49,9 @@ func (a *attempts) again(ctx context.Context, err error) error {
 	}
 	if a.failed++; a.failed >= a.most {
 		return err
+	}
+	if a.tell != nil {
+		a.tell(err)
 	}
 	return a.c.sleep(ctx, a.delay(err))
 }
@@ -75,7 +79,7 @@ func temporary(err error) bool {
 		redirect *redirectError
 	)
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, syscall.ENOSPC), errors.As(err, &path), errors.Is(err, manifest.ErrCorrupt),
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, syscall.ENOSPC), errors.Is(err, manifest.ErrNoSpace), errors.As(err, &path), errors.Is(err, manifest.ErrCorrupt),
 		errors.Is(err, manifest.ErrBlobMissing), errors.As(err, &redirect):
 		return false
 	case errors.Is(err, ErrCertificate), errors.Is(err, ErrPlainHTTP), errors.Is(err, ErrTLS), errors.As(err, &alert), errors.As(err, &record):
