@@ -39,8 +39,9 @@ const (
 	maxMountFrom = 4  // repositories that a token is asked for, and that are tried for one blob
 )
 
-// How many blobs are asked after at a time: the answers are small.
-const headConcurrency = 16
+// aheadFactor is how many uploads are open for each blob whose bytes move: a registry takes a while to open one, and after the
+// last byte to put the blob where it belongs.
+const aheadFactor = 2
 
 // Push sends the model called src to the registry and repository that dst names, under its tag, and gives the digest of
 // its manifest. What the registry has is not sent; what another of its repositories has is mounted, where the store knows one or the
@@ -64,7 +65,7 @@ func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	if err != nil {
 		return "", err
 	}
-	p := &pusher{c: c, s: s, dst: dst, r: r, opts: opts}
+	p := &pusher{c: c, s: s, dst: dst, r: r, opts: opts, streams: make(chan struct{}, c.opts.Concurrency)}
 	// Nothing that is being pushed is collected. A store that cannot be written to keeps no notes either.
 	release, err := s.Lock(ctx)
 	switch {
@@ -124,6 +125,7 @@ type pusher struct {
 	noMount   atomic.Bool // the registry takes no mount without from
 	noFrom    atomic.Bool // nothing may be mounted from other repositories
 	chunkSize atomic.Int64
+	streams   chan struct{} // holds what is being sent
 }
 
 // blob is something to push.
@@ -267,44 +269,26 @@ func (p *pusher) present(b blob) {
 	}
 }
 
-// sendBlobs asks which blobs the registry lacks, and sends those.
+// sendBlobs asks for each blob whether the registry has it, and sends it where it has not. While the bytes of some move, others
+// are asked for.
 func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
-	lacks := make([]bool, len(blobs))
-	ask, askCtx := errgroup.WithContext(ctx)
-	ask.SetLimit(max(headConcurrency, p.c.opts.Concurrency))
-	for i, b := range blobs {
-		ask.Go(func() error {
-			there, err := p.headBlob(askCtx, b)
-			if err != nil {
-				return fmt.Errorf("blob %s: %w", b.Digest, err)
-			}
-			if lacks[i] = !there; there {
-				p.present(b)
-			}
-			return nil
-		})
-	}
-	if err := ask.Wait(); err != nil {
-		return err
-	}
-	var missing []blob
-	for i, b := range blobs {
-		if lacks[i] {
-			missing = append(missing, b)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	p.findHomes(ctx, missing)
-	send, sendCtx := errgroup.WithContext(ctx)
-	send.SetLimit(p.c.opts.Concurrency)
-	for _, b := range missing {
+	p.findHomes(ctx, blobs)
+	send, ctx := errgroup.WithContext(ctx)
+	send.SetLimit(aheadFactor * p.c.opts.Concurrency)
+	for _, b := range blobs {
 		send.Go(func() error {
-			if sendCtx.Err() != nil {
-				return context.Cause(sendCtx)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
-			return p.upload(sendCtx, b)
+			there, err := p.headBlob(ctx, b)
+			switch {
+			case err != nil:
+				return fmt.Errorf("blob %s: %w", b.Digest, err)
+			case there:
+				p.present(b)
+				return nil
+			}
+			return p.upload(ctx, b)
 		})
 	}
 	return send.Wait()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -403,6 +404,16 @@ func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n
 }
 
 func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offset, n int64, want ...int) (*http.Response, error) {
+	leave := func() {}
+	if n > 0 {
+		select {
+		case u.streams <- struct{}{}:
+			leave = sync.OnceFunc(func() { <-u.streams })
+			defer leave()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 	ctx, dog := watch(ctx, n, u.opts.Stall)
 	defer dog.stop()
 	req, err := u.r.request(ctx, method, at, http.NoBody)
@@ -421,6 +432,9 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 			if sent += k; sent-told >= sendPiece || sent == offset+n {
 				told = sent
 				u.tell(Moved, sent, nil)
+			}
+			if sent == offset+n {
+				leave()
 			}
 		})
 		if err != nil {
