@@ -55,10 +55,11 @@ test-interop:
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
 
-# Processes that create, pull, copy, remove and prune at random in one store for a minute, and transfers that are killed at random
-# moments. SHORT=1 is 15 seconds of the first; `make test` has 5.
-soak:
+# Processes that create, pull, copy, remove and prune at random in one store for a minute, transfers that are killed at random
+# moments, and 10,000 requests of which many are cancelled. SHORT=1 is 15 seconds of the first and a tenth of the last.
+soak: engine
 	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed)' ./manifest $(if $(SHORT),,./registry ./cmd)
+	INGOT_SOAK_REQUESTS=$(if $(SHORT),1000,10000) INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime
 
 # Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.
 test-cuda-build:

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	goruntime "runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -220,6 +223,27 @@ func traffic(t *testing.T, l *Local, want *oracle, r *rand.Rand, requests int) {
 		})
 	}
 	wg.Wait()
+}
+
+// The same for long: INGOT_SOAK_REQUESTS of them, 10,000 in `make soak`, a tenth in its short form.
+func TestSoakTraffic(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("INGOT_SOAK_REQUESTS"))
+	if err != nil {
+		t.Skip("takes minutes: INGOT_SOAK_REQUESTS says how many requests, and make soak sets it")
+	}
+	before := goruntime.NumGoroutine()
+	for i, name := range environments {
+		t.Run(name, func(t *testing.T) {
+			want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: 300 << 10, Sequences: 6, Memory: 2 << 20})
+			l.batcher.ahead = i == 1
+			traffic(t, l, want, rand.New(rand.NewPCG(7, uint64(i))), n/len(environments))
+		})
+	}
+	for deadline := time.Now().Add(5 * time.Second); goruntime.NumGoroutine() > before+1; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", goruntime.NumGoroutine(), before)
+		}
+	}
 }
 
 // A long prompt does not hold up those who speak for more than a chunk.
