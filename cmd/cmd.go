@@ -75,8 +75,8 @@ var remedies = []struct {
 }{
 	{manifest.ErrNotFound, "`ingot ls` lists the models"},
 	{manifest.ErrNotStore, "INGOT_HOME names another folder"},
-	{manifest.ErrCorrupt, "create the model again"},
-	{manifest.ErrBlobMissing, "create the model again"},
+	{manifest.ErrCorrupt, "create the model again, or try `ingot fsck --repair`"},
+	{manifest.ErrBlobMissing, "create the model again, or try `ingot fsck --repair`"},
 	{registry.ErrNotFound, "check the name and its tag"},
 	{registry.ErrCertificate, "--ca-file FILE trusts an authority of your own, --insecure any certificate"},
 	{registry.ErrPlainHTTP, "--plain-http asks it without TLS"},

@@ -23,14 +23,14 @@ a partial pull left out.
 
 --repair puts right what can be: bad blobs and files that do not belong go to the folder quarantine in the store, nothing
 is deleted but temporary files older than an hour; modes are restored; and blobs that are bad or missing are fetched
-again where a name with a registry says from where. It needs the store for itself and waits five seconds for others. The exit code
+again where the model has come from a registry or was pushed to one. It needs the store for itself and waits five seconds for others. The exit code
 is then 1 when something is still wrong.`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return a.fsck(c.Context(), o) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.repair, "repair", false, "put right what can be")
-	f.BoolVar(&o.json, "json", false, "print JSON")
+	f.BoolVar(&o.json, "json", false, "print JSON, and progress as lines of JSON")
 	o.transfer.addConnection(c)
 	return c
 }
@@ -45,15 +45,22 @@ func (a *app) fsck(ctx context.Context, o fsckOptions) error {
 	if err != nil {
 		return err
 	}
-	client, err := a.client(&o.transfer, nil)
-	if err != nil {
-		return err
-	}
-	fetch := func(ctx context.Context, name manifest.Name, desc ocispec.Descriptor) error {
-		return client.FetchBlob(ctx, store, name, desc)
-	}
 	bar := byteProgress{a.createProgress(o.json), "checking"}
-	report, err := store.Fsck(ctx, manifest.FsckOptions{Repair: o.repair, Fetch: fetch, Progress: bar.set})
+	options := manifest.FsckOptions{Repair: o.repair, Progress: bar.set}
+	if o.repair {
+		client, err := a.client(&o.transfer, nil)
+		if err != nil {
+			return err
+		}
+		options.Fetch = func(ctx context.Context, name manifest.Name, desc ocispec.Descriptor) error {
+			bar.end()
+			if !o.json {
+				a.note("fetching %s (%s) as a part of %s", desc.Digest, size(desc.Size), name)
+			}
+			return client.FetchBlob(ctx, store, name, desc)
+		}
+	}
+	report, err := store.Fsck(ctx, options)
 	bar.end()
 	if err != nil {
 		return err

@@ -96,13 +96,17 @@ func oneLine(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // damage cuts a file to a number of bytes, or writes a byte into it: damage cut FILE N, damage byte FILE OFFSET VALUE. Or it does
-// something to the store's blob that has a file's contents: damage blob FILE changes its first byte, damage lose FILE removes it.
+// something to the store's blob that has a file's contents: damage blob FILE changes its first byte, damage lose FILE removes it; damage manifest FILE removes
+// the one whose digest a file holds.
 func damage(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[1])
 	b, err := os.ReadFile(path)
 	ts.Check(err)
 	var n, v int
 	switch args[0] {
+	case "manifest":
+		ts.Check(os.Remove(filepath.Join(ts.Getenv("INGOT_HOME"), "blobs", "sha256", strings.TrimPrefix(strings.TrimSpace(string(b)), "sha256:"))))
+		return
 	case "blob", "lose":
 		path = filepath.Join(ts.Getenv("INGOT_HOME"), "blobs", "sha256", fmt.Sprintf("%x", sha256.Sum256(b)))
 		ts.Check(os.Chmod(path, 0o644))

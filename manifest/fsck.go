@@ -17,7 +17,8 @@ import (
 type FsckOptions struct {
 	Repair bool
 	// Fetch gets a blob or a manifest again from where the name says, into the store. Repair asks for what is bad or missing
-	// and has a name with a host, one at a time, while it shares the store's lock. Nil fetches nothing.
+	// and belongs to a model that came from a registry or was pushed to one; one at a time, while it shares the store's
+	// lock. Nil fetches nothing.
 	Fetch    func(ctx context.Context, name Name, desc ocispec.Descriptor) error
 	Progress func(done, total int64) // bytes hashed; calls come one at a time; may be nil
 	Parallel int                     // blobs hashed at a time; 0: one for each processor
@@ -90,7 +91,7 @@ type checker struct {
 	index    ocispec.Index
 	files    map[digest.Digest]int64    // sizes of what is in blobs/sha256
 	needs    map[digest.Digest]*need    // what the entries of the index lead to
-	names    map[digest.Digest]string   // a name of each manifest that has one
+	names    map[digest.Digest][]Name   // of each manifest
 	problems map[string]*Problem        // by kind and path
 	bad      map[digest.Digest]*Problem // blobs that do not match their digest
 	report   FsckReport
@@ -100,7 +101,7 @@ type checker struct {
 type need struct {
 	desc     ocispec.Descriptor
 	users    map[string]bool // labels of entries
-	hosts    []Name          // names with a host among them
+	hosts    []Name          // names by which it may be fetched
 	required bool            // false when all users may lack it
 	manifest bool
 }

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -165,7 +164,7 @@ func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest
 
 // follow walks from the entries of the index to all that they need. It may be called again when more manifests can be read.
 func (c *checker) follow(ctx context.Context) error {
-	c.needs, c.names = map[digest.Digest]*need{}, map[digest.Digest]string{}
+	c.needs, c.names = map[digest.Digest]*need{}, map[digest.Digest][]Name{}
 	c.report.Models = 0
 	seen := map[Name]bool{}
 	for i, d := range c.index.Manifests {
@@ -175,7 +174,7 @@ func (c *checker) follow(ctx context.Context) error {
 				c.entryProblem(i, d, "a second entry of the same name, which nothing finds")
 			}
 			seen[name] = true
-			c.names[d.Digest] = name.String()
+			c.names[d.Digest] = append(c.names[d.Digest], name)
 		}
 		if c.wrongSize(d) {
 			c.entryProblem(i, d, fmt.Sprintf("it says %d bytes of its manifest, which has %d", d.Size, c.files[d.Digest]))
@@ -188,11 +187,7 @@ func (c *checker) follow(ctx context.Context) error {
 		if !validDigest(d.Digest) {
 			continue // another tool's, of an algorithm that this program does not keep
 		}
-		v := visit{c: c, label: label(d)}
-		if name, ok := entryName(d); ok {
-			v.name, v.label = name, name.String()
-		}
-		_, v.partial = d.Annotations[annotationPartial]
+		v := c.visitOf(d)
 		if c.wrongSize(d) {
 			d.Size = c.files[d.Digest]
 		}
@@ -221,8 +216,52 @@ func kindOf(n *need) string {
 type visit struct {
 	c       *checker
 	label   string
-	name    Name // zero when it has none
-	partial bool // its blobs may be absent
+	name    Name   // zero when it has none
+	hosts   []Name // where its blobs can be had
+	partial bool   // its blobs may be absent
+}
+
+// visitOf tells whose blobs an entry's are. Those of a referrer are where those of its subject are.
+func (c *checker) visitOf(d ocispec.Descriptor) *visit {
+	v := &visit{c: c, label: label(d), hosts: sources(d)}
+	_, v.partial = d.Annotations[annotationPartial]
+	if name, ok := entryName(d); ok {
+		v.name, v.label = name, name.String()
+		return v
+	}
+	subject := digest.Digest(d.Annotations[annotationSubject])
+	if _, there := c.files[d.Digest]; subject == "" && there && c.bad[d.Digest] == nil {
+		if doc, err := c.s.readReferences(d); err == nil && doc.Subject != nil {
+			subject = doc.Subject.Digest
+		}
+	}
+	if subject == "" {
+		return v
+	}
+	v.label = "referrer of " + clip(string(subject))
+	if names := c.names[subject]; len(names) > 0 {
+		v.label = "referrer of " + names[0].String()
+	}
+	for _, other := range c.index.Manifests {
+		if other.Digest == subject {
+			v.hosts = append(v.hosts, sources(other)...)
+		}
+	}
+	return v
+}
+
+// sources lists the names under which registries should have what an entry names: its own, and where it was pushed to.
+func sources(d ocispec.Descriptor) []Name {
+	var list []Name
+	if name, ok := entryName(d); ok && name.Host != "" {
+		list = append(list, name)
+	}
+	for _, repository := range pushedTo(d) {
+		if name, err := ParseName(repository + "@" + string(d.Digest)); err == nil && name.Host != "" {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // need notes that the entry needs a blob.
@@ -232,8 +271,8 @@ func (v *visit) need(d ocispec.Descriptor, optional bool) *need {
 		n = &need{desc: d, users: map[string]bool{}}
 		v.c.needs[d.Digest] = n
 	}
-	if !n.users[v.label] && v.name.Host != "" {
-		n.hosts = append(n.hosts, v.name)
+	if !n.users[v.label] {
+		n.hosts = append(n.hosts, v.hosts...)
 	}
 	n.users[v.label] = true
 	n.required = n.required || !optional
@@ -257,11 +296,6 @@ func (v *visit) manifest(d ocispec.Descriptor, optional bool, depth int) {
 	if err != nil {
 		v.wrong(d.Digest, err)
 		return
-	}
-	if doc.Subject != nil && depth == 0 && v.name == (Name{}) {
-		delete(n.users, v.label)
-		v.label = "referrer of " + cmp.Or(v.c.names[doc.Subject.Digest], clip(string(doc.Subject.Digest)))
-		n.users[v.label] = true
 	}
 	for _, list := range [][]ocispec.Descriptor{doc.Layers, doc.Blobs} {
 		for _, l := range list {

@@ -155,10 +155,13 @@ func (c *checker) wanted(tried map[digest.Digest]bool) []*Problem {
 	return blobs
 }
 
+// More sources than this are not tried for one blob.
+const maxSources = 8
+
 // fetchOne fails only when ctx ends.
 func (c *checker) fetchOne(ctx context.Context, p *Problem) error {
 	n := c.needs[p.Digest]
-	for _, name := range n.hosts {
+	for _, name := range n.hosts[:min(len(n.hosts), maxSources)] {
 		err := c.o.Fetch(ctx, name, n.desc)
 		if ctx.Err() != nil {
 			return ctx.Err()
