@@ -51,8 +51,6 @@ const aheadFactor = 2
 // A model that is not there is a [manifest.NotFoundError], a dst without a host an [ErrNoHost]. A blob that the store
 // lacks and the registry too is a [manifest.ErrBlobMissing], one that is damaged a [manifest.ErrCorrupt].
 func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.Name, opts PushOptions) (digest.Digest, error) {
-	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
-	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
 	d, err := c.push(ctx, s, src, dst, opts)
 	if err != nil {
 		return "", fmt.Errorf("push %s to %s: %w", src, dst, err)
@@ -61,20 +59,11 @@ func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.
 }
 
 func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.Name, opts PushOptions) (digest.Digest, error) {
-	r, err := c.repository(dst, push)
+	p, release, err := c.newPusher(ctx, s, dst, opts)
 	if err != nil {
 		return "", err
 	}
-	p := &pusher{c: c, s: s, dst: dst, r: r, opts: opts, streams: make(chan struct{}, c.opts.Concurrency)}
-	// Nothing that is being pushed is collected. A store that cannot be written to keeps no notes either.
-	release, err := s.Lock(ctx)
-	switch {
-	case err == nil:
-		p.notes = true
-		defer release()
-	case !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS):
-		return "", err
-	}
+	defer release()
 	m, config, err := inFormat(ctx, s, src, opts.Format)
 	if err != nil {
 		return "", err
@@ -85,11 +74,6 @@ func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	}
 	if p.notes {
 		_ = s.NotePushed(ctx, src, dst) // costs a later push time, and nothing else
-	}
-	if !opts.NoReferrers {
-		if _, err := c.PushReferrers(ctx, s, dst, d); err != nil {
-			return "", err
-		}
 	}
 	return d, nil
 }
@@ -109,6 +93,28 @@ func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name, format 
 	}
 	mediaType, b, config, err := s.Encode(ctx, e, format)
 	return Manifest{mediaType, digest.FromBytes(b), b}, config, err
+}
+
+// newPusher begins a push. Nothing that is being pushed is collected before its release.
+func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.Name, opts PushOptions) (p *pusher, release func(), err error) {
+	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
+	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
+	r, err := c.repository(dst, push)
+	if err != nil {
+		return nil, nil, err
+	}
+	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, streams: make(chan struct{}, c.opts.Concurrency)}
+	p.chunkSize.Store(opts.ChunkSize)
+	release, err = s.Lock(ctx)
+	switch {
+	case err == nil:
+		p.notes = true
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // one that cannot be written to keeps no notes either
+		release = func() {}
+	default:
+		return nil, nil, err
+	}
+	return p, release, nil
 }
 
 // pusher is one push.
@@ -145,7 +151,6 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 	if p.dst.Digest != "" && p.dst.Digest != root.Digest {
 		return "", fmt.Errorf("the model has digest %s, not the one of the name: %w", root.Digest, ErrDigest)
 	}
-	p.chunkSize.Store(p.opts.ChunkSize)
 	docs, err := p.gather(nil, root, 0)
 	if err != nil {
 		return "", err
@@ -154,11 +159,19 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 	if err != nil {
 		return "", err
 	}
+	attached, err := p.attached(ctx, root.Digest)
+	if err != nil {
+		return "", err
+	}
+	all, err := blobsOf(append(slices.Clone(docs), manifestsOf(attached)...))
+	if err != nil {
+		return "", err
+	}
 	var total int64
-	for i, b := range blobs {
+	for i, b := range all {
 		total += b.Size
 		if config != nil && b.Digest == digest.FromBytes(config) {
-			blobs[i].data = config
+			all[i].data = config
 		}
 	}
 	p.c.tell(Event{Kind: Plan, Total: total})
@@ -171,21 +184,20 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 		d, err := p.r.headManifest(ctx, string(root.Digest))
 		known = err == nil && d == root.Digest
 	}
+	send := all
 	if known { // and so is all that it names
 		for _, b := range blobs {
 			p.present(b)
 		}
+		send = slices.DeleteFunc(slices.Clone(all), func(b blob) bool {
+			return slices.ContainsFunc(blobs, func(k blob) bool { return k.Digest == b.Digest })
+		})
 	}
 	for again := false; ; again = true {
-		if !known {
-			if err := p.sendBlobs(ctx, blobs); err != nil {
-				return "", err
-			}
+		if err := p.sendBlobs(ctx, send); err != nil {
+			return "", err
 		}
-		if tagged == root.Digest {
-			return root.Digest, nil
-		}
-		err := p.sendManifests(ctx, docs, ref)
+		err := p.sendManifests(ctx, docs, attached, ref, tagged)
 		if err == nil {
 			return root.Digest, nil
 		}
@@ -194,7 +206,7 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 		if again || !errors.As(err, &status) || status.Code != "MANIFEST_BLOB_UNKNOWN" && status.Code != "BLOB_UNKNOWN" {
 			return "", err
 		}
-		known = false
+		send = all
 	}
 }
 
@@ -334,23 +346,38 @@ func (p *pusher) findHomes(ctx context.Context, blobs []blob) {
 	}
 }
 
-// sendManifests puts manifests, the one that the name is for last. The others go by their digest.
-func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, ref string) error {
-	for i, m := range docs {
-		to := string(m.Digest)
-		if i == len(docs)-1 {
-			to = ref
+// sendManifests puts manifests, the one that the name is for last, and by its digest before what refers to it: whoever sees the tag
+// sees a signature too. The others go by their digest.
+func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []attachment, ref string, tagged digest.Digest) error {
+	root := docs[len(docs)-1]
+	if tagged == root.Digest {
+		return p.sendAttached(ctx, attached)
+	}
+	if len(attached) == 0 {
+		docs = docs[:len(docs)-1]
+	}
+	for _, m := range docs {
+		if err := p.sendManifest(ctx, string(m.Digest), m); err != nil {
+			return err
 		}
-		if m.MediaType == "" {
-			m.MediaType = ocispec.MediaTypeImageManifest
-		}
-		if _, err := p.r.putManifest(ctx, to, m); err != nil {
-			var status *StatusError
-			if errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge {
-				return fmt.Errorf("the registry does not take a manifest of %d bytes: %w", len(m.Bytes), err)
-			}
-			return fmt.Errorf("manifest %s: %w", m.Digest, err)
-		}
+	}
+	if err := p.sendAttached(ctx, attached); err != nil || ref == string(root.Digest) && len(attached) > 0 {
+		return err
+	}
+	return p.sendManifest(ctx, ref, root)
+}
+
+func (p *pusher) sendManifest(ctx context.Context, ref string, m Manifest) error {
+	if m.MediaType == "" {
+		m.MediaType = ocispec.MediaTypeImageManifest
+	}
+	_, err := p.r.putManifest(ctx, ref, m)
+	var status *StatusError
+	switch {
+	case errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("the registry does not take a manifest of %d bytes: %w", len(m.Bytes), err)
+	case err != nil:
+		return fmt.Errorf("manifest %s: %w", m.Digest, err)
 	}
 	return nil
 }

@@ -61,11 +61,6 @@ func (r *repository) putBytes(ctx context.Context, b []byte) error {
 	return r.putBlob(ctx, d, int64(len(b)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
 }
 
-// putStored sends a blob of a store.
-func (r *repository) putStored(ctx context.Context, s *manifest.Store, d ocispec.Descriptor) error {
-	return r.putBlob(ctx, d.Digest, d.Size, func() (io.ReadCloser, error) { return s.OpenBlob(d.Digest) })
-}
-
 func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64, open func() (io.ReadCloser, error)) error {
 	a := r.c.attempts()
 	for {

@@ -21,57 +21,105 @@ import (
 const maxReferrerDepth = 8
 
 // PushReferrers sends what the store knows about a manifest to the repository of dst: its referrers, and theirs. It
-// gives their number. What the registry has is not sent again.
+// gives their number. Push does this too.
 func (c *Client) PushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name, subject digest.Digest) (int, error) {
-	r, err := c.repository(dst, push)
-	if err != nil {
-		return 0, err
-	}
-	n, err := r.pushReferrers(ctx, s, subject, map[digest.Digest]bool{subject: true}, maxReferrerDepth)
+	n, err := c.pushReferrers(ctx, s, dst, subject)
 	if err != nil {
 		return n, fmt.Errorf("push what refers to %s to %s/%s: %w", subject, dst.Host, dst.Path, err)
 	}
 	return n, nil
 }
 
-func (r *repository) pushReferrers(ctx context.Context, s *manifest.Store, subject digest.Digest, seen map[digest.Digest]bool, depth int) (int, error) {
-	list, err := s.Referrers(ctx, subject, "")
-	if err != nil || depth == 0 {
+func (c *Client) pushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name, subject digest.Digest) (int, error) {
+	p, release, err := c.newPusher(ctx, s, dst, PushOptions{})
+	if err != nil {
 		return 0, err
 	}
-	n := 0
-	var unlisted []ocispec.Descriptor
-	for _, d := range list {
-		if seen[d.Digest] {
-			continue
-		}
-		seen[d.Digest] = true
-		b, err := s.ReadBlob(d.Digest, manifest.MaxManifestSize)
-		if err != nil {
-			return n, err
-		}
-		blobs, err := manifest.Blobs(b)
-		if err != nil {
-			return n, err
-		}
-		for _, blob := range blobs {
-			if err := r.putStored(ctx, s, blob); err != nil {
-				return n, err
+	defer release()
+	attached, err := p.attached(ctx, subject)
+	if err != nil {
+		return 0, err
+	}
+	blobs, err := blobsOf(manifestsOf(attached))
+	if err != nil {
+		return 0, err
+	}
+	if err := p.sendBlobs(ctx, blobs); err != nil {
+		return 0, err
+	}
+	return len(attached), p.sendAttached(ctx, attached)
+}
+
+// attachment is a manifest that refers to another.
+type attachment struct {
+	ocispec.Descriptor
+	subject digest.Digest
+	doc     Manifest
+}
+
+func manifestsOf(list []attachment) []Manifest {
+	docs := make([]Manifest, len(list))
+	for i, a := range list {
+		docs[i] = a.doc
+	}
+	return docs
+}
+
+// attached lists what the store has about a manifest, what is about that, and so on; a subject comes before its referrers.
+func (p *pusher) attached(ctx context.Context, subject digest.Digest) ([]attachment, error) {
+	if p.opts.NoReferrers {
+		return nil, nil
+	}
+	var all []attachment
+	seen := map[digest.Digest]bool{subject: true}
+	level := []digest.Digest{subject}
+	for range maxReferrerDepth {
+		var next []digest.Digest
+		for _, s := range level {
+			list, err := p.s.Referrers(ctx, s, "")
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range list {
+				if seen[d.Digest] {
+					continue
+				}
+				seen[d.Digest] = true
+				b, err := p.s.ReadBlob(d.Digest, manifest.MaxManifestSize)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, attachment{d, s, Manifest{MediaType: d.MediaType, Digest: d.Digest, Bytes: b}})
+				next = append(next, d.Digest)
 			}
 		}
-		listed, err := r.putManifest(ctx, string(d.Digest), Manifest{MediaType: d.MediaType, Digest: d.Digest, Bytes: b})
+		level = next
+	}
+	return all, nil
+}
+
+// sendAttached puts manifests by their digest, and sees to it that the registry lists them.
+func (p *pusher) sendAttached(ctx context.Context, list []attachment) error {
+	unlisted := map[digest.Digest][]ocispec.Descriptor{}
+	var subjects []digest.Digest
+	for _, a := range list {
+		listed, err := p.r.putManifest(ctx, string(a.Digest), a.doc)
 		if err != nil {
-			return n, err
+			return fmt.Errorf("manifest %s, which refers to %s: %w", a.Digest, a.subject, err)
 		}
 		if !listed {
-			unlisted = append(unlisted, d)
-		}
-		more, err := r.pushReferrers(ctx, s, d.Digest, seen, depth-1)
-		if n += 1 + more; err != nil {
-			return n, err
+			if unlisted[a.subject] == nil {
+				subjects = append(subjects, a.subject)
+			}
+			unlisted[a.subject] = append(unlisted[a.subject], a.Descriptor)
 		}
 	}
-	return n, r.tagReferrers(ctx, subject, unlisted)
+	for _, s := range subjects {
+		if err := p.r.tagReferrers(ctx, s, unlisted[s]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PushReferrer sends one manifest that has a subject, and its small blobs, to the repository of dst.
