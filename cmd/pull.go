@@ -20,6 +20,9 @@ Only what is not here yet moves, and a pull that was interrupted goes on where i
 checked against its digest before it counts, and the name appears when all is here. With --no-draft or --only the
 model is marked partial; a pull without them completes it.
 
+With --require-signature nothing is fetched unless the holder of the key has signed the model (see ` + "`ingot sign --help`" + `). The
+signature is stored with the model, for ` + "`ingot verify --key`" + `.
+
 The digest of the manifest is printed on standard output.`,
 		Example: `  ingot pull registry.example.com/team/mymodel
   ingot pull registry.example.com/team/mymodel:v2 --no-draft
@@ -30,12 +33,20 @@ The digest of the manifest is printed on standard output.`,
 			if err != nil {
 				return err
 			}
+			if o.signed && o.key == "" {
+				return usagef("--require-signature needs --key FILE, the public key of who signed the model")
+			}
+			if o.key != "" && !o.signed {
+				return usagef("--key FILE needs --require-signature: the signature would not be checked")
+			}
 			return a.pull(c.Context(), name, o)
 		},
 	}
 	f := c.Flags()
 	f.BoolVar(&o.pull.NoDraft, "no-draft", false, "leave out the draft model that speeds the model up")
 	f.StringArrayVar(&o.pull.Only, "only", nil, "of the layers take those whose file or tensor name matches this `GLOB` (repeatable)")
+	f.BoolVar(&o.signed, "require-signature", false, "fetch the model only when it is signed by --key")
+	f.StringVar(&o.key, "key", "", "public key `file` in PEM form")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON, and progress as lines of JSON")
 	o.transfer.add(c)
 	return c
@@ -45,6 +56,8 @@ type pullOptions struct {
 	pull     registry.PullOptions
 	transfer transferFlags
 	json     bool
+	signed   bool
+	key      string
 }
 
 func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error {
@@ -57,6 +70,11 @@ func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error
 	store, err := manifest.Open("")
 	if err != nil {
 		return err
+	}
+	if o.signed {
+		if o.pull.Verify, err = requireSignature(client, store, name, o.key); err != nil {
+			return err
+		}
 	}
 	result, err := client.Pull(ctx, store, name, o.pull)
 	progress.end()

@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/sigstore"
+	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
 )
 
@@ -88,6 +89,24 @@ func (a *app) findSignature(ctx context.Context, store *manifest.Store, raw *man
 		err = rerr
 	}
 	return nil, "", err
+}
+
+// requireSignature makes the check of a pull: that the manifest is signed by a key. The signature is stored before the model.
+func requireSignature(client *registry.Client, store *manifest.Store, name manifest.Name, file string) (func(context.Context, digest.Digest) error, error) {
+	key, err := publicKey(file)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, d digest.Digest) error {
+		if _, err := registry.StoredSignature(ctx, store, d, key); err == nil {
+			return nil
+		}
+		sig, err := client.Signature(ctx, name, d, key)
+		if err != nil {
+			return err
+		}
+		return sig.Store(ctx, store)
+	}, nil
 }
 
 func tried(err error) []error {

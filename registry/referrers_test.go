@@ -378,3 +378,47 @@ func TestResolve(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// Whoever sees the tag sees the signature too: it is there before. A model that is there already gets what is new.
+func TestPushReferrersBeforeTheTag(t *testing.T) {
+	p := newPeer(t)
+	s := newStore(t)
+	name, d := putModel(t, s, "model", 10)
+	var done []digest.Digest
+	c := newClient(t, func(o *Options) {
+		o.Events = func(e Event) {
+			if e.Kind == Done {
+				done = append(done, e.Digest)
+			}
+		}
+	})
+	one := attachText(t, s, d, reportType, "one")
+	p.on(http.MethodPut, manifestRoute, func(x *exchange) {
+		if x.manifest("m", string(one.Digest)) == nil {
+			t.Error("the tag comes before the report")
+		}
+		x.handle()
+	}).of("v1")
+	if _, err := c.Push(t.Context(), s, name, p.name("m:v1"), PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.check("m", "v1", d)
+	wantReferrers(t, c, p.name("m"), d, "", one)
+	if !slices.Contains(done, digest.FromString("one")) {
+		t.Errorf("no event of the report's blob among %v", done)
+	}
+
+	two := attachText(t, s, d, reportType, "two")
+	if _, err := c.Push(t.Context(), s, name, p.name("m:v1"), PushOptions{NoReferrers: true}); err != nil {
+		t.Fatal(err)
+	}
+	wantReferrers(t, c, p.name("m"), d, "", one)
+	done = nil
+	if _, err := c.Push(t.Context(), s, name, p.name("m:v1"), PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wantReferrers(t, c, p.name("m"), d, "", one, two)
+	if !slices.Equal(done, []digest.Digest{digest.FromString("two")}) {
+		t.Errorf("sent again: %v", done)
+	}
+}
