@@ -139,9 +139,8 @@ func (p *Partial) open() error {
 		if err := preallocate(f, p.size); err != nil {
 			return noSpace(err)
 		}
-	} else { // larger ones arrive out of order, and are read back for their hash
-		p.direct = openDirect(path)
 	}
+	p.direct = openDirect(path)
 	now := p.s.now()
 	return os.Chtimes(path, now, now) // the age that collections look at
 }
@@ -218,7 +217,7 @@ func (p *Partial) write(b []byte, r Range) error {
 }
 
 // writeFile writes past the page cache what it can. These bytes have to be on the disk before the blob gets its name, and
-// nobody may read them soon: copying them into the cache, and out of it when they are synced, was half of the processor time of
+// nobody may read them soon, unless [Partial.Follow] does: copying them into the cache, and out of it when they are synced, was half of the processor time of
 // a pull on a fast connection. Where the disk or the file system does not take such a write, the cache does.
 func (p *Partial) writeFile(b []byte, offset int64) error {
 	if n := directPart(b, offset); n > 0 && p.direct != nil && !p.noDirect.Load() {
@@ -240,6 +239,7 @@ func (p *Partial) writeFile(b []byte, offset int64) error {
 // Follow hashes the blob from its start as it grows, by reading back what was written, until all of it is hashed or ctx
 // ends. It runs beside the goroutines that write.
 func (p *Partial) Follow(ctx context.Context) error {
+	p.noDirect.Store(true)
 	p.hashing.Lock()
 	defer p.hashing.Unlock()
 	for {

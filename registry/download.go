@@ -12,6 +12,7 @@ import (
 // tuning is what decides how a blob is fetched.
 type tuning struct {
 	whole   int64         // smaller blobs come in one piece
+	busy    int64         // so do those up to here while others keep all requests busy: what comes in order is read once
 	minPart int64         // others in parts of at least
 	maxPart int64         // and at most this size
 	stall   time.Duration // a request without a byte for so long is asked again
@@ -21,6 +22,7 @@ type tuning struct {
 
 var defaultTuning = tuning{
 	whole:   32 << 20,
+	busy:    256 << 20,
 	minPart: 8 << 20,
 	maxPart: 32 << 20,
 	stall:   10 * time.Second,
@@ -114,14 +116,15 @@ func (d *download) fill(ctx context.Context, first EventKind) error {
 	defer func() { <-d.active }()
 	had := d.part.Have()
 	d.tell(Event{Kind: first, Bytes: had})
-	if had == 0 && d.Size < d.tune.whole { // hashed as it is written
-		return d.request(ctx)
+	parts := d.Size >= d.tune.whole && (d.Size > d.tune.busy || d.left.Load() <= int64(cap(d.slots)))
+	if had == 0 && !parts { // hashed as it is written
+		return d.inOne(ctx)
 	}
 	hashing, stop := context.WithCancel(ctx)
 	defer stop()
 	hashed := make(chan error, 1)
 	go func() { hashed <- d.part.Follow(hashing) }()
-	err := d.request(ctx)
+	err := d.request(ctx, parts)
 	if err != nil {
 		stop()
 	}
@@ -131,9 +134,9 @@ func (d *download) fill(ctx context.Context, first EventKind) error {
 	return err
 }
 
-// request fetches what is missing, in parts where that is worth while and the server serves them.
-func (d *download) request(ctx context.Context) error {
-	if d.Size >= d.tune.whole {
+// request fetches what is missing, in parts where the server serves them.
+func (d *download) request(ctx context.Context, parts bool) error {
+	if parts {
 		err := d.inParts(ctx)
 		if !errors.Is(err, errNoRanges) {
 			return err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
@@ -90,6 +91,7 @@ type puller struct {
 	tune   tuning
 	active chan struct{} // a place for each blob that moves
 	slots  chan struct{} // and for each request
+	left   atomic.Int64  // blobs that are not here yet
 
 	mu     sync.Mutex
 	result PullResult
@@ -384,12 +386,14 @@ func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error
 // fetchAll brings blobs into the store, several at a time.
 func (p *puller) fetchAll(ctx context.Context, missing []pullBlob) error {
 	g, ctx := errgroup.WithContext(ctx)
+	p.left.Store(int64(len(missing)))
 	g.SetLimit(2 * cap(p.active)) // half of them may wait for the disk, or for another process
 	for _, b := range missing {
 		g.Go(func() error {
 			if ctx.Err() != nil { // another one has failed
 				return context.Cause(ctx)
 			}
+			defer p.left.Add(-1)
 			return p.fetch(ctx, b)
 		})
 	}
