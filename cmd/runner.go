@@ -48,6 +48,8 @@ func (a *app) runnerCmd() *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.Float32, "float32", false, "compute in float32")
 	f.Int64Var(&o.PrefixCache, "cache-size", -1, "bytes of state kept of past requests; 0 keeps none (default a fourth of the memory that the engine may use)")
+	f.StringVar(&o.PrefixDir, "cache-dir", "", "folder for state that has no room in memory, also for later runs (default none)")
+	f.Int64Var(&o.PrefixDisk, "cache-disk", 16<<30, "most bytes in that folder")
 	f.IntVar(&o.Sequences, "parallel", 0, "requests that run at once (default 32)")
 	f.IntVar(&o.Queue, "queue", 0, "requests that wait beside them (default 512)")
 	cpu.add(c)

@@ -159,6 +159,38 @@ func TestConversationIsCached(t *testing.T) {
 	}
 }
 
+// What one process has evaluated is there for the next, if it computes in the same way.
+func TestPrefixDir(t *testing.T) {
+	for _, name := range environments {
+		t.Run(name, func(t *testing.T) {
+			store, entry := pack(t, name)
+			dir := t.TempDir()
+			run := func(o Options) (ids []int32, cachedTokens int) {
+				o.PrefixCache, o.PrefixDir, o.PrefixDisk = 1<<20, dir, 1<<30
+				l, err := Load(t.Context(), mlxtest.Open(t), store, entry, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				prompt := randomPrompt(rand.New(rand.NewPCG(4, 4)), l, 50)
+				ids, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 6, IgnoreEOS: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return ids, last.Stats.CachedTokens
+			}
+			first, n := run(Options{Float32: true})
+			second, m := run(Options{Float32: true})
+			if n != 0 || m < 50-pointTail || !slices.Equal(first, second) {
+				t.Errorf("%d and %d tokens cached; %v, then %v", n, m, first, second)
+			}
+			if _, n := run(Options{}); n != 0 {
+				t.Errorf("in another type %d tokens are cached", n)
+			}
+		})
+	}
+}
+
 // Random arrivals, branches, repeats and cancels give what each request gives alone, whatever is evicted.
 func TestRandomTraffic(t *testing.T) {
 	for i, name := range environments {

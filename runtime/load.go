@@ -17,16 +17,19 @@ import (
 	_ "github.com/ingotml/ingot/models/all" // every model type that an image may be of
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/tokenizer"
+	"github.com/opencontainers/go-digest"
 )
 
 // Options are how a model is loaded. The zero value computes in the type of the weights.
 type Options struct {
-	Float32     bool  // activations, accumulation and caches in float32; weights converted exactly
-	PrefixCache int64 // bytes of state that is kept of past requests; 0 keeps none
-	Sequences   int   // requests that run at once; 0: 32
-	Queue       int   // requests that wait beside them; 0: 512
-	Memory      int64 // bytes of state that running requests may have together; 0: no limit but the engine's
-	Chunk       int   // rows of prompts in a step; 0: what takes about a second, a fourth of one beside requests that speak
+	Float32     bool   // activations, accumulation and caches in float32; weights converted exactly
+	PrefixCache int64  // bytes of state that is kept of past requests; 0 keeps none
+	PrefixDir   string // where what has no room in memory is kept, also for later processes; empty: nowhere. A folder may serve many models
+	PrefixDisk  int64  // most bytes there; 0: no limit
+	Sequences   int    // requests that run at once; 0: 32
+	Queue       int    // requests that wait beside them; 0: 512
+	Memory      int64  // bytes of state that running requests may have together; 0: no limit but the engine's
+	Chunk       int    // rows of prompts in a step; 0: what takes about a second, a fourth of one beside requests that speak
 }
 
 // Local is an Engine in this process.
@@ -44,6 +47,7 @@ type Local struct {
 
 	batcher *batcher
 	tree    *prefix.Tree // what past requests have left; nil without a prefix cache, and of the engine's thread
+	disk    *prefix.Disk // its second tier, or nil
 	uncut   bool         // some layers go back to where they were copied only
 
 	mu     sync.RWMutex // held for reading by whatever uses the model
@@ -55,10 +59,33 @@ var errClosed = errors.New("the model was closed")
 // Load maps a model's weights and builds it. The thread outlives it.
 func Load(ctx context.Context, t *mlx.Thread, store *manifest.Store, entry *manifest.Entry, o Options) (*Local, error) {
 	l, err := load(ctx, t, files{store, entry.Image}, o)
+	if err == nil && l.tree != nil && o.PrefixDir != "" {
+		if err = l.openPrefixDir(ctx, entry.Digest, o); err != nil {
+			l.Close()
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("loading %s: %w", entry.Name, err)
 	}
 	return l, nil
+}
+
+// openPrefixDir gives the prefix cache its second tier. State depends on the model's bytes and on how they are computed with.
+func (l *Local) openPrefixDir(ctx context.Context, model digest.Digest, o Options) error {
+	info := l.thread.Info()
+	var cpu mlx.CPUReport
+	err := l.thread.Do(ctx, func() error { cpu = l.thread.CPU(); return nil })
+	if err != nil {
+		return err
+	}
+	l.disk, err = prefix.OpenDisk(prefix.DiskOptions{
+		Dir: o.PrefixDir, Budget: o.PrefixDisk,
+		Model: fmt.Sprintf("%s MLX %s %s %s fast %v", model, info.Version, info.Flavour, l.weights.DType, cpu.Fast),
+	})
+	if err != nil {
+		return err
+	}
+	return l.thread.Do(ctx, func() error { l.tree.SetDisk(l.thread, l.disk); return nil })
 }
 
 func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error) {
@@ -170,13 +197,17 @@ func (l *Local) Close() error {
 		return nil
 	}
 	l.closed = true
-	return l.thread.Do(context.Background(), func() error {
+	err := l.thread.Do(context.Background(), func() error {
 		if l.tree != nil {
 			l.tree.Close()
 		}
 		l.weights.Free()
 		return nil
 	})
+	if l.disk != nil {
+		l.disk.Close()
+	}
+	return err
 }
 
 // do runs fn on the engine's thread while the model is loaded.

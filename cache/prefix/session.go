@@ -21,6 +21,7 @@ type Session struct {
 // one key to evaluate. End the session with Close or Leave.
 func (t *Tree) Begin(seq *cache.Sequence, keys []Key) *Session {
 	s := &Session{t: t, seq: seq, keys: slices.Clone(keys)}
+	t.fetch(keys[:max(0, len(keys)-1)])
 	last, matched := t.root.match(keys)
 	if matched == len(keys) && matched > 0 {
 		last, matched = t.root.match(keys[:matched-1])

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
 )
 
 // Tree is the prefix cache of one model. It belongs to the engine's thread.
@@ -16,7 +17,9 @@ type Tree struct {
 	clock    uint64
 	sessions map[*Session]bool
 
-	stats Stats
+	stats  Stats
+	disk   *Disk       // nil without a second tier
+	thread *mlx.Thread // that it loads on
 }
 
 // Stats are counts since the tree was made, and what it holds now.
@@ -36,6 +39,111 @@ type Stats struct {
 // live sessions stand on may exceed it.
 func New(kinds []cache.Kind, budget int64) *Tree {
 	return &Tree{kinds: slices.Clone(kinds), budget: budget, root: &node{}, sessions: map[*Session]bool{}}
+}
+
+// SetDisk gives the tree a second tier, for what its memory has no room for and what is left when it is closed. It stays the caller's to close, after
+// the tree.
+func (t *Tree) SetDisk(thread *mlx.Thread, d *Disk) { t.thread, t.disk = thread, d }
+
+// keys are all keys up to a node's end.
+func (n *node) keys() []Key {
+	var keys []Key
+	for _, p := range n.path() {
+		keys = append(keys, p.edge...)
+	}
+	return keys
+}
+
+// spill writes a node to the second tier, where there is one.
+func (t *Tree) spill(n *node) {
+	if t.disk != nil && n.held() {
+		t.disk.save(n, n.keys())
+	}
+}
+
+// Most nodes that a prompt may part from and that are looked into.
+const mostWithin = 8
+
+// fetch brings back from the second tier what a prompt can use beyond what the tree holds of it.
+func (t *Tree) fetch(keys []Key) {
+	if t.disk == nil {
+		return
+	}
+	whole, within := t.disk.find(keys)
+	for _, f := range whole {
+		if n, matched := t.root.match(keys[:f.end]); matched != f.end || n.end != f.end || !t.whole(n) {
+			t.fetchNode(f, keys)
+		}
+	}
+	// Of the nodes that the prompt shares a part of, the one with most of it.
+	_, best := t.root.match(keys)
+	var take fileName
+	for _, f := range within[:min(len(within), mostWithin)] {
+		if n := f.start + common(t.disk.edge(f), keys[f.start:]); n > best {
+			best, take = n, f
+		}
+	}
+	if take.end > 0 {
+		t.fetchNode(take, keys)
+	}
+}
+
+// fetchNode brings back one node, which is on the path of keys at least up to its start.
+func (t *Tree) fetchNode(f fileName, keys []Key) {
+	if h, all, ok := t.disk.load(t.thread, f, t.kinds); ok {
+		t.insert(slices.Concat(keys[:f.start], h.Edge), all)
+	}
+}
+
+// whole reports whether a node has a snapshot of every layer that can have one.
+func (t *Tree) whole(n *node) bool {
+	for i, k := range t.kinds {
+		if k != cache.None && (i >= len(n.snapshots) || n.snapshots[i] == nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// insert gives the node at the end of keys the snapshots that it lacks. What lies before the node of a snapshot that reaches further
+// back is not needed: its parents have it.
+func (t *Tree) insert(keys []Key, all cache.Snapshots) {
+	n := t.place(keys)
+	before := n.snapshots.Size()
+	if n.snapshots == nil {
+		n.snapshots = make(cache.Snapshots, len(t.kinds))
+	}
+	for i, s := range all {
+		if s == nil {
+			continue
+		}
+		if t.kinds[i] == cache.Full && s.From() < n.start() {
+			var upper *cache.Snapshot
+			if upper, s = cache.Split(s, n.start()); upper != nil {
+				upper.Close()
+			}
+		}
+		if n.snapshots[i] != nil || t.kinds[i] == cache.Full && s.From() > n.start() {
+			s.Close()
+			continue
+		}
+		n.snapshots[i] = s
+	}
+	t.bytes += n.snapshots.Size() - before
+}
+
+// place gives the node at the end of keys, and makes it: of what is there nothing is extended in place.
+func (t *Tree) place(keys []Key) *node {
+	last, matched := t.root.match(keys)
+	if matched < last.end {
+		last = t.split(last, matched-last.start())
+	}
+	if matched == len(keys) {
+		return last
+	}
+	c := &node{parent: last, edge: slices.Clone(keys[matched:]), end: len(keys), used: last.used}
+	last.children = append(last.children, c)
+	return c
 }
 
 // SetBudget changes the budget and keeps to it at once.
@@ -62,6 +170,7 @@ func (t *Tree) Close() {
 		s.closed = true
 	}
 	t.sessions = map[*Session]bool{}
+	t.each(t.spill)
 	t.each(t.drop)
 	t.root = &node{}
 }
@@ -129,6 +238,7 @@ func (t *Tree) evict() {
 			return
 		}
 		t.stats.Evicted++
+		t.spill(oldest)
 		if len(oldest.children) == 0 {
 			t.remove(oldest)
 		} else {

@@ -1,0 +1,103 @@
+package cache
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ingotml/ingot/mlx"
+)
+
+// ErrEncoding says that what should be a snapshot is none that this program wrote.
+var ErrEncoding = errors.New("not a snapshot")
+
+// encoded is what comes before a snapshot's bytes.
+type encoded struct {
+	Form   form           `json:"form"`
+	Window int            `json:"window,omitempty"`
+	From   int            `json:"from"`
+	To     int            `json:"to"`
+	Arrays []encodedArray `json:"arrays"`
+}
+
+type encodedArray struct {
+	DType mlx.DType `json:"dtype"`
+	Shape []int     `json:"shape"`
+	Bytes int64     `json:"bytes"`
+}
+
+// Bounds of a header, and of the arrays of a snapshot.
+const (
+	maxEncodedHeader = 64 << 10
+	maxEncodedArrays = 8
+)
+
+// Encode gives a copy of the snapshot as bytes, for [Decode] of the same program version: how state lies in memory may change with it.
+func (s *Snapshot) Encode() []byte {
+	s.check("Encode")
+	e := encoded{Form: s.kind.form, Window: s.kind.window, From: s.from, To: s.to}
+	var data []byte
+	for _, a := range s.arrays {
+		b := a.ToBytes()
+		e.Arrays = append(e.Arrays, encodedArray{a.DType(), a.Shape(), int64(len(b))})
+		data = append(data, b...)
+	}
+	header, err := json.Marshal(e)
+	if err != nil {
+		panic(&mlx.Error{Message: "Encode: " + err.Error()}) // numbers only
+	}
+	return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(header))), header...), data...)
+}
+
+// Decode makes a snapshot of what Encode gave. kind is that of the layer it is for: another's is refused.
+func Decode(t *mlx.Thread, kind Kind, r io.Reader) (*Snapshot, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	n := binary.LittleEndian.Uint32(size[:])
+	if n > maxEncodedHeader {
+		return nil, fmt.Errorf("%w: a header of %d bytes", ErrEncoding, n)
+	}
+	header := make([]byte, n)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	var e encoded
+	if err := json.Unmarshal(header, &e); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	if (Kind{form: e.Form, window: e.Window}) != kind || e.From < 0 || e.To <= e.From || len(e.Arrays) == 0 || len(e.Arrays) > maxEncodedArrays {
+		return nil, fmt.Errorf("%w: of another kind of layer", ErrEncoding)
+	}
+	s := &Snapshot{kind: kind, from: e.From, to: e.To}
+	for _, a := range e.Arrays {
+		elements := int64(1)
+		for _, d := range a.Shape {
+			if d <= 0 || int64(d) > 1<<40/elements {
+				s.drop()
+				return nil, fmt.Errorf("%w: shape %v", ErrEncoding, a.Shape)
+			}
+			elements *= int64(d)
+		}
+		if size := int64(a.DType.Size()); size == 0 || a.Bytes != elements*size {
+			s.drop()
+			return nil, fmt.Errorf("%w: %d bytes of %v", ErrEncoding, a.Bytes, a.Shape)
+		}
+		data := make([]byte, a.Bytes)
+		if _, err := io.ReadFull(r, data); err != nil {
+			s.drop()
+			return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
+		}
+		s.arrays = append(s.arrays, mlx.Keep(mlx.FromBytes(t, data, a.DType, a.Shape...)))
+	}
+	return s, nil
+}
+
+// drop gives up what was made of a snapshot.
+func (s *Snapshot) drop() {
+	mlx.Free(s.arrays...)
+	s.arrays = nil
+}
