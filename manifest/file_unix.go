@@ -4,6 +4,7 @@ package manifest
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -26,4 +27,18 @@ func rename(from, to string) error { return os.Rename(from, to) }
 
 func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// sameOwner tells whether two files belong to one user.
+func sameOwner(a, b fs.FileInfo) bool {
+	x, okX := a.Sys().(*syscall.Stat_t)
+	y, okY := b.Sys().(*syscall.Stat_t)
+	return okX && okY && x.Uid == y.Uid
+}
+
+// chownLike gives a file the owner of another one, if this user may.
+func chownLike(path string, like fs.FileInfo) {
+	if st, ok := like.Sys().(*syscall.Stat_t); ok {
+		_ = os.Lchown(path, int(st.Uid), int(st.Gid))
+	}
 }

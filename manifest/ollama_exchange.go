@@ -114,7 +114,7 @@ func (x *exchange) export(ctx context.Context, e *Entry, to OllamaName) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(x.o.root, ollamaBlobs), 0o755); err != nil {
+	if err := x.o.mkdir(filepath.Join(x.o.root, ollamaBlobs)); err != nil {
 		return fmt.Errorf("%w (OLLAMA_MODELS names another folder)", err)
 	}
 	if _, _, err := x.s.PutBytes(ctx, config); err != nil { // a new one goes with the next collection
@@ -247,7 +247,7 @@ func (x *exchange) give(ctx context.Context, b ocispec.Descriptor) (*int64, erro
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	if linkTo(src.Name(), f.Name(), info) && os.Chtimes(f.Name(), now, now) == nil {
+	if x.o.ownedLike(info) && linkTo(src.Name(), f.Name(), info) && os.Chtimes(f.Name(), now, now) == nil {
 		x.moved(b.Size)
 		err := rename(f.Name(), path)
 		x.gave(path)
@@ -260,6 +260,7 @@ func (x *exchange) give(ctx context.Context, b ocispec.Descriptor) (*int64, erro
 	if way == &x.report.Cloned {
 		x.moved(b.Size)
 	}
+	x.o.own(f.Name())
 	err = publish(f, 0o644, path)
 	x.gave(path)
 	return way, err
@@ -348,7 +349,7 @@ func (x *exchange) touch() {
 // put writes a manifest in one step. Its temporary file lies where Ollama clears up, if that is on the same file system.
 func (o *OllamaStore) put(name OllamaName, manifest []byte) error {
 	path, _ := o.find(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := o.mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
 	err := o.putFrom(filepath.Join(o.root, ollamaBlobs), path, manifest)
@@ -372,5 +373,38 @@ func (o *OllamaStore) putFrom(dir, path string, manifest []byte) error {
 	if _, err := f.Write(manifest); err != nil {
 		return err
 	}
+	o.own(f.Name())
 	return publish(f, 0o644, path)
+}
+
+// What root writes into the store of Ollama's service has to belong to the service, which touches and removes it. So what is made
+// there gets the owner of the store's folder, as far as that is allowed, and a file of another owner is not linked but copied.
+
+func (o *OllamaStore) ownedLike(file fs.FileInfo) bool {
+	root, err := os.Stat(o.root)
+	return err == nil && sameOwner(root, file)
+}
+
+func (o *OllamaStore) own(path string) {
+	if root, err := os.Stat(o.root); err == nil {
+		chownLike(path, root)
+	}
+}
+
+// mkdir makes a folder below the store's, and those between.
+func (o *OllamaStore) mkdir(dir string) error {
+	if isDir(dir) {
+		return nil
+	}
+	if dir == o.root {
+		return os.MkdirAll(dir, 0o755)
+	}
+	if err := o.mkdir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	o.own(dir)
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -497,7 +498,10 @@ func TestKilledExchange(t *testing.T) {
 	for _, name := range names(t, s) {
 		remove(t, s, name)
 	}
-	checkTidy(t, s)
+	begun := slices.DeleteFunc(files(t, s, "ingest"), func(name string) bool { return !strings.HasPrefix(name, partialPrefix) })
+	if got := slices.Concat(files(t, s, "blobs/sha256"), files(t, s, "holders"), begun); len(got) > 0 {
+		t.Errorf("left behind: %v", got)
+	}
 }
 
 // checkOllama reads all of an Ollama store.
@@ -538,4 +542,38 @@ func checkOllama(t *testing.T, o ollamaFolder) {
 			t.Errorf("blob %s holds other bytes: %v", e.Name(), err)
 		}
 	}
+}
+
+// Root exports into the folder of Ollama's service: all that is new there belongs to the service, and what is the store's stays so.
+func TestExportForAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	o, s := newOllama(t), newStore(t)
+	if err := os.MkdirAll(o.root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(o.root, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	putModel(t, s, "m", "one", "two")
+	e, err := s.Resolve(t.Context(), mustName(t, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := o.Export(t.Context(), s, e, ollamaName(t, "m"), ExchangeOptions{})
+	if err != nil || x.Linked != 0 {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	owner, err := os.Stat(o.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filepath.WalkDir(o.root, func(path string, e fs.DirEntry, err error) error {
+		if info, err := e.Info(); err != nil || !sameOwner(info, owner) {
+			t.Errorf("%s belongs to another user: %v", path, err)
+		}
+		return err
+	})
+	checkTidy(t, s)
 }
