@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ingotml/ingot/manifest"
@@ -100,4 +102,16 @@ type pullJSON struct {
 	Bytes   int64  `json:"bytes"`
 	Saved   int64  `json:"saved_bytes"`
 	Partial int    `json:"absent_blobs"`
+}
+
+// listAbsent makes of an error about a blob that is missing one that lists all that a model lacks.
+func listAbsent(ctx context.Context, store *manifest.Store, name manifest.Name, err error) error {
+	if !errors.Is(err, manifest.ErrBlobMissing) {
+		return err
+	}
+	entry, failed := store.Resolve(ctx, name)
+	if failed != nil {
+		return err
+	}
+	return cmp.Or(store.CheckPresent(entry, true), err)
 }

@@ -61,7 +61,7 @@ was when it is run again, in the middle of a large tensor too.`,
 			d, err := client.Push(c.Context(), store, src, dst, o)
 			bar.end()
 			if err != nil {
-				return err
+				return listAbsent(c.Context(), store, src, err)
 			}
 			if asJSON {
 				sum.Digest = d.String()

@@ -136,11 +136,8 @@ func printTensors(ctx context.Context, o showOutput, m *shown) error {
 		return err
 	}
 	tensors, err := convert.ReadTensors(ctx, m.store, entry)
-	if errors.Is(err, manifest.ErrBlobMissing) && m.raw.Partial() {
-		return fmt.Errorf("%w; the tensors were left out when it was pulled", err)
-	}
 	if err != nil {
-		return err
+		return listAbsent(ctx, m.store, entry.Name, err)
 	}
 	list := []tensorJSON{}
 	for _, t := range tensors {

@@ -128,6 +128,9 @@ func (o opener) image(ctx context.Context, c modelfile.Command) (*Inventory, err
 	if err != nil {
 		return nil, o.wrong(c, err)
 	}
+	if err := store.CheckPresent(entry, true); err != nil {
+		return nil, err
+	}
 	return OpenImage(ctx, store, entry)
 }
 

@@ -106,6 +106,9 @@ func (x *exchange) export(ctx context.Context, e *Entry, to OllamaName) error {
 		return err
 	}
 	defer release()
+	if err := x.s.CheckPresent(e, true); err != nil {
+		return err
+	}
 	_, manifest, config, err := x.s.Encode(ctx, e, FormatOllama)
 	if err != nil {
 		return err
