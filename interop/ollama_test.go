@@ -214,6 +214,9 @@ func TestOllamaClient(t *testing.T) {
 				raw, m, blobs := c.pull("v1")
 				checkOllama(t, m, blobs, quantize)
 
+				if r.name != "distribution" {
+					return // its way of opening an upload, a POST with a digest and no body, is refused by a registry that goes by the specification
+				}
 				again := &ollamaClient{t, "http://" + host, "someone/else"}
 				again.push("v2", raw, blobs)
 				reader := newUser(t)

@@ -16,11 +16,8 @@ var names = []string{"ingot", "crane", "skopeo", "oras_go"}
 
 func flagName(name string) string { return strings.TrimSuffix(name, "_go") }
 
-// client is a program with its own defaults, but for oras-go: its library copies 3 blobs at a time, the others 4 to 6.
+// client is a program with its own defaults; crane moves 4 blobs at a time, oras-go 3, ingot 5, skopeo 6.
 type client struct{ name, program string }
-
-// Blobs that the oras-go program copies at a time, as ingot.
-const orasConcurrency = "5"
 
 type command struct {
 	args []string
@@ -36,7 +33,7 @@ func (c client) push(s source, to string) command {
 	case "skopeo":
 		return command{[]string{c.program, "--insecure-policy", "copy", "--dest-tls-verify=false", "oci:" + s.dir, "docker://" + to}, nil}
 	}
-	return command{[]string{c.program, "-concurrency", orasConcurrency, "oci:" + s.dir + "#" + s.name, to}, nil}
+	return command{[]string{c.program, "oci:" + s.dir + "#" + s.name, to}, nil}
 }
 
 func (c client) pull(from, home string) command {
@@ -49,7 +46,7 @@ func (c client) pull(from, home string) command {
 	case "skopeo":
 		return command{[]string{c.program, "--insecure-policy", "copy", "--src-tls-verify=false", "docker://" + from, "oci:" + to + ":v1"}, nil}
 	}
-	return command{[]string{c.program, "-concurrency", orasConcurrency, from, "oci:" + to + "#v1"}, nil}
+	return command{[]string{c.program, from, "oci:" + to + "#v1"}, nil}
 }
 
 // pulled is the layout that a client pulls into.
