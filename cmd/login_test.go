@@ -12,19 +12,25 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/olareg/olareg"
+	"github.com/olareg/olareg/config"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// authRegistry starts a registry where ann's password is secret, and puts its host into $AUTH_REGISTRY; with "tls", one whose certificate
+// authRegistry starts a registry in memory where ann's password is secret, and puts its host into $AUTH_REGISTRY; with "tls", one whose certificate
 // nobody trusts.
 func authRegistry(ts *testscript.TestScript, _ bool, args []string) {
+	inner := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
+	ts.Defer(func() { inner.Close() })
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Warning", `299 - "this registry closes soon"`)
 		if user, password, _ := req.BasicAuth(); user != "ann" || password != "secret" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			fmt.Fprintf(w, `{"errors":[{"code":"UNAUTHORIZED","message":"%s is not the password"}]}`, password)
+			return
 		}
+		inner.ServeHTTP(w, req)
 	}))
 	if len(args) > 0 {
 		s.StartTLS()

@@ -63,15 +63,36 @@ func ollamaPeer(t *testing.T, public ed25519.PublicKey, anonymous string) *authP
 	return p
 }
 
-func writeKey(t *testing.T, key any, passphrase string) string {
+func writeKey(t *testing.T, key any) string {
 	t.Helper()
 	block, err := ssh.MarshalPrivateKey(key, "")
-	if passphrase != "" {
-		block, err = ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return writePEM(t, block)
+}
+
+// lockedKey is a key as ssh-keygen writes it with a passphrase, but for what the passphrase protects.
+func lockedKey(t *testing.T, key ed25519.PrivateKey) string {
+	t.Helper()
+	public, err := ssh.NewPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := ssh.Marshal(struct {
+		Salt   string
+		Rounds uint32
+	}{"0123456789abcdef", 16})
+	b := ssh.Marshal(struct {
+		CipherName, KdfName, KdfOpts string
+		NumKeys                      uint32
+		PubKey, PrivKeyBlock         []byte
+	}{"aes256-ctr", "bcrypt", string(options), 1, public.Marshal(), make([]byte, 64)})
+	return writePEM(t, &pem.Block{Type: "OPENSSH PRIVATE KEY", Bytes: append([]byte("openssh-key-v1\x00"), b...)})
+}
+
+func writePEM(t *testing.T, block *pem.Block) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "id_ed25519")
 	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 		t.Fatal(err)
@@ -81,7 +102,7 @@ func writeKey(t *testing.T, key any, passphrase string) string {
 
 func TestSignature(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(rand.Reader)
-	file := writeKey(t, private, "")
+	file := writeKey(t, private)
 	for _, anonymous := range []string{"refused", "useless", "reader"} {
 		p := ollamaPeer(t, public, anonymous)
 		c := authClient(t, Options{Keychain: nobody(), IdentityFile: file})
@@ -105,7 +126,7 @@ func TestSignatureRefused(t *testing.T) {
 	_, other, _ := ed25519.GenerateKey(rand.Reader)
 	for _, anonymous := range []string{"refused", "useless"} {
 		p := ollamaPeer(t, public, anonymous)
-		file := writeKey(t, other, "")
+		file := writeKey(t, other)
 		c := authClient(t, Options{Keychain: nobody(), IdentityFile: file})
 		_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("POST", "blobs/uploads/")
 		var auth *AuthError
@@ -120,7 +141,7 @@ func TestNoSignatureForOthers(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(rand.Reader)
 	other := ollamaPeer(t, public, "refused")
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", realm: other.URL + "/token"})
-	c := authClient(t, Options{Keychain: nobody(), IdentityFile: writeKey(t, private, "")})
+	c := authClient(t, Options{Keychain: nobody(), IdentityFile: writeKey(t, private)})
 	_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("GET", "blobs/x")
 	if !errors.Is(err, ErrUnauthorized) {
 		t.Error(err)
@@ -138,9 +159,9 @@ func TestIdentityFiles(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text")
 	os.WriteFile(text, []byte("hello"), 0o600)
 	for _, test := range []struct{ file, err string }{
-		{writeKey(t, private, ""), ""},
-		{writeKey(t, private, "phrase"), "has a passphrase"},
-		{writeKey(t, other, ""), "is of type ecdsa-sha2-nistp256"},
+		{writeKey(t, private), ""},
+		{lockedKey(t, private), "has a passphrase"},
+		{writeKey(t, other), "is of type ecdsa-sha2-nistp256"},
 		{text, "no OpenSSH private key"},
 		{text + ".not", "no such file"},
 	} {
@@ -161,7 +182,7 @@ func TestIdentityFiles(t *testing.T) {
 	if key, err := c.identity(); key != nil || err != nil {
 		t.Error(key, err)
 	}
-	b, _ := os.ReadFile(writeKey(t, private, ""))
+	b, _ := os.ReadFile(writeKey(t, private))
 	os.WriteFile(filepath.Join(home, ".ollama", "id_ed25519"), append(b, '\n', '\n'), 0o600)
 	if key, err := c.identity(); key == nil || err != nil {
 		t.Error(key, err)

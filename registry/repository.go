@@ -122,13 +122,14 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 		return r.send(req)
 	}
 	var refused *credential
+	var status *StatusError
 	for round := 1; ; round++ {
 		r.mu.Lock()
 		scopes := r.scopes
 		r.mu.Unlock()
 		cr, err := r.authorization(req.Context(), r.path, scopes, refused)
 		if err != nil {
-			return nil, err
+			return nil, because(err, status)
 		}
 		if cr.header != "" {
 			req.Header.Set("Authorization", cr.header)
@@ -144,7 +145,7 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 		ch := r.challenged(resp)
-		status := statusError(resp)
+		status = statusError(resp)
 		if ch == nil || round == maxRounds {
 			return nil, r.refusal(cr.given, status)
 		}
@@ -156,7 +157,7 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 		if req.GetBody == nil {
 			// The next request gets a new credential; where to go on, only the caller knows.
 			if _, err := r.authorization(req.Context(), r.path, scopes, refused); err != nil {
-				return nil, err
+				return nil, because(err, status)
 			}
 			return nil, fmt.Errorf("%w: the token expired: %w", ErrInterrupted, status)
 		}
@@ -164,6 +165,17 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+}
+
+// because adds a registry's words to an error that has none.
+func because(err error, status *StatusError) error {
+	var auth *AuthError
+	if status == nil || !errors.As(err, &auth) || auth.Err != ErrUnauthorized {
+		return err
+	}
+	own := *auth // others may have the same one
+	own.Err = status
+	return &own
 }
 
 // Most scopes that a registry can ask for in refusals.
