@@ -17,8 +17,10 @@ import (
 type testRegistry struct {
 	addr string // host:port
 
+	serving sync.RWMutex
+	inner   *olareg.Server
+
 	mu       sync.Mutex
-	inner    http.Handler
 	ticks    int    // requests, and pieces of their bodies
 	at       int    // the tick at which then is called; 0 for none
 	then     func() // is called once
@@ -28,7 +30,7 @@ type testRegistry struct {
 
 func newTestRegistry(cleanup func(func())) *testRegistry {
 	r := &testRegistry{}
-	r.empty(cleanup)
+	r.empty()
 	server := httptest.NewUnstartedServer(r)
 	// What it has sent is what the other side has read, but for little.
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -38,18 +40,22 @@ func newTestRegistry(cleanup func(func())) *testRegistry {
 		return ctx
 	}
 	server.Start()
-	cleanup(server.Close)
+	cleanup(func() {
+		server.Close()
+		r.inner.Close()
+	})
 	r.addr = strings.TrimPrefix(server.URL, "http://")
 	return r
 }
 
-// empty makes it a registry that holds nothing.
-func (r *testRegistry) empty(cleanup func(func())) {
-	inner := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
-	cleanup(func() { inner.Close() })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.inner = inner
+// empty makes it a registry that holds nothing, once the requests that are under way have ended.
+func (r *testRegistry) empty() {
+	r.serving.Lock()
+	defer r.serving.Unlock()
+	if r.inner != nil {
+		r.inner.Close()
+	}
+	r.inner = olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
 }
 
 // count begins to count anew; then is called at the tick, 0 for never.
@@ -95,15 +101,14 @@ func (r *testRegistry) tick(received, sent int) {
 }
 
 func (r *testRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r.mu.Lock()
-	inner := r.inner
-	r.mu.Unlock()
+	r.serving.RLock()
+	defer r.serving.RUnlock()
 	r.tick(0, 0)
 	if strings.Contains(req.URL.Path, "/blobs/") {
 		req.Body = &countedBody{req.Body, r}
 		w = &countedAnswer{w, r}
 	}
-	inner.ServeHTTP(w, req)
+	r.inner.ServeHTTP(w, req)
 	r.tick(0, 0)
 }
 
