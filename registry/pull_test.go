@@ -638,6 +638,42 @@ func TestPullPartial(t *testing.T) {
 	img.absent(t, s)
 }
 
+// Layers are known by the names that each encoding gives them.
+func TestChoose(t *testing.T) {
+	layer := func(n int, rest string) string {
+		return fmt.Sprintf(`{"digest":%q,"size":%d%s}`, digest.FromString(fmt.Sprint(n)), n, rest)
+	}
+	m := []byte(`{"config":` + layer(1, "") + `,"layers":[` + strings.Join([]string{
+		layer(2, `,"name":"model.norm.weight"`), // Ollama's
+		layer(3, `,"name":"draft.norm.weight"`),
+		layer(4, `,"annotations":{"org.cncf.model.filepath":"model-draft.norm.weight.safetensors"}`), // other tools'
+		layer(5, `,"annotations":{"org.ingotml.tensor":"draft.norm.weight"}`),
+		layer(6, `,"annotations":{"org.opencontainers.image.title":"docs/README.md"}`),
+		layer(7, ""),
+	}, ",") + `]}`)
+	for _, test := range []struct {
+		opts PullOptions
+		want []int64 // sizes
+	}{
+		{PullOptions{}, []int64{1, 2, 3, 4, 5, 6, 7}},
+		{PullOptions{NoDraft: true}, []int64{1, 2, 6, 7}},
+		{PullOptions{Only: []string{"*.norm.weight"}}, []int64{1, 2, 3, 5}},
+		{PullOptions{Only: []string{"README*", "model.*"}, NoDraft: true}, []int64{1, 2, 6}},
+	} {
+		wanted, skipped, err := choose(m, test.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, b := range wanted {
+			got = append(got, b.Size)
+		}
+		if !slices.Equal(got, test.want) || len(skipped) != 7-len(got) {
+			t.Errorf("%+v: %v and %d others, want %v", test.opts, got, len(skipped), test.want)
+		}
+	}
+}
+
 func TestPullIndex(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
