@@ -322,8 +322,7 @@ func TestPullingKeepsBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	manifest := fmt.Appendf(nil, `{"config":{"digest":%q,"size":2},"layers":[{"digest":%q,"size":%d}]}`, config, layer.Digest, layer.Size)
-	done, err := s.Pulling(t.Context(), manifest)
-	if err != nil {
+	if _, err := s.Pulling(t.Context(), manifest); err != nil {
 		t.Fatal(err)
 	}
 	b := longText(100)
@@ -352,7 +351,8 @@ func TestPullingKeepsBlobs(t *testing.T) {
 	collect() // the blobs go with what named them
 
 	s.now = time.Now
-	if done, err = s.Pulling(t.Context(), manifest); err != nil {
+	done, err := s.Pulling(t.Context(), manifest)
+	if err != nil {
 		t.Fatal(err)
 	}
 	done()
