@@ -13,6 +13,9 @@ func TestCosign(t *testing.T) {
 		t.Skip("cosign's build takes minutes: the long form runs this")
 	}
 	eachRegistry(t, func(t *testing.T, host string) {
+		if strings.HasSuffix(t.Name(), "olareg-without-referrers") {
+			t.Skip("it answers 405 where distribution-spec v1.1.1 says 404, and then cosign does not look for the tag; distribution has none either")
+		}
 		for _, kind := range []string{"ecdsa", "ed25519"} {
 			t.Run(kind, func(t *testing.T) { cosignReads(t, host+"/"+kind+"/model:v1", kind) })
 		}
