@@ -359,10 +359,10 @@ var faults = []fault{
 	{name: "manifest refused", is: errAny, says: "does not take a manifest", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", manifestRoute, answer(http.StatusRequestEntityTooLarge))
 	}},
-	{name: "the registry stops reading", stall: 50 * time.Millisecond, sizes: []int{12 * mib}, chunk: 4 * mib, twice: 4 * mib, set: func(_ *testing.T, p *peer) {
+	{name: "the registry stops reading", stall: 500 * time.Millisecond, sizes: []int{12 * mib}, chunk: 4 * mib, twice: 4 * mib, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, hang).after(1)
 	}},
-	{name: "the registry stops answering", stall: 20 * time.Millisecond, set: func(_ *testing.T, p *peer) {
+	{name: "the registry stops answering", stall: 50 * time.Millisecond, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) { x.record(); hang(x) })
 		p.once("HEAD", blobRoute, hang)
 	}},
