@@ -10,7 +10,7 @@
 // lock files beside it, so other OCI tools can read it:
 //
 //	oci-layout  index.json  blobs/sha256/HEX   the layout
-//	ingest/                                    files being written, and those of unfinished runs (see [Ingest], [Partial])
+//	ingest/                                    files being written, and those of unfinished runs (see [Ingest], [Partial], [Session])
 //	holders/                                   who holds the store's lock, for messages only
 //	quarantine/                                what Fsck found bad, never removed by the program
 //	lock  index.lock                           locks, never removed

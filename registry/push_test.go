@@ -231,6 +231,15 @@ var faults = []fault{
 		p.once("HEAD", blobRoute, cutAfter)
 		p.once("PUT", manifestRoute, cutAfter)
 	}, open: true},
+	{name: "a small blob is cut, and kept", set: func(_ *testing.T, p *peer) {
+		p.once("PUT", uploadRoute, cutRequest(60, true))
+	}, twice: 1},
+	{name: "a small blob is cut, and not kept", set: func(_ *testing.T, p *peer) {
+		p.once("PUT", uploadRoute, cutRequest(60, false))
+	}},
+	{name: "the last chunk is taken and forgotten", set: func(_ *testing.T, p *peer) {
+		p.once("PUT", uploadRoute, func(x *exchange) { x.forget(); x.handle() })
+	}, twice: -1},
 	{name: "202 to the commit", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", uploadRoute, withStatus(http.StatusAccepted))
 	}, twice: 1},
