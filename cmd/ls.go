@@ -103,7 +103,8 @@ func listed(ctx context.Context, store *manifest.Store, names []string, onlyName
 	return list, nil
 }
 
-func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+// isPattern reports whether a name may mean several. One that begins with a bracket has an IPv6 address for its host.
+func isPattern(name string) bool { return strings.ContainsAny(strings.TrimPrefix(name, "["), "*?[") }
 
 // matcher tells which models a name or a pattern means.
 func matcher(name string) (func(manifest.Summary) bool, error) {
