@@ -379,6 +379,10 @@ var faults = []fault{
 		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
 		p.on("GET", uploadRoute, refuse(http.StatusMethodNotAllowed, "UNSUPPORTED"))
 	}},
+	{name: "a cut chunk ends the upload, as in distribution 2.8", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
+		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
+		p.on("GET", uploadRoute, refuse(http.StatusNotFound, "BLOB_UPLOAD_INVALID"))
+	}},
 	{name: "connections are closed after each answer", set: func(_ *testing.T, p *peer) {
 		p.on("", anyRoute, func(x *exchange) {
 			x.w.Header().Set("Connection", "close")

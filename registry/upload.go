@@ -350,7 +350,8 @@ func (u *upload) put(ctx context.Context) (EventKind, error) {
 	return Done, nil
 }
 
-// errStatusRefused is a registry that does not say how far an upload is.
+// errStatusRefused is a registry that does not say how far an upload is. Distribution 2.8 does not after a part of a chunk: the
+// offset that it signed into the upload's address is not the size of the file any more ("upload resumed at wrong offset").
 var errStatusRefused = errors.New("the registry does not say how far the upload is")
 
 // status asks how much of the blob the registry has.
