@@ -1,11 +1,11 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
@@ -145,9 +145,9 @@ func (t *tree) below(ctx context.Context, subject digest.Digest, artifactType st
 
 func printReferrers(w io.Writer, entries []referrerEntry, indent string) error {
 	for _, e := range entries {
-		line := fmt.Sprintf("%s%s  %s", indent, e.Digest, printableType(e.ArtifactType))
+		line := fmt.Sprintf("%s%s  %s", indent, e.Digest, cmp.Or(printable(e.ArtifactType), "-"))
 		if title := e.Annotations[ocispec.AnnotationTitle]; title != "" {
-			line += "  " + printableType(title)
+			line += "  " + printable(title)
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
@@ -157,17 +157,4 @@ func printReferrers(w io.Writer, entries []referrerEntry, indent string) error {
 		}
 	}
 	return nil
-}
-
-// printableType keeps what registries say to one line of text.
-func printableType(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || 0x7f <= r && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, s)
 }

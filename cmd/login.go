@@ -91,21 +91,29 @@ func (a *app) credentials(ctx context.Context, host, user string, fromStdin bool
 			return "", "", usagef("there is no user name")
 		}
 	}
-	state, err := term.GetState(int(f.Fd()))
+	b, err := a.askSecret(ctx, f, "password or token of "+user)
 	if err != nil {
-		return "", "", fmt.Errorf("ask for the password: %w", err)
-	}
-	fmt.Fprintf(a.err, "password or token of %s: ", user)
-	b, err := await(ctx, func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })
-	fmt.Fprintln(a.err)
-	if err != nil {
-		_ = term.Restore(int(f.Fd()), state) // an interrupted read leaves the terminal without echo
 		return "", "", fmt.Errorf("ask for the password: %w", err)
 	}
 	if len(b) == 0 {
 		return "", "", usagef("there is no password")
 	}
 	return user, string(b), nil
+}
+
+// askSecret asks a terminal for what is not shown while it is typed.
+func (a *app) askSecret(ctx context.Context, f *os.File, what string) ([]byte, error) {
+	state, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(a.err, "%s: ", what)
+	b, err := await(ctx, func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })
+	fmt.Fprintln(a.err)
+	if err != nil {
+		_ = term.Restore(int(f.Fd()), state) // an interrupted read leaves the terminal without echo
+	}
+	return b, err
 }
 
 // Longest password that is read: tokens have a few thousand bytes.

@@ -84,7 +84,7 @@ func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error
 		return err
 	}
 	if o.json {
-		return a.printJSON(pullJSON{result.Name.String(), result.Digest.String(), result.Bytes, result.Saved, result.Partial})
+		return a.printJSON(pullJSON{transferJSON{result.Name.String(), result.Digest.String(), progress.counts()}, result.Partial})
 	}
 	if result.Name.Tag != name.Tag {
 		a.note("stored as %s", result.Name)
@@ -97,11 +97,8 @@ func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error
 }
 
 type pullJSON struct {
-	Name    string `json:"name"`
-	Digest  string `json:"digest"`
-	Bytes   int64  `json:"bytes"`
-	Saved   int64  `json:"saved_bytes"`
-	Partial int    `json:"absent_blobs"`
+	transferJSON
+	Partial int `json:"absent_blobs"`
 }
 
 // listAbsent makes of an error about a blob that is missing one that lists all that a model lacks.

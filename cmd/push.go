@@ -19,9 +19,8 @@ func (a *app) pushCmd() *cobra.Command {
 		Long: `Send a model of the store to an OCI registry, and print the digest of its manifest.
 
 DEST is where it goes: host/path:tag. Without it the model goes where its own name says. What the registry has is not sent
-again, and what it has in another repository is taken over from there. Signatures and what else belongs to the model go along.
-A push that was interrupted goes on where it
-was when it is run again, in the middle of a large tensor too.`,
+again, and what it has in another repository is taken over from there. Signatures and what else belongs to the model go
+along. A push that was interrupted goes on where it was when it is run again, in the middle of a large tensor too.`,
 		Example: `  ingot push registry.example.com/team/mymodel:v1
   ingot push mymodel ghcr.io/me/mymodel`,
 		Args: between(1, 2),
@@ -50,11 +49,8 @@ was when it is run again, in the middle of a large tensor too.`,
 				return err
 			}
 			bar := a.transferProgress("push", asJSON)
-			sum := pushJSON{Name: dst.String()}
-			client, err := a.client(&flags, func(e registry.Event) {
-				sum.add(e)
-				bar.set(e)
-			})
+			defer bar.end()
+			client, err := a.client(&flags, bar.set)
 			if err != nil {
 				return err
 			}
@@ -64,8 +60,7 @@ was when it is run again, in the middle of a large tensor too.`,
 				return listAbsent(c.Context(), store, src, err)
 			}
 			if asJSON {
-				sum.Digest = d.String()
-				return a.printJSON(sum)
+				return a.printJSON(transferJSON{dst.String(), d.String(), bar.counts()})
 			}
 			_, err = fmt.Fprintln(a.out, d)
 			return err
@@ -79,24 +74,4 @@ was when it is run again, in the middle of a large tensor too.`,
 	f.StringVar(&chunk, "chunk-size", "", "`size` of the pieces that large tensors go up in (64MiB)")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON, and progress as lines of JSON")
 	return c
-}
-
-// pushJSON is what a push did.
-type pushJSON struct {
-	Name    string `json:"name"`
-	Digest  string `json:"digest"`
-	Moved   int64  `json:"moved_bytes"`
-	Present int64  `json:"present_bytes"`
-	Mounted int64  `json:"mounted_bytes"`
-}
-
-func (p *pushJSON) add(e registry.Event) {
-	switch e.Kind {
-	case registry.Done:
-		p.Moved += e.Total
-	case registry.Present:
-		p.Present += e.Total
-	case registry.Mounted:
-		p.Mounted += e.Total
-	}
 }

@@ -168,8 +168,5 @@ func (a *app) keyPassword(ctx context.Context, file string) ([]byte, error) {
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return nil, fmt.Errorf("it is encrypted: set INGOT_KEY_PASSWORD or COSIGN_PASSWORD")
 	}
-	fmt.Fprintf(a.err, "Password of %s: ", file)
-	p, err := await(ctx, func() ([]byte, error) { return term.ReadPassword(int(in.Fd())) })
-	fmt.Fprintln(a.err)
-	return p, err
+	return a.askSecret(ctx, in, "password of "+file)
 }

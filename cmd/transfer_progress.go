@@ -137,6 +137,13 @@ func (p *transferProgress) end() {
 	p.drawn.Wait()
 }
 
+// transferJSON is what a push or pull did.
+type transferJSON struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"` // of the manifest
+	transferCounts
+}
+
 // blobJSON is an event of a blob for programs: begin, retry, done, present, mounted or skipped. For plan it has the size alone, for
 // warning the registry's name and what it says.
 type blobJSON struct {
