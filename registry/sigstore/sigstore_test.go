@@ -12,6 +12,8 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -287,6 +289,9 @@ func FuzzBundle(f *testing.F) {
 	private, public := pair(f, "ed25519")
 	good := sign(f, private, subjectOne)
 	f.Add(good)
+	for _, kind := range []string{"ecdsa", "ed25519"} {
+		f.Add(must[[]byte](f)(os.ReadFile(filepath.Join("testdata", "cosign-"+kind+".bundle.json"))))
+	}
 	f.Add([]byte(`{"mediaType":"` + BundleMediaType + `","dsseEnvelope":{"signatures":[{}]}}`))
 	f.Add([]byte(`{"mediaType":"` + BundleMediaType + `","dsseEnvelope":{"payload":"AA==","signatures":[{"sig":"AA=="}]}}`))
 	var made bundle
