@@ -2,14 +2,11 @@ package manifest
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"sync"
 
-	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 )
@@ -59,27 +56,11 @@ func (s *Store) rehash(ctx context.Context, b ocispec.Descriptor) error {
 	if err := s.checkBlob(b.Digest, b.Size); err != nil {
 		return err
 	}
-	f, err := s.OpenBlob(b.Digest)
+	got, err := hashFile(ctx, s.BlobPath(b.Digest), func(int64) {})
 	if err != nil {
-		return err
+		return fmt.Errorf("blob %s: %w", b.Digest, err)
 	}
-	defer f.Close()
-	h := sha256.New()
-	buf := make([]byte, 1<<20)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := f.Read(buf)
-		h.Write(buf[:n])
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("blob %s: %w", b.Digest, err)
-		}
-	}
-	if got := digest.NewDigest(digest.SHA256, h); got != b.Digest {
+	if got != b.Digest {
 		return corrupt(b.Digest, got)
 	}
 	return nil
