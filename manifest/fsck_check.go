@@ -91,11 +91,14 @@ func (c *checker) stray(path string, e fs.DirEntry) {
 func (c *checker) hash(ctx context.Context) error {
 	begun := time.Now()
 	var total int64
+	var blobs []digest.Digest
 	for d, size := range c.files {
 		if c.bad[d] == nil {
+			blobs = append(blobs, d)
 			total += size
 		}
 	}
+	c.report.Blobs = len(blobs)
 	limit := c.o.Parallel
 	if limit <= 0 {
 		limit = runtime.GOMAXPROCS(0)
@@ -111,11 +114,7 @@ func (c *checker) hash(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(limit)
-	for d := range c.files {
-		if c.bad[d] != nil {
-			continue
-		}
-		c.report.Blobs++
+	for _, d := range blobs {
 		group.Go(func() error {
 			got, err := hashFile(ctx, c.s.BlobPath(d), tell)
 			if ctx.Err() != nil {
