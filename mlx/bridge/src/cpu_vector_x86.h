@@ -100,7 +100,7 @@ IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x) {
     __m256i q[4];
 #pragma GCC unroll 4
     for (int j = 0; j < 4; j++) {
-      q[j] = _mm256_and_si256(_mm256_srli_epi32(v, 4 * j), _mm256_set1_epi32(0x000f000f));
+      q[j] = j == 3 ? _mm256_srli_epi16(v, 12) : _mm256_and_si256(_mm256_srli_epi16(v, 4 * j), _mm256_set1_epi16(15));
       if (FP4) {
         q[j] = _mm256_shuffle_epi8(fp4_table(), _mm256_or_si256(q[j], _mm256_set1_epi32(int(0x80008000))));
       }
