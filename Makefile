@@ -6,6 +6,7 @@ INGOT   := bin/ingot
 DEMO    := testdata/models/demo
 # Packages that know no engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
+SCRIPTED = ^(TestScripts|TestKilledTransfers)$$
 SAY     := @printf '\n== %s\n'
 
 .PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-transfer test-interop soak generate clean
@@ -31,8 +32,11 @@ demo:
 	$(INGOT) run demo "Once upon a time" --verbose
 
 # At most 15 minutes on two cores. .ci/run runs this and, beside it, check-cross, test-plain, fuzz-short and others.
+# Scripts of commands start thousands of processes, which is slow under the race detector: of ./cmd only the rest is under it.
 test: check engine
-	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m ./...
+	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v '/cmd$$')
+	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(SCRIPTED)' ./cmd
+	INGOT_TEST_ENGINE=1 $(GO) test -timeout 20m -run '$(SCRIPTED)' ./cmd
 
 # The rules that need no engine.
 check:
