@@ -29,7 +29,7 @@ type Options struct {
 	Sequences   int    // requests that run at once; 0: 32
 	Queue       int    // requests that wait beside them; 0: 512
 	Memory      int64  // bytes of state that running requests may have together; 0: no limit but the engine's
-	Chunk       int    // rows of prompts in a step; 0: what takes about a second, a fourth of one beside requests that speak
+	Chunk       int    // rows of prompts in a step; 0: by the time that they take
 }
 
 // Local is an Engine in this process.

@@ -9,12 +9,13 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// How long a step with rows of prompts should take: others wait for it, most of all those who speak. Where nobody speaks it has
-// wholeRows at least, of which a kernel makes better use.
+// How long a step with rows of prompts should take: others wait for it, most of all those who speak. Nobody waits for a prompt
+// that is alone but who comes then: it has longer, in multiples of wholeRows, of which kernels make better use.
 const (
-	stepAlone  = time.Second
+	stepAlone  = 3 * time.Second
+	stepPrompt = time.Second
 	stepShared = 250 * time.Millisecond
-	wholeRows  = 512
+	wholeRows  = 256 // what a CPU kernel unpacks weights once for
 )
 
 // Bounds of the rows of prompts in a step, and how many it has before anything was measured.
@@ -119,7 +120,7 @@ func (b *batcher) encode() bool {
 func (b *batcher) compose() []stepped {
 	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.alone }); i >= 0 {
 		g := b.running[i]
-		return []stepped{g.stepped(min(g.room(), b.rows(0)))}
+		return []stepped{g.stepped(min(g.room(), b.rows(1, 0)))}
 	}
 	var prompts []*generation
 	speaking := 0
@@ -130,7 +131,7 @@ func (b *batcher) compose() []stepped {
 			speaking++
 		}
 	}
-	left := b.rows(speaking)
+	left := b.rows(len(prompts), speaking)
 	share := map[*generation]int{}
 	slices.SortStableFunc(prompts, func(a, c *generation) int { return a.room() - c.room() }) // what the short ones leave, the long ones get
 	for i, g := range prompts {
@@ -149,15 +150,17 @@ func (b *batcher) compose() []stepped {
 	return plan
 }
 
-// rows is how many rows of prompts a step has, beside requests that speak.
-func (b *batcher) rows(speaking int) int {
+// rows is how many rows of so many prompts a step has, beside requests that speak.
+func (b *batcher) rows(prompts, speaking int) int {
 	switch {
 	case b.chunk > 0:
 		return b.chunk
 	case speaking > 0:
 		return b.pace.rows(stepShared)
+	case prompts > 1:
+		return b.pace.rows(stepPrompt)
 	}
-	return max(b.pace.rows(stepAlone), wholeRows)
+	return max(b.pace.rows(stepAlone)/wholeRows, 1) * wholeRows
 }
 
 // room is how many rows the request can use in the next step: up to the end of its tokens or to a point where its state is kept.
