@@ -38,21 +38,12 @@ func (l *Local) generate(ctx context.Context, r Request) iter.Seq2[Event, error]
 		}
 		defer g.wait(cancel)
 		var last Stats
-		for {
-			events, ended, err := g.out.Take(ctx)
-			for _, e := range events {
-				last = e.Stats
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(Event{Stats: last}, err)
-				return
-			}
-			if ended {
-				return
-			}
+		err = g.out.Each(ctx, func(e Event) bool {
+			last = e.Stats
+			return yield(e, nil)
+		})
+		if err != nil {
+			yield(Event{Stats: last}, err)
 		}
 	}
 }

@@ -186,20 +186,8 @@ func (e *entry) dead() bool {
 	}
 }
 
-// fits reports whether one more model has room beside those that are there.
-func (p *Pool) fits(size int64) bool {
-	var used int64
-	for _, e := range p.models {
-		used += e.source.Size
-	}
-	return (p.opts.Models <= 0 || len(p.models) < p.opts.Models) && (p.opts.Memory <= 0 || used+size <= p.opts.Memory)
-}
-
 // makeRoom lets idle models go until there is room, and reports whether there is: not before they are gone.
 func (p *Pool) makeRoom(size int64) bool {
-	if p.fits(size) {
-		return true
-	}
 	var leaving []*entry
 	free, count := int64(0), 0
 	idle := slices.DeleteFunc(slices.Clone(p.models), func(e *entry) bool { return e.leases > 0 && !e.leaving })
@@ -210,6 +198,9 @@ func (p *Pool) makeRoom(size int64) bool {
 			used += e.source.Size
 		}
 		return (p.opts.Models <= 0 || len(p.models)-count < p.opts.Models) && (p.opts.Memory <= 0 || used-free+size <= p.opts.Memory)
+	}
+	if enough() {
+		return true
 	}
 	for _, e := range idle {
 		if enough() {

@@ -207,21 +207,12 @@ func (r *Runner) Generate(ctx context.Context, req runtime.Request) iter.Seq2[ru
 		}
 		defer r.leave(id)
 		var last runtime.Stats
-		for {
-			events, ended, err := s.Take(ctx)
-			for _, e := range events {
-				last = e.Stats
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(runtime.Event{Stats: last}, err)
-				return
-			}
-			if ended {
-				return
-			}
+		err = s.Each(ctx, func(e runtime.Event) bool {
+			last = e.Stats
+			return yield(e, nil)
+		})
+		if err != nil {
+			yield(runtime.Event{Stats: last}, err)
 		}
 	}
 }

@@ -63,3 +63,22 @@ func (s *Stream[E]) Take(ctx context.Context) (list []E, ended bool, err error) 
 		}
 	}
 }
+
+// Each hands elements to a reader until the stream has ended, the reader wants no more, or the context ends: nothing is handed
+// over after that. err is how the stream ended, or the context's; it is nil when the reader left.
+func (s *Stream[E]) Each(ctx context.Context, yield func(E) bool) error {
+	for {
+		list, ended, err := s.Take(ctx)
+		for _, e := range list {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !yield(e) {
+				return nil
+			}
+		}
+		if err != nil || ended {
+			return err
+		}
+	}
+}

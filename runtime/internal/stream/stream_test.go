@@ -39,3 +39,34 @@ func TestStream(t *testing.T) {
 		t.Errorf("an empty stream of a cancelled reader: %v", err)
 	}
 }
+
+func TestEach(t *testing.T) {
+	broken := errors.New("broken")
+	full := func(end error) *Stream[int] {
+		s := New[int]()
+		for i := range 5 {
+			s.Put(i)
+		}
+		s.End(end)
+		return s
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for name, c := range map[string]struct {
+		end, want error
+		ctx       context.Context
+		take      func(int) bool
+		n         int
+	}{
+		"to the end":         {nil, nil, t.Context(), func(int) bool { return true }, 5},
+		"to an error":        {broken, broken, t.Context(), func(int) bool { return true }, 5},
+		"a reader leaves":    {broken, nil, t.Context(), func(i int) bool { return i < 1 }, 2},
+		"a reader's context": {nil, context.Canceled, ctx, func(i int) bool { cancel(); return true }, 1},
+	} {
+		n := 0
+		err := full(c.end).Each(c.ctx, func(i int) bool { n++; return c.take(i) })
+		if !errors.Is(err, c.want) || c.want == nil && err != nil || n != c.n {
+			t.Errorf("%s: %d elements, %v; want %d, %v", name, n, err, c.n, c.want)
+		}
+	}
+}
