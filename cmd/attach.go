@@ -49,15 +49,7 @@ func (a *app) attach(ctx context.Context, arg, file string, o attachOptions) err
 	if err != nil {
 		return err
 	}
-	name, err := manifest.ParseName(arg)
-	if err != nil {
-		return err
-	}
-	store, err := manifest.Open("")
-	if err != nil {
-		return err
-	}
-	raw, err := store.ResolveRaw(ctx, name)
+	store, raw, err := resolveRaw(ctx, arg)
 	if err != nil {
 		return err
 	}

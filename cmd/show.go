@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -153,6 +154,20 @@ func printShown[T any](o showOutput, value T, people func(*app) error) error {
 		return printEach(o.app, o.template, value)
 	}
 	return people(o.app)
+}
+
+// resolveRaw opens the store and finds what a name means in it, whatever that is.
+func resolveRaw(ctx context.Context, arg string) (*manifest.Store, *manifest.Raw, error) {
+	name, err := manifest.ParseName(arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := manifest.Open("")
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := store.ResolveRaw(ctx, name)
+	return store, raw, err
 }
 
 // resolve opens the store and finds a model in it.

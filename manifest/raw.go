@@ -20,28 +20,38 @@ type Raw struct {
 
 // ResolveRaw finds a manifest by name, as [Store.Resolve] does, and does not ask what it is.
 func (s *Store) ResolveRaw(ctx context.Context, name Name) (*Raw, error) {
+	var raw *Raw
+	err := s.find(ctx, name, func(desc ocispec.Descriptor, found Name) error {
+		b, err := s.ReadBlob(desc.Digest, MaxManifestSize)
+		if err != nil {
+			return fmt.Errorf("manifest of %s: %w", found, err)
+		}
+		raw = &Raw{Name: found, Descriptor: desc, Bytes: b}
+		return nil
+	})
+	return raw, err
+}
+
+// find looks a name up and reads what it means. What was replaced and collected since the index was read is looked up again.
+func (s *Store) find(ctx context.Context, name Name, read func(desc ocispec.Descriptor, found Name) error) error {
 	var last digest.Digest
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		idx, err := s.readIndex()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		desc, found, ok := lookup(idx, name)
 		if !ok {
-			return nil, notFound(idx, name)
+			return notFound(idx, name)
 		}
-		b, err := s.ReadBlob(desc.Digest, MaxManifestSize)
-		if errors.Is(err, ErrBlobMissing) && desc.Digest != last {
-			last = desc.Digest // replaced and collected since the index was read: read it again
-			continue
+		err = read(desc, found)
+		if !errors.Is(err, ErrBlobMissing) || desc.Digest == last {
+			return err
 		}
-		if err != nil {
-			return nil, fmt.Errorf("manifest of %s: %w", found, err)
-		}
-		return &Raw{Name: found, Descriptor: desc, Bytes: b}, nil
+		last = desc.Digest
 	}
 }
 

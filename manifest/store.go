@@ -235,27 +235,12 @@ type Entry struct {
 // Resolve finds a model by name. A name with a digest finds the entry of that host and path, and of that tag where one is
 // given, whose manifest has this digest. A name that is not there is a [*NotFoundError]; a manifest that is not a
 // model image is an [ErrUnknownManifest].
-func (s *Store) Resolve(ctx context.Context, name Name) (*Entry, error) {
-	var last digest.Digest
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		idx, err := s.readIndex()
-		if err != nil {
-			return nil, err
-		}
-		desc, found, ok := lookup(idx, name)
-		if !ok {
-			return nil, notFound(idx, name)
-		}
-		e, err := s.readEntry(found, desc.Digest)
-		if errors.Is(err, ErrBlobMissing) && desc.Digest != last {
-			last = desc.Digest // replaced and collected since the index was read: read it again
-			continue
-		}
-		return e, err
-	}
+func (s *Store) Resolve(ctx context.Context, name Name) (e *Entry, err error) {
+	err = s.find(ctx, name, func(desc ocispec.Descriptor, found Name) (err error) {
+		e, err = s.readEntry(found, desc.Digest)
+		return err
+	})
+	return e, err
 }
 
 func (s *Store) readEntry(name Name, d digest.Digest) (*Entry, error) {

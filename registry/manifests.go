@@ -44,16 +44,7 @@ func reference(n manifest.Name) string {
 
 // getManifest fetches a manifest by tag or digest, and verifies it against the digest where one is asked for or told.
 func (r *repository) getManifest(ctx context.Context, ref string) (*Manifest, error) {
-	a := r.c.attempts()
-	for {
-		m, err := r.getManifestOnce(ctx, ref)
-		if err == nil {
-			return m, nil
-		}
-		if err = a.again(ctx, err); err != nil {
-			return nil, err
-		}
-	}
+	return retried(ctx, r.c, func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
 }
 
 func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest, error) {
@@ -70,12 +61,9 @@ func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest
 	if err := expect(resp, http.StatusOK); err != nil {
 		return nil, err
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, manifest.MaxManifestSize+1))
+	b, err := readDocument(resp, "manifest "+ref)
 	if err != nil {
-		return nil, fmt.Errorf("read manifest %s: %w: %w", ref, ErrInterrupted, err)
-	}
-	if len(b) > manifest.MaxManifestSize {
-		return nil, fmt.Errorf("manifest %s has more than %d bytes: %w", ref, manifest.MaxManifestSize, manifest.ErrTooLarge)
+		return nil, err
 	}
 	m := &Manifest{MediaType: mediaType(resp.Header.Get("Content-Type"), b), Digest: digest.FromBytes(b), Bytes: b}
 	want := digest.Digest(ref)
@@ -86,6 +74,18 @@ func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest
 		return nil, fmt.Errorf("manifest %s: the registry sent %s, not %s: %w", ref, m.Digest, want, ErrDigest)
 	}
 	return m, nil
+}
+
+// readDocument reads a manifest or an index, which has a bound.
+func readDocument(resp *http.Response, what string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(resp.Body, manifest.MaxManifestSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w: %w", what, ErrInterrupted, err)
+	}
+	if len(b) > manifest.MaxManifestSize {
+		return nil, fmt.Errorf("%s has more than %d bytes: %w", what, manifest.MaxManifestSize, manifest.ErrTooLarge)
+	}
+	return b, nil
 }
 
 // mediaType is a manifest's type: what the registry says, or what the manifest says of itself where that is no manifest's type.
@@ -152,16 +152,7 @@ var errNoDigest = errors.New("no Docker-Content-Digest")
 // putManifest stores a manifest under a tag or its digest. subject is whether the registry took note of the manifest's
 // subject (distribution-spec v1.1.1, "Pushing Manifests with Subject").
 func (r *repository) putManifest(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
-	a := r.c.attempts()
-	for {
-		subject, err = r.putManifestOnce(ctx, ref, m)
-		if err == nil {
-			return subject, nil
-		}
-		if err = a.again(ctx, err); err != nil {
-			return false, err
-		}
-	}
+	return retried(ctx, r.c, func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
 }
 
 func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest) (subject bool, err error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -121,16 +120,7 @@ type indexPage struct {
 }
 
 func (r *repository) getIndex(ctx context.Context, u *url.URL) (*indexPage, error) {
-	a := r.c.attempts()
-	for {
-		page, err := r.getIndexOnce(ctx, u)
-		if err == nil {
-			return page, nil
-		}
-		if err = a.again(ctx, err); err != nil {
-			return nil, err
-		}
-	}
+	return retried(ctx, r.c, func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
 }
 
 func (r *repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, error) {
@@ -150,12 +140,9 @@ func (r *repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, 
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != ocispec.MediaTypeImageIndex {
 		return nil, fmt.Errorf("%s: the answer is %q: %w", bare(u), clip(kind), errNoReferrersAPI) // a proxy's own page, say
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, manifest.MaxManifestSize+1))
+	b, err := readDocument(resp, bare(u))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w: %w", bare(u), ErrInterrupted, err)
-	}
-	if len(b) > manifest.MaxManifestSize {
-		return nil, fmt.Errorf("%s has more than %d bytes: %w", bare(u), manifest.MaxManifestSize, manifest.ErrTooLarge)
+		return nil, err
 	}
 	page := &indexPage{etag: resp.Header.Get("ETag")}
 	if err := json.Unmarshal(b, &page.index); err != nil {

@@ -66,6 +66,21 @@ func (a *attempts) delay(err error) time.Duration {
 	return d/2 + rand.N(d)
 }
 
+// retried makes an exchange until it succeeds, its error is final, or the attempts are spent.
+func retried[T any](ctx context.Context, c *Client, once func() (T, error)) (T, error) {
+	a := c.attempts()
+	for {
+		v, err := once()
+		if err == nil {
+			return v, nil
+		}
+		if err = a.again(ctx, err); err != nil {
+			var none T
+			return none, err
+		}
+	}
+}
+
 // temporary reports whether the same request may succeed later.
 func temporary(err error) bool {
 	var (

@@ -495,16 +495,7 @@ func (p *pusher) cancel(ctx context.Context, at *url.URL) {
 
 // headBlob tells whether the registry has a blob. One that refuses the question has it not, as far as anybody knows.
 func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
-	a := p.c.attempts()
-	for {
-		there, err := p.headOnce(ctx, b)
-		if err == nil {
-			return there, nil
-		}
-		if err := a.again(ctx, err); err != nil {
-			return false, err
-		}
-	}
+	return retried(ctx, p.c, func() (bool, error) { return p.headOnce(ctx, b) })
 }
 
 func (p *pusher) headOnce(ctx context.Context, b blob) (bool, error) {
