@@ -129,14 +129,9 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # What reads other people's files gets a few seconds of it in every test run.
-PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse
-FUZZLOG = bin/fuzz.log
+PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./registry/sigstore
 fuzz-short: build
-	@for p in $(PARSERS); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 3s -fuzzminimizetime 10x $$p > $(FUZZLOG) 2>&1 || { cat $(FUZZLOG); exit 1; }; tail -n 1 $(FUZZLOG); \
-	  done; \
-	done
+	testdata/fuzz.sh 3s $(PARSERS)
 
 generate:
 	$(GO) generate ./...
