@@ -233,6 +233,35 @@ func TestRotateKernels(t *testing.T) {
 	})
 }
 
+// Norm and rotation in one give what they give one after the other.
+func TestRotateNormed(t *testing.T) {
+	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		r := rand.New(rand.NewPCG(4, 5))
+		at := mlx.FromSlice(e, []int32{0, 7, 4097})
+		for _, d := range floatTypes {
+			for _, plusOne := range []bool{false, true} {
+				xs := []*mlx.Array{normalRows(e, r, d, 3, 3, 5, 70).Array, normalRows(e, r, d, 1, 3, 1, 70).Array}
+				weights := []*mlx.Array{normalRows(e, r, d, 1, 70).Array, normalRows(e, r, d, 1, 70).Array}
+				freqs := mlx.Full(e, 0.3, mlx.Float32, 13)
+				var normed []*mlx.Array
+				for i, x := range xs {
+					if plusOne {
+						normed = append(normed, mlx.RMSNormPlusOne(x, weights[i], 1e-5))
+					} else {
+						normed = append(normed, mlx.RMSNorm(x, weights[i], 1e-5))
+					}
+				}
+				want := mlx.RotateRows(normed, at, freqs, false, false, 1.5)
+				for i, got := range mlx.RotateNormedRows(xs, weights, 1e-5, plusOne, at, freqs, false, false, 1.5) {
+					if !slices.Equal(got.ToBytes(), want[i].ToBytes()) {
+						t.Errorf("%v, plus one %v: array %d differs", d, plusOne, i)
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestPickKernels(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {

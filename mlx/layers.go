@@ -42,24 +42,35 @@ const (
 )
 
 // Apply gives x@w.T + bias for each of the layers.
-func (l *Layers) Apply(x *Array) []*Array { return l.after(nothingBefore, x, nil, nil, 0, 0, false) }
+func (l *Layers) Apply(x *Array) []*Array {
+	return l.after(nothingBefore, x, nil, nil, 0, 0, false, false)
+}
 
 // ApplyNormed gives x+y, and what Apply gives of that, normalized as AddRMSNorm does. Without y the sum is x. Of a few rows
 // on a CPU it is one operation.
 func (l *Layers) ApplyNormed(x, y, weight *Array, eps float64, plusOne bool) (sum *Array, outs []*Array) {
-	outs = l.after(normBefore, x, y, weight, 0, eps, plusOne)
+	outs = l.after(normBefore, x, y, weight, 0, eps, plusOne, false)
 	if y == nil {
 		return x, outs
 	}
 	return outs[0], outs[1:]
 }
 
-// ApplyGated is Apply of act(gate)*up. Of a few rows on a CPU it is one operation.
-func (l *Layers) ApplyGated(act Activation, gate, up *Array) []*Array {
-	return l.after(gateBefore, gate, up, nil, act, 0, false)
+// ApplyNormedKept is ApplyNormed, and gives the normalized sum too.
+func (l *Layers) ApplyNormedKept(x, y, weight *Array, eps float64, plusOne bool) (sum, normed *Array, outs []*Array) {
+	outs = l.after(normBefore, x, y, weight, 0, eps, plusOne, true)
+	if y == nil {
+		return x, outs[0], outs[1:]
+	}
+	return outs[0], outs[1], outs[2:]
 }
 
-func (l *Layers) after(kind int, x, second, weight *Array, act Activation, eps float64, plusOne bool) []*Array {
+// ApplyGated is Apply of act(gate)*up. Of a few rows on a CPU it is one operation.
+func (l *Layers) ApplyGated(act Activation, gate, up *Array) []*Array {
+	return l.after(gateBefore, gate, up, nil, act, 0, false, false)
+}
+
+func (l *Layers) after(kind int, x, second, weight *Array, act Activation, eps float64, plusOne, keep bool) []*Array {
 	if l.handle == nil {
 		panic(&Error{Message: "Layers: they were freed"})
 	}
@@ -70,6 +81,7 @@ func (l *Layers) after(kind int, x, second, weight *Array, act Activation, eps f
 	c.int(kind)
 	c.int(int(act))
 	c.bool(plusOne)
+	c.bool(keep)
 	c.real(eps)
 	l.t.must(prefix("Layers", cLayersApply(l.handle, l.t.frame)))
 	return l.t.adoptAll(l.t.frame.results())

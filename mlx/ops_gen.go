@@ -145,6 +145,7 @@ const (
 	opRoPEFreqs
 	opRoPEOffsets
 	opRotateRows
+	opRotateNormedRows
 	opTableRows
 	opPackedTableRows
 	opAttention
@@ -154,6 +155,7 @@ const (
 	opCausalConv
 	opChooseExperts
 	opCombineRows
+	opGatedExperts
 	opRandomKey
 	opRandomSplit
 	opRandomBits
@@ -306,6 +308,7 @@ var opNames = [...]string{
 	opRoPEFreqs:          "RoPEFreqs",
 	opRoPEOffsets:        "RoPEOffsets",
 	opRotateRows:         "RotateRows",
+	opRotateNormedRows:   "RotateNormedRows",
 	opTableRows:          "TableRows",
 	opPackedTableRows:    "PackedTableRows",
 	opAttention:          "Attention",
@@ -315,6 +318,7 @@ var opNames = [...]string{
 	opCausalConv:         "CausalConv",
 	opChooseExperts:      "ChooseExperts",
 	opCombineRows:        "CombineRows",
+	opGatedExperts:       "GatedExperts",
 	opRandomKey:          "RandomKey",
 	opRandomSplit:        "RandomSplit",
 	opRandomBits:         "RandomBits",
@@ -1552,6 +1556,22 @@ func RotateRows(xs []*Array, positions *Array, freqs *Array, traditional bool, i
 	return c.many()
 }
 
+// RotateNormedRows is RotateRows of each array's RMSNorm, or RMSNormPlusOne, with its weight [dim].
+func RotateNormedRows(xs []*Array, weights []*Array, eps float64, plusOne bool, positions *Array, freqs *Array, traditional bool, interleaved bool, scale float64, sections ...int) []*Array {
+	c := threadOf(opRotateNormedRows, positions).begin(opRotateNormedRows)
+	c.arrays(xs)
+	c.arrays(weights)
+	c.real(eps)
+	c.bool(plusOne)
+	c.array(positions)
+	c.array(freqs)
+	c.bool(traditional)
+	c.bool(interleaved)
+	c.real(scale)
+	c.ints(sections)
+	return c.many()
+}
+
 // TableRows is the rows of [n, dim] with the given ids, times scale in their type.
 func TableRows(table *Array, ids *Array, scale float64) *Array {
 	c := threadOf(opTableRows, table).begin(opTableRows)
@@ -1666,6 +1686,22 @@ func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
 	c := threadOf(opCombineRows, x).begin(opCombineRows)
 	c.array(x)
 	c.array(weights)
+	c.optional(added)
+	c.optional(gate)
+	return c.one()
+}
+
+// GatedExperts lets rows x [T, in] pass the experts chosen [T, k], and combines what they give as CombineRows does: (act(x@g.T)*(x@u.T))@d.T, act being SiLU, or GELUTanh. parts are the matrices [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form that LinearLayers takes them. Of a few rows on a CPU it is one operation.
+func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, added *Array, gate *Array) *Array {
+	c := threadOf(opGatedExperts, x).begin(opGatedExperts)
+	c.array(x)
+	c.array(weights)
+	c.array(chosen)
+	c.arrays(parts)
+	c.ints(formats)
+	c.ints(groups)
+	c.ints(bits)
+	c.bool(gelu)
 	c.optional(added)
 	c.optional(gate)
 	return c.one()

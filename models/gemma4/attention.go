@@ -60,6 +60,6 @@ func (a *attention) Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array {
 		_, qkv := nn.NormedLinears(n, h, nil, a.q, a.k, a.v)
 		q, k, v = qkv[0], qkv[1], qkv[2]
 	}
-	q, k = a.options.Rope.Apply(b, a.qNorm.Apply(q), a.kNorm.Apply(k))
+	q, k = a.options.Rope.ApplyNormed(b, a.qNorm, a.kNorm, q, k)
 	return a.o.Apply(nn.Attend(b, a.index, q, k, a.vNorm.Apply(v), a.options))
 }

@@ -31,7 +31,7 @@ func newExperts(w *nn.Weights, prefix string, c *arch.Gemma4) *experts {
 	e := &experts{
 		denseNorm: norm("post_feedforward_layernorm_1"),
 		norm:      norm("pre_feedforward_layernorm_2"),
-		bank:      nn.NewExperts(w, prefix+"experts", c.Experts, c.Hidden, mlx.GEGLUTanh),
+		bank:      nn.NewExperts(w, prefix+"experts", c.Experts, c.Hidden).ThroughGELU(),
 		givenNorm: norm("post_feedforward_layernorm_2"),
 		perToken:  c.Experts.PerToken,
 		eps:       c.NormEps,

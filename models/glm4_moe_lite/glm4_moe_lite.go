@@ -73,7 +73,7 @@ func build(t *mlx.Thread, c *arch.Glm4MoeLite, w *nn.Weights) *model {
 func newSparse(w *nn.Weights, name string, c *arch.Glm4MoeLite) *sparse {
 	s := &sparse{
 		router:  newRouter(w, name+".gate", c),
-		experts: nn.NewExperts(w, name+".experts", c.Experts, c.Hidden, mlx.SwiGLU),
+		experts: nn.NewExperts(w, name+".experts", c.Experts, c.Hidden),
 	}
 	if c.SharedExperts > 0 {
 		s.shared = nn.NewMLP(w, name+".shared_experts", c.Hidden, c.SharedExperts*c.Experts.Intermediate, false, mlx.SiLUActivation)

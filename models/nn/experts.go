@@ -9,18 +9,22 @@ import (
 // packed: a product reads only the experts that some row chose.
 type Experts struct {
 	gateUp, down *bank
-	activation   func(gate, up *mlx.Array) *mlx.Array
+	gelu         bool // by tanh, in place of SiLU
 }
 
 // NewExperts takes BASE.gate_up_proj [experts, 2*intermediate, hidden], of each expert the gate first, and BASE.down_proj
-// [experts, hidden, intermediate], either of which may be packed. The activation joins gate and up, which lie side by side
-// in its first argument; the second is nil. It is [mlx.SwiGLU], say.
-func NewExperts(w *Weights, base string, e arch.Experts, hidden int, activation func(gate, up *mlx.Array) *mlx.Array) *Experts {
+// [experts, hidden, intermediate], either of which may be packed. Gates go through SiLU, unless ThroughGELU is called.
+func NewExperts(w *Weights, base string, e arch.Experts, hidden int) *Experts {
 	return &Experts{
-		gateUp:     newBank(w, base+".gate_up_proj", e.Count, 2*e.Intermediate, hidden),
-		down:       newBank(w, base+".down_proj", e.Count, hidden, e.Intermediate),
-		activation: activation,
+		gateUp: newBank(w, base+".gate_up_proj", e.Count, 2*e.Intermediate, hidden),
+		down:   newBank(w, base+".down_proj", e.Count, hidden, e.Intermediate),
 	}
+}
+
+// ThroughGELU makes gates go through GELU, by tanh.
+func (e *Experts) ThroughGELU() *Experts {
+	e.gelu = true
+	return e
 }
 
 // Shared is what an expert that all rows pass gave, to be added to what the chosen ones give. The zero value is none.
@@ -32,22 +36,24 @@ type Shared struct {
 // Apply gives the sum [T, hidden] of what the chosen experts, uint32 [T, k], make of rows x [T, hidden], by the weights
 // float32 [T, k], and of what all rows share. The sum is rounded to the type of x once.
 func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
-	rows, k := chosen.Dim(0), chosen.Dim(1)
-	gpu := x.Thread().Info().GPU
-	if gpu && rows*k >= sortedFrom {
+	if x.Thread().Info().GPU && chosen.Size() >= sortedFrom {
 		return mlx.CombineRows(e.sorted(x, chosen), weights, s.X, s.Gate)
 	}
-	if rows > 1 || gpu {
-		x = mlx.ExpandDims(x, 1) // rows as matrices of one row each
+	var parts []*mlx.Array
+	numbers := make([]int, 6)
+	formats, groups, bits := numbers[:2], numbers[2:4], numbers[4:]
+	for i, b := range []*bank{e.gateUp, e.down} {
+		formats[i] = -1
+		parts = append(parts, b.weight.Array)
+		if p := b.weight.Packed; p != nil {
+			formats[i], groups[i], bits[i] = int(p.Mode), p.Group, p.Bits
+			parts = append(parts, p.Scales)
+			if p.Biases != nil {
+				parts = append(parts, p.Biases)
+			}
+		}
 	}
-	// The indices are numbers that are known here: arrays of them cost no node.
-	of, each := make([]uint32, rows*k), make([]uint32, rows*k)
-	for i := range of {
-		of[i], each[i] = uint32(i/k), uint32(i)
-	}
-	h := e.gateUp.apply(x, mlx.FromSlice(x.Thread(), of, rows, k), chosen, false)
-	h = e.down.apply(e.activation(h, nil), mlx.FromSlice(x.Thread(), each, rows, k), chosen, false)
-	return mlx.CombineRows(h, weights, s.X, s.Gate)
+	return mlx.GatedExperts(x, weights, chosen, parts, formats, groups, bits, e.gelu, s.X, s.Gate)
 }
 
 // sortedFrom is the number of picks from which a GPU does better with those of one expert side by side. On a CPU the kernel
@@ -62,7 +68,13 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 	flat = mlx.Take(flat, order, 0)
 	of := mlx.FloorDivide(order, mlx.FromSlice(x.Thread(), []uint32{uint32(k)}))
 	x = mlx.ExpandDims(mlx.Take(x, of, 0), 1)
-	h := e.down.apply(e.activation(e.gateUp.apply(x, nil, flat, true), nil), nil, flat, true)
+	h := e.gateUp.apply(x, nil, flat, true)
+	if e.gelu {
+		h = mlx.GEGLUTanh(h, nil)
+	} else {
+		h = mlx.SwiGLU(h, nil)
+	}
+	h = e.down.apply(h, nil, flat, true)
 	return mlx.Reshape(mlx.Take(h, back, 0), rows, k, 1, -1)
 }
 

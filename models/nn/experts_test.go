@@ -35,7 +35,7 @@ func stored(e *mlx.Thread, x *mlx.Array, f nn.Packed) (*nn.Tensor, *mlx.Array) {
 func TestExperts(t *testing.T) {
 	const experts, hidden, width, k = 5, 128, 64, 2
 	for _, f := range bankFormats {
-		for _, rows := range []int{1, 3, 40} {
+		for _, rows := range []int{1, 3, 40, 300} { // the last ones in several operations
 			t.Run(fmt.Sprintf("mode %d, %d bits, %d rows", f.Mode, f.Bits, rows), func(t *testing.T) {
 				mlxtest.Do(t, func(e *mlx.Thread) {
 					keys := mlx.RandomSplit(mlx.RandomKey(e, 5), 6)
@@ -46,12 +46,17 @@ func TestExperts(t *testing.T) {
 					down, plainDown := stored(e, mlx.MultiplyScalar(random(1, experts, hidden, width), 0.1), f)
 					w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"x.gate_up_proj": gateUp, "x.down_proj": down})
 					defer w.Free()
-					block := nn.NewExperts(w, "x", arch.Experts{Count: experts, PerToken: k, Intermediate: width}, hidden, mlx.SwiGLU)
+					activate := mlx.SwiGLU
+					block := nn.NewExperts(w, "x", arch.Experts{Count: experts, PerToken: k, Intermediate: width}, hidden)
 					if err := w.Err(); err != nil {
 						t.Error(err)
 						return
 					}
 					x, shared, gate := random(2, rows, hidden), random(3, rows, hidden), random(4, rows, 1)
+					if rows == 3 {
+						block.ThroughGELU()
+						activate = mlx.GEGLUTanh
+					}
 					weights, chosen := nn.TopSoftmax(random(5, rows, experts), k, true)
 					got := block.Apply(x, weights, chosen, nn.Shared{}).Float32s()
 					ungated := block.Apply(x, weights, chosen, nn.Shared{X: shared}).Float32s()
@@ -59,7 +64,7 @@ func TestExperts(t *testing.T) {
 					sorted := block.ApplySorted(x, weights, chosen).Float32s()
 
 					all := mlx.MatMul(mlx.ExpandDims(x, 0), mlx.SwapAxes(plainGateUp, 1, 2)) // [experts, rows, 2*width]
-					each := mlx.MatMul(mlx.SwiGLU(all, nil), mlx.SwapAxes(plainDown, 1, 2)).Float32s()
+					each := mlx.MatMul(activate(all, nil), mlx.SwapAxes(plainDown, 1, 2)).Float32s()
 					by, at := weights.Float32s(), mlx.ToSlice[uint32](chosen)
 					add, open := shared.Float32s(), gate.Float32s()
 					for i := range got {
@@ -95,7 +100,7 @@ func TestExpertsNeedTheirWeights(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"x.gate_up_proj": {Array: mlx.Keep(mlx.Zeros(e, mlx.Float32, 2, 8, 4))}})
 		defer w.Free()
-		nn.NewExperts(w, "x", arch.Experts{Count: 2, PerToken: 1, Intermediate: 4}, 4, mlx.SwiGLU)
+		nn.NewExperts(w, "x", arch.Experts{Count: 2, PerToken: 1, Intermediate: 4}, 4)
 		if err := w.Err(); err == nil || err.Error() != "tensor x.down_proj is absent: "+nn.ErrWeights.Error() {
 			t.Errorf("got %v", err)
 		}

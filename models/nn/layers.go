@@ -68,6 +68,13 @@ func NormedLinears(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Arr
 	return ready.ApplyNormed(x, y, n.weight, n.eps, n.plusOne)
 }
 
+// NormedLinearsKept is NormedLinears, and gives the normalized sum too.
+func NormedLinearsKept(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum, normed *mlx.Array, outs []*mlx.Array) {
+	ready, done := together(layers)
+	defer done()
+	return ready.ApplyNormedKept(x, y, n.weight, n.eps, n.plusOne)
+}
+
 // ApplyGated is Apply of activation(gate) * up.
 func (l *Linear) ApplyGated(activation mlx.Activation, gate, up *mlx.Array) *mlx.Array {
 	ready, done := together([]*Linear{l})

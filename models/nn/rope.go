@@ -36,15 +36,29 @@ func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) 
 	return both[0], both[1]
 }
 
+// ApplyNormed is Apply of queries and keys whose heads are normalized first.
+func (r *Rope) ApplyNormed(b *Batch, qNorm, kNorm *RMSNorm, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
+	if qNorm.weight == nil || kNorm.weight == nil || qNorm.eps != kNorm.eps || qNorm.plusOne != kNorm.plusOne || !r.always(b) {
+		return r.Apply(b, qNorm.Apply(q), kNorm.Apply(k))
+	}
+	at, interleaved, sections := r.positions(b)
+	both := mlx.RotateNormedRows([]*mlx.Array{q, k}, []*mlx.Array{qNorm.weight, kNorm.weight}, qNorm.eps, qNorm.plusOne,
+		at, r.freqs, r.neighbours, interleaved, r.scale, sections...)
+	return both[0], both[1]
+}
+
 // Queries is Apply for layers that read the keys of another.
 func (r *Rope) Queries(b *Batch, q *mlx.Array) *mlx.Array { return r.rotate(b, q)[0] }
+
+// always tells whether the frequencies are the same for all rows of a batch.
+func (r *Rope) always(b *Batch) bool { return r.byLength == nil || r.byLength.covers(b) }
 
 func (r *Rope) rotate(b *Batch, xs ...*mlx.Array) []*mlx.Array {
 	at, interleaved, sections := r.positions(b)
 	with := func(freqs, at *mlx.Array, xs []*mlx.Array) []*mlx.Array {
 		return mlx.RotateRows(xs, at, freqs, r.neighbours, interleaved, r.scale, sections...)
 	}
-	if r.byLength == nil || r.byLength.covers(b) {
+	if r.always(b) {
 		return with(r.freqs, at, xs)
 	}
 	return r.byLength.rotate(b, at, xs, with)

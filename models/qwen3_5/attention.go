@@ -36,6 +36,6 @@ func (a *attention) AddApply(b *nn.Batch, layer int, n *nn.RMSNorm, x, y *mlx.Ar
 	sum, qkv := nn.NormedLinears(n, x, y, a.q, a.k, a.v)
 	both := mlx.Split(qkv[0], 2, a.dim)
 	q, gate := both[0], both[1]
-	q, k := a.rope.Apply(b, a.qNorm.Apply(q), a.kNorm.Apply(qkv[1]))
+	q, k := a.rope.ApplyNormed(b, a.qNorm, a.kNorm, q, qkv[1])
 	return sum, a.o.ApplyGated(mlx.SigmoidActivation, gate, nn.Attend(b, layer, q, k, qkv[2], a.options))
 }

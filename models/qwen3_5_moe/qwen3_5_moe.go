@@ -25,7 +25,7 @@ func network(w *nn.Weights, name string, c *arch.Qwen35Moe, layer int) qwen3_5.N
 	}
 	s := &sparse{
 		router:   nn.NewLinear(w, name+".gate", c.Experts.Count, c.Hidden, false),
-		experts:  nn.NewExperts(w, name+".experts", c.Experts, c.Hidden, mlx.SwiGLU),
+		experts:  nn.NewExperts(w, name+".experts", c.Experts, c.Hidden),
 		perToken: c.Experts.PerToken,
 		sumToOne: c.Experts.NormTopK,
 	}
@@ -57,16 +57,15 @@ type sharedExpert struct {
 
 // AddApply implements qwen3_5.Network.
 func (s *sparse) AddApply(n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, x = n.AddApply(x, y) // which experts read, too
+	layers := []*nn.Linear{s.router}
+	if s.shared != nil {
+		layers = append(layers, s.shared.gate, s.shared.up, s.shared.share)
+	}
+	sum, x, in := nn.NormedLinearsKept(n, x, y, layers...) // experts read what is normalized, too
 	var all nn.Shared
-	var scores *mlx.Array
-	if s.shared == nil {
-		scores = s.router.Apply(x)
-	} else {
-		in := nn.Linears(x, s.router, s.shared.gate, s.shared.up, s.shared.share)
-		scores = in[0]
+	if s.shared != nil {
 		all = nn.Shared{X: s.shared.down.ApplyGated(mlx.SiLUActivation, in[1], in[2]), Gate: in[3]}
 	}
-	weights, chosen := nn.TopSoftmax(scores, s.perToken, s.sumToOne)
+	weights, chosen := nn.TopSoftmax(in[0], s.perToken, s.sumToOne)
 	return sum, s.experts.Apply(x, weights, chosen, all)
 }

@@ -62,7 +62,7 @@ func build(t *mlx.Thread, c *arch.Qwen3Moe, w *nn.Weights) *model {
 		if c.Sparse[i] {
 			l.mlp = &sparse{
 				router:   nn.NewLinear(w, p+"mlp.gate", c.Experts.Count, c.Hidden, false),
-				experts:  nn.NewExperts(w, p+"mlp.experts", c.Experts, c.Hidden, mlx.SwiGLU),
+				experts:  nn.NewExperts(w, p+"mlp.experts", c.Experts, c.Hidden),
 				perToken: c.Experts.PerToken,
 				sumToOne: c.Experts.NormTopK,
 			}
@@ -107,8 +107,8 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 
 // AddApply routes rows [T, hidden] through their experts.
 func (s *sparse) AddApply(n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, x = n.AddApply(x, y)
-	weights, chosen := nn.TopSoftmax(s.router.Apply(x), s.perToken, s.sumToOne)
+	sum, x, scores := nn.NormedLinearsKept(n, x, y, s.router)
+	weights, chosen := nn.TopSoftmax(scores[0], s.perToken, s.sumToOne)
 	return sum, s.experts.Apply(x, weights, chosen, nn.Shared{})
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "blocks_experts_sum.h"
 #include "call.h"
 #include "checks.h"
 #include "cpu_matmul.h"
@@ -201,7 +202,6 @@ mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optio
     return mx::astype(sum, x.dtype(), s);
   }
   auto type = cpu::Type(cpu::type_index(x.dtype()));
-  int64_t size = int64_t(x.itemsize());
   std::vector<mx::array> inputs = {x, f32(weights)};
   if (added) {
     inputs.push_back(mx::astype(*added, x.dtype(), s));
@@ -209,30 +209,9 @@ mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optio
   if (gate) {
     inputs.push_back(f32(*gate));
   }
-  auto body = [=, adds = added.has_value(), gates = gate.has_value()](const cpu::Memory& m) {
-    const auto& kernels = cpu::matmul_kernels();
-    constexpr int64_t kBlock = 512;
-    int64_t blocks = (n + kBlock - 1) / kBlock;
-    cpu::parallel(rows * blocks, cpu::rows_of(kBlock * (k + 1)), [&](int64_t begin, int64_t end) {
-      float sum[kBlock], more[kBlock];
-      for (int64_t i = begin; i < end; i++) {
-        int64_t row = i / blocks, from = i % blocks * kBlock, count = std::min<int64_t>(kBlock, n - from);
-        std::fill_n(sum, count, 0.0f);
-        auto add = [&](const void* of, int64_t at, float by) {
-          kernels.widen(type, cpu::at(of, at * size), more, count);
-          for (int64_t j = 0; j < count; j++) {
-            sum[j] += by * more[j];
-          }
-        };
-        for (int64_t e = row * k; e < (row + 1) * k; e++) {
-          add(m.in[0], e * n + from, m.input<float>(1)[e]);
-        }
-        if (adds) {
-          add(m.in[2], row * n + from, gates ? 1 / (1 + std::exp(-m.input<float>(3)[row])) : 1);
-        }
-        kernels.narrow(type, sum, cpu::at(m.out[0], (row * n + from) * size), count);
-      }
-    });
+  ExpertSum sum{.type = type, .rows = rows, .k = k, .n = n, .adds = added.has_value(), .gates = gate.has_value()};
+  auto body = [sum](const cpu::Memory& m) {
+    sum.run(m.in[0], m.input<float>(1), sum.adds ? m.in[2] : nullptr, sum.gates ? m.input<float>(3) : nullptr, m.out[0]);
   };
   return cpu::node("combine_rows", std::move(inputs), {{rows, n}}, {x.dtype()}, s, std::move(body))[0];
 }

@@ -28,4 +28,10 @@ std::vector<mx::array> choose_experts(const mx::array& scores, const std::option
 mx::array combine_rows(const mx::array& x, const mx::array& weights, const std::optional<mx::array>& added,
                        const std::optional<mx::array>& gate, mx::StreamOrDevice s);
 
+// What the chosen experts [T, k] make of rows x [T, in], combined. parts, formats, groups and bits are of two matrices of each expert:
+// gate and up [experts, 2n, in], and down [experts, out, n], as Layers takes them. The activation is SiLU or GELU by tanh.
+mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::array& chosen, const std::vector<mx::array>& parts,
+                        const std::vector<int>& formats, const std::vector<int>& groups, const std::vector<int>& bits, bool gelu,
+                        const std::optional<mx::array>& added, const std::optional<mx::array>& gate, mx::StreamOrDevice s);
+
 }  // namespace ingot

@@ -205,6 +205,9 @@ std::vector<mx::array> Layers::after(const Before& before, const mx::array& x, m
     } else if (before.kind == Before::norm) {
       y = before.plus_one && before.weight ? rms_norm_plus_one(x, *before.weight, before.eps, s) : rms_norm(x, before.weight, before.eps, s);
     }
+    if (before.keep) {
+      results.push_back(y);
+    }
     auto products = (*this)(y, s);
     results.insert(results.end(), products.begin(), products.end());
     return results;
@@ -217,9 +220,7 @@ std::vector<mx::array> Layers::after(const Before& before, const mx::array& x, m
   }
   std::vector<mx::Shape> shapes;
   shapes.reserve(layers_.size() + 1);
-  if (sums) {
-    shapes.push_back(x.shape());
-  }
+  shapes.insert(shapes.end(), size_t(sums) + before.keep, x.shape());
   for (size_t i = 0; i < layers_.size(); i++) {
     shapes.push_back(result(i, x));
   }
@@ -229,18 +230,18 @@ std::vector<mx::array> Layers::after(const Before& before, const mx::array& x, m
     reuse = {{0, 0, false}, {0, 1, false}};
   }
   struct How {
-    bool norm, sums, weight, plus_one, fast;
+    bool norm, sums, keep, weight, plus_one, fast;
     float eps;
     Activation act;
     cpu::Type type;
     int64_t rows, bytes;  // of a row
-  } how{before.kind == Before::norm, sums, before.weight.has_value(), before.plus_one, cpu::math() == cpu::Math::fast, float(before.eps),
+  } how{before.kind == Before::norm, sums, before.keep, before.weight.has_value(), before.plus_one, cpu::math() == cpu::Math::fast, float(before.eps),
         before.act, type_of(x.dtype()), int64_t(x.size()) / x.shape(-1), x.shape(-1) * int64_t(x.itemsize())};
   return cpu::node(how.norm ? "norm_matmul" : "gated_matmul", std::move(inputs), std::move(shapes), std::move(types), s,
                    [fixed = fixed_, how](const cpu::Memory& m) {
                      const int type = int(how.type);
                      const int64_t n = fixed->columns(), size = how.bytes / n;
-                     auto* y = cpu::scratch<char>(kBeforeScratch, size_t(how.rows * how.bytes));
+                     auto* y = how.keep ? m.output<char>(how.sums) : cpu::scratch<char>(kBeforeScratch, size_t(how.rows * how.bytes));
                      if (how.norm) {
                        cpu::parallel(how.rows, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
                          for (int64_t i = begin * how.bytes; i < end * how.bytes; i += how.bytes) {
@@ -262,7 +263,7 @@ std::vector<mx::array> Layers::after(const Before& before, const mx::array& x, m
                          cpu::row_kernels().activate[int(how.act)][type](cpu::at(m.in[0], o), cpu::at(m.in[1], o), y + o, count, 0);
                        });
                      }
-                     fixed->multiply(y, how.type, how.rows, how.fast, m.out + how.sums);
+                     fixed->multiply(y, how.type, how.rows, how.fast, m.out + how.sums + how.keep);
                    }, std::move(reuse));
 }
 
@@ -364,6 +365,7 @@ const char* ig_layers_apply(void* layers, ig_frame* frame) {
     before.kind = Before::Kind(kind);
     before.act = Activation(act);
     before.plus_one = call.flag();
+    before.keep = call.flag() && kind == Before::norm;
     before.eps = call.real();
     const auto& all = *static_cast<Layers*>(layers);
     call.result(kind == Before::nothing ? all(x, call.s) : all.after(before, x, call.s));

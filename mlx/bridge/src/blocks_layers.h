@@ -19,6 +19,7 @@ struct Before {
   Optional weight;  // of the norm
   double eps = 0;
   bool plus_one = false;
+  bool keep = false;  // the normalized input is a result too
   Activation act = Activation::silu;
 };
 
@@ -35,7 +36,8 @@ class Layers {
 
   std::vector<mx::array> operator()(const mx::array& x, mx::StreamOrDevice s) const;
 
-  // The same of norm(x + second), and their sum before the results where there is a second; or of act(x) * second.
+  // The same of norm(x + second), or of act(x) * second. Before the results come their sum, where a norm has a second, and the
+  // normalized input, where it is kept.
   std::vector<mx::array> after(const Before& before, const mx::array& x, mx::StreamOrDevice s) const;
 
  private:

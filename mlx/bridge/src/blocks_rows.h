@@ -40,9 +40,16 @@ mx::array rope_periods(const mx::array& x, const mx::array& periods, int dims, b
                        Where s);
 mx::array rope_offsets(const mx::array& x, const mx::array& offsets, const mx::array& periods, int dims, bool traditional,
                        double scale, Where s);
+// Norms of heads on the way: of each array its weight [dim], or none at all.
+struct HeadNorms {
+  std::vector<mx::array> weights;
+  double eps = 0;
+  bool plus_one = false;
+};
 // Rotary positions of packed rows: each of xs is [T, heads, dim], positions int32 [T] or [sections, T].
-std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const mx::array& positions, const mx::array& freqs,
-                                   bool traditional, bool interleaved, double scale, const std::vector<int>& sections, Where s);
+std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& norms, const mx::array& positions,
+                                   const mx::array& freqs, bool traditional, bool interleaved, double scale,
+                                   const std::vector<int>& sections, Where s);
 
 // Rows of a table [n, dim] by ids, times a number.
 mx::array table_rows(const mx::array& table, const mx::array& ids, double scale, Where s);

@@ -143,8 +143,9 @@ std::vector<mx::array> rotated(const std::vector<mx::array>& xs, const mx::array
 
 }  // namespace
 
-std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const mx::array& positions, const mx::array& freqs,
-                                   bool traditional, bool interleaved, double scale, const std::vector<int>& sections, Where s) {
+std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& norms, const mx::array& positions,
+                                   const mx::array& freqs, bool traditional, bool interleaved, double scale,
+                                   const std::vector<int>& sections, Where s) {
   if (xs.empty() || positions.ndim() < 1 || positions.ndim() > 2 || positions.size() == 0 ||
       !mx::issubdtype(positions.dtype(), mx::integer) || freqs.ndim() != 1 || freqs.dtype() != mx::float32) {
     throw std::invalid_argument("rotating " + std::to_string(xs.size()) + " arrays by positions " + to_string(positions) +
@@ -152,7 +153,14 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const mx::array& p
   }
   int half = freqs.shape(0), rows = positions.ndim() == 2 ? positions.shape(0) : 1, count = positions.shape(-1);
   auto component = components(half, rows, sections, interleaved);
+  if (!norms.weights.empty() && norms.weights.size() != xs.size()) {
+    throw std::invalid_argument("weights of " + std::to_string(norms.weights.size()) + " norms for " + std::to_string(xs.size()) + " arrays");
+  }
   bool all_ours = half > 0;
+  for (size_t i = 0; i < norms.weights.size(); i++) {
+    const auto& w = norms.weights[i];
+    all_ours = all_ours && w.dtype() == xs[i].dtype() && w.ndim() == 1 && w.shape(0) == xs[i].shape(-1);
+  }
   for (const auto& x : xs) {
     if (x.ndim() != 3 || x.shape(0) != count || 2 * int64_t(half) > x.shape(2) || !mx::issubdtype(x.dtype(), mx::floating)) {
       throw std::invalid_argument(to_string(x) + " is not [" + std::to_string(count) + ", heads, " + std::to_string(2 * half) +
@@ -161,6 +169,9 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const mx::array& p
     all_ours = all_ours && cpu::ours(x, s);
   }
   if (!all_ours) {
+    for (size_t i = 0; i < norms.weights.size(); i++) {
+      xs[i] = norms.plus_one ? rms_norm_plus_one(xs[i], norms.weights[i], norms.eps, s) : rms_norm(xs[i], norms.weights[i], norms.eps, s);
+    }
     return half > 0 ? rotated(xs, positions, freqs, traditional, scale, component, half, s) : xs;
   }
 
@@ -182,7 +193,8 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const mx::array& p
   }
   xs.push_back(mx::astype(positions, mx::int32, s));
   xs.push_back(freqs);
-  auto body = [=, component = std::move(component)](const cpu::Memory& m) {
+  xs.insert(xs.end(), norms.weights.begin(), norms.weights.end());
+  auto body = [=, normed = !norms.weights.empty(), eps = float(norms.eps), offset = float(norms.plus_one), component = std::move(component)](const cpu::Memory& m) {
     auto& kernels = cpu::row_kernels();
     const int32_t* at_row = m.input<int32_t>(int(parts.size()));
     const float* f = m.input<float>(int(parts.size()) + 1);
@@ -197,7 +209,20 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const mx::array& p
         for (size_t i = 0; i < parts.size(); i++) {
           const auto& p = parts[i];
           for (int64_t o = t * p.heads * p.bytes; o < (t + 1) * p.heads * p.bytes; o += p.bytes) {
-            kernels.rotate[p.type](cpu::at(m.in[i], o), cpu::at(m.out[i], o), p.n, half, traditional, cos, sin);
+            const char* x = cpu::at(m.in[i], o);
+            char* y = cpu::at(m.out[i], o);
+            if (normed) {
+              cpu::Norm r{};
+              r.x = x;
+              r.weight = m.in[parts.size() + 2 + i];
+              r.offset = offset;
+              r.eps = eps;
+              r.out = y;
+              r.n = p.n;
+              kernels.rms_norm[p.type](r);
+              x = y;
+            }
+            kernels.rotate[p.type](x, y, p.n, half, traditional, cos, sin);
           }
         }
       }

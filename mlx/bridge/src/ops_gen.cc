@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x84c09abe;
+const uint32_t abi = 0x561a2b3;
 
 const Operation operations[] = {
     {"Abs",
@@ -1098,7 +1098,22 @@ const Operation operations[] = {
        auto scale = call.real();
        auto sections = call.integers();
        auto s = call.s;
-       call.result(rotate_rows(xs, positions, freqs, traditional, interleaved, scale, sections, s));
+       call.result(rotate_rows(xs, {}, positions, freqs, traditional, interleaved, scale, sections, s));
+     }},
+    {"RotateNormedRows",
+     [](Call& call) {
+       auto xs = call.arrays();
+       auto weights = call.arrays();
+       auto eps = call.real();
+       auto plusOne = call.flag();
+       auto positions = call.array();
+       auto freqs = call.array();
+       auto traditional = call.flag();
+       auto interleaved = call.flag();
+       auto scale = call.real();
+       auto sections = call.integers();
+       auto s = call.s;
+       call.result(rotate_rows(xs, {weights, eps, plusOne}, positions, freqs, traditional, interleaved, scale, sections, s));
      }},
     {"TableRows",
      [](Call& call) {
@@ -1210,6 +1225,21 @@ const Operation operations[] = {
        auto gate = call.optional();
        auto s = call.s;
        call.result(combine_rows(x, weights, added, gate, s));
+     }},
+    {"GatedExperts",
+     [](Call& call) {
+       auto x = call.array();
+       auto weights = call.array();
+       auto chosen = call.array();
+       auto parts = call.arrays();
+       auto formats = call.integers();
+       auto groups = call.integers();
+       auto bits = call.integers();
+       auto gelu = call.flag();
+       auto added = call.optional();
+       auto gate = call.optional();
+       auto s = call.s;
+       call.result(gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, added, gate, s));
      }},
     {"RandomKey",
      [](Call& call) {
