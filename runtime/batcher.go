@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/ingotml/ingot/cache/prefix"
-	"github.com/ingotml/ingot/mlx"
 )
 
 // ErrBusy says that a model has as many requests as it takes; a later try may go through.
@@ -178,7 +177,7 @@ func (g *generation) plan() []int {
 
 // free gives back what a request has on the engine, and leaves the state in the prefix cache. It runs on the engine's thread.
 func (g *generation) free() {
-	mlx.Free(g.chosen)
+	g.chosen.free()
 	g.chosen = nil
 	if g.session != nil {
 		g.session.Close(g.keys)

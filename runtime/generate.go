@@ -10,7 +10,6 @@ import (
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/cache/prefix"
-	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/runtime/internal/stream"
 )
@@ -63,12 +62,12 @@ type generation struct {
 	show    *pictured // nil without pictures
 	encoded int       // pictures that have been through the tower
 	keys    []prefix.Key
-	tokens  []int32    // the prompt and what was chosen
-	points  []int      // positions of the prompt where the state is kept, ascending, the passed ones taken away
-	chosen  *mlx.Array // the token that comes next, [1], kept, or nil: the device may still be at it
-	alone   bool       // its next step runs without others, since one with others failed
-	bytes   int64      // of its state
-	budget  int        // new tokens that may still come
+	tokens  []int32 // the prompt and what was chosen
+	points  []int   // positions of the prompt where the state is kept, ascending, the passed ones taken away
+	chosen  *answer // says which token comes next, or nil: the device may still be at it
+	alone   bool    // its next step runs without others, since one with others failed
+	bytes   int64   // of its state
+	budget  int     // new tokens that may still come
 	started time.Time
 	stats   Stats
 }
@@ -91,6 +90,9 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	}
 	if err := r.Sampling.check(); err != nil {
 		return nil, err
+	}
+	if r.TopLogProbs < 0 || r.TopLogProbs > MostTopLogProbs {
+		return nil, fmt.Errorf("%d likeliest tokens at each place, want 0 to %d: %w", r.TopLogProbs, MostTopLogProbs, ErrSampling)
 	}
 	show, err := l.picture(ctx, r.Prompt, r.Pictures, limit)
 	if err != nil {
@@ -144,8 +146,9 @@ func (g *generation) part(n int) nn.Part {
 	return g.show.part(nn.Part{Seq: g.seq, Tokens: g.tokens[at : at+n], Text: len(g.request.Prompt)}, at)
 }
 
-// emit takes a chosen token, decides what it means for the stream, and tells whether that has ended.
-func (g *generation) emit(token int32) (ended bool) {
+// emit takes a chosen token, and its log-probability if that is wanted, decides what it means for the stream, and tells whether that
+// has ended.
+func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 	if g.stats.Tokens == 0 && g.stats.PromptTime == 0 {
 		g.stats.PromptTime = time.Since(g.started)
 	}
@@ -158,6 +161,9 @@ func (g *generation) emit(token int32) (ended bool) {
 	g.stats.Tokens++
 	g.budget--
 	e := Event{IDs: []int32{token}}
+	if log != nil {
+		e.LogProbs = []LogProb{*log}
+	}
 	var stopped bool
 	e.Text, stopped = g.text.next(token)
 	switch {

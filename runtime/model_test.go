@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,6 +111,48 @@ func TestGenerateGreedy(t *testing.T) {
 	s := last.Stats
 	if last.Done != DoneLength || s.PromptTokens != len(ref.Tokens) || s.CachedTokens != 0 || s.Tokens != len(ids) || s.PromptTime <= 0 || s.GenerateTime <= 0 {
 		t.Errorf("last event %+v", last)
+	}
+}
+
+// Log-probabilities are those of the reference's scores, for each token as it comes.
+func TestGenerateLogProbs(t *testing.T) {
+	l := loadModel(t, "llama-default")
+	ref, err := ReadReference(modeltest.Reference("llama-default"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Request{Prompt: ref.Tokens, MaxTokens: 5, IgnoreEOS: true, LogProbs: true, TopLogProbs: 3}
+	r.Sampling.LogitBias = map[int32]float64{ref.Greedy[1]: 1000} // which log-probabilities know nothing of
+	var logs []LogProb
+	for e, err := range l.Generate(t.Context(), r) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.LogProbs) != len(e.IDs) {
+			t.Errorf("%d log-probabilities of %d tokens", len(e.LogProbs), len(e.IDs))
+		}
+		logs = append(logs, e.LogProbs...)
+	}
+	last := ref.Logits[len(ref.Logits)-ref.Vocab:]
+	var sum float64
+	for _, v := range last {
+		sum += math.Exp(float64(v))
+	}
+	want := func(id int32) float64 { return float64(last[id]) - math.Log(sum) }
+	if len(logs) != 5 || logs[0].ID != ref.Greedy[1] || math.Abs(float64(logs[0].LogProb)-want(ref.Greedy[1])) > 1e-3 {
+		t.Fatalf("%+v, want token %d with %g first", logs, ref.Greedy[1], want(ref.Greedy[1]))
+	}
+	for _, o := range logs[0].Top {
+		if math.Abs(float64(o.LogProb)-want(o.ID)) > 1e-3 {
+			t.Errorf("token %d has %g, want %g", o.ID, o.LogProb, want(o.ID))
+		}
+	}
+	if len(logs[0].Top) != 3 || logs[0].Top[0].ID != ref.Greedy[0] {
+		t.Errorf("the likeliest are %+v, want token %d first", logs[0].Top, ref.Greedy[0])
+	}
+	r.TopLogProbs = MostTopLogProbs + 1
+	if _, _, _, err := collect(t.Context(), l, r); !errors.Is(err, ErrSampling) {
+		t.Errorf("too many likeliest tokens: %v", err)
 	}
 }
 

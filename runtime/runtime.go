@@ -41,7 +41,12 @@ type Request struct {
 	Stop      []string // generation ends before the first of these texts
 	IgnoreEOS bool     // go on after an end-of-sequence token
 	Special   bool     // special tokens are in the text, as what parses an answer needs them
+
+	LogProbs    bool // events have the log-probabilities of their tokens
+	TopLogProbs int  // and of so many likeliest tokens at each place, up to MostTopLogProbs
 }
+
+func (r *Request) wantsLogProbs() bool { return r.LogProbs || r.TopLogProbs > 0 }
 
 // DoneReason is why a stream ended.
 type DoneReason string
@@ -54,8 +59,11 @@ const (
 
 // Event is one step of a stream.
 type Event struct {
-	IDs   []int32    // new tokens; an end-of-sequence token is not among them unless it is ignored
-	Text  string     // new text, whole characters only; tokens may wait for the rest of a character or a stop text
+	IDs  []int32 // new tokens; an end-of-sequence token is not among them unless it is ignored
+	Text string  // new text, whole characters only; tokens may wait for the rest of a character or a stop text
+
+	LogProbs []LogProb // one for each of IDs where the request wants them
+
 	Done  DoneReason // set in the last event
 	Stats Stats      // of the request so far
 }

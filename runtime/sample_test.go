@@ -18,9 +18,19 @@ func draws(t *testing.T, s Sampling, seed uint64, scores []float32, history []in
 		r := sampler{Sampling: s, seed: seed, history: history}
 		x := mlx.FromSlice(e, scores, 1, len(scores))
 		for range n {
-			e.Scope(func() { out = append(out, r.next(x).Int()) })
+			e.Scope(func() { out = append(out, int(decide(x, ask{s: &r, logs: -1})[0].next)) })
 		}
 	})
+	return out
+}
+
+// decide asks and reads.
+func decide(scores *mlx.Array, asks ...ask) []outcome {
+	v := verdicts(scores, asks)
+	out := make([]outcome, len(asks))
+	for i := range asks {
+		out[i] = (&answer{v, i}).read()
+	}
 	return out
 }
 
@@ -45,6 +55,9 @@ func TestGreedyAndPenalties(t *testing.T) {
 		{"suppressed", Sampling{Suppress: []int32{1}}, nil, 2},
 		{"suppressed, and one outside the vocabulary", Sampling{Suppress: []int32{-1, 1, 2, 5, 1 << 30}}, nil, 0},
 		{"suppressed and penalized", Sampling{Suppress: []int32{1}, RepeatPenalty: 2, RepeatLastN: 64}, []int32{1, 2}, 2},
+		{"bias", Sampling{LogitBias: map[int32]float64{3: 7, 99: 50, -1: 50}}, nil, 3},
+		{"bias forbids", Sampling{LogitBias: map[int32]float64{1: -100}}, nil, 2},
+		{"bias before penalties", Sampling{LogitBias: map[int32]float64{3: 7}, RepeatPenalty: 1.5, RepeatLastN: 64}, []int32{3}, 1},
 		{"repeat penalty 0 is off", Sampling{RepeatPenalty: 0, RepeatLastN: 64}, []int32{1}, 1},
 	} {
 		if got := draws(t, test.s, 1, scores, test.history, 1)[0]; got != test.want {
@@ -121,6 +134,9 @@ func TestSeed(t *testing.T) {
 func TestSamplingCheck(t *testing.T) {
 	if err := (Sampling{Temperature: math.NaN()}).check(); !errors.Is(err, ErrSampling) {
 		t.Errorf("NaN temperature: %v", err)
+	}
+	if err := (Sampling{LogitBias: map[int32]float64{3: math.Inf(1)}}).check(); !errors.Is(err, ErrSampling) {
+		t.Errorf("infinite bias: %v", err)
 	}
 	if err := (Sampling{Temperature: 0.8, TopP: 0.9}).check(); err != nil {
 		t.Error(err)

@@ -61,7 +61,7 @@ func (b *batcher) step() {
 		return
 	}
 	plan := b.compose()
-	var tokens []int32
+	var said []outcome
 	begun, rows := time.Now(), 0
 	for _, s := range plan {
 		rows += s.rows
@@ -72,12 +72,15 @@ func (b *batcher) step() {
 				return err
 			}
 		}
-		chosen := b.forward(plan)
-		tokens = make([]int32, len(chosen))
-		for i, a := range chosen {
-			tokens[i] = int32(a.Int())
+		answers := b.forward(plan)
+		defer func() {
+			for _, a := range answers {
+				a.free()
+			}
+		}()
+		for _, a := range answers {
+			said = append(said, a.read())
 		}
-		mlx.Free(chosen...)
 		b.memory.measure(plan)
 		return nil
 	})
@@ -92,7 +95,7 @@ func (b *batcher) step() {
 		if !s.choose {
 			continue
 		}
-		if s.g.emit(tokens[i]) {
+		if s.g.emit(said[i].next, said[i].log(0)) {
 			b.leave(s.g, nil)
 		}
 		i++
@@ -174,9 +177,8 @@ func (g *generation) room() int {
 
 func (g *generation) stepped(rows int) stepped { return stepped{g, rows, rows == g.pending()} }
 
-// forward evaluates a plan and gives the chosen tokens, one array [1] for each that is to choose, in order, kept and being computed. It runs
-// on the engine's thread.
-func (b *batcher) forward(plan []stepped) []*mlx.Array {
+// forward evaluates a plan and gives an answer for each that is to choose, in order, which is being computed. It runs on the engine's thread.
+func (b *batcher) forward(plan []stepped) []*answer {
 	var parts []nn.Part
 	var evaluated []stepped
 	for _, s := range plan {
@@ -187,23 +189,23 @@ func (b *batcher) forward(plan []stepped) []*mlx.Array {
 	if len(parts) > 0 {
 		b.choose(evaluated, b.l.model.Forward(nn.NewBatch(b.l.thread, parts...)))
 	}
-	var chosen []*mlx.Array
+	var answers []*answer
 	for _, s := range plan {
 		if s.choose {
-			chosen = append(chosen, s.g.chosen)
+			answers = append(answers, s.g.chosen)
 			s.g.chosen = nil
 		}
 	}
 	if b.ahead {
-		b.sendAhead(plan, chosen)
+		b.sendAhead(plan, answers)
 	}
-	return chosen
+	return answers
 }
 
 // sendAhead builds the next step upon tokens that are not yet read, so that a GPU does not wait for the host while it is
 // told what to do. For a token that ends its stream that was for nothing. Penalties need a token's value first, and who still reads a prompt
 // wants to be a part of the next step.
-func (b *batcher) sendAhead(plan []stepped, chosen []*mlx.Array) {
+func (b *batcher) sendAhead(plan []stepped, answers []*answer) {
 	var parts []nn.Part
 	for _, s := range plan {
 		if !s.choose || s.g.budget <= 1 || s.g.alone || s.g.sampler.penalizes() {
@@ -211,20 +213,17 @@ func (b *batcher) sendAhead(plan []stepped, chosen []*mlx.Array) {
 		}
 		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt), Shift: s.g.show.next()})
 	}
-	tokens := make([]*mlx.Array, len(chosen))
-	for i, a := range chosen {
-		tokens[i] = mlx.AsType(mlx.Reshape(a, 1), mlx.Int32)
-	}
-	b.choose(plan, b.l.model.Forward(nn.NextBatch(mlx.Concatenate(0, tokens...), parts...)))
+	b.choose(plan, b.l.model.Forward(nn.NextBatch(tokens(answers), parts...)))
 }
 
 // choose begins to choose the tokens of those that are to have one, from the hidden states [len(plan), hidden].
 func (b *batcher) choose(plan []stepped, hidden *mlx.Array) {
 	var rows []int32
 	var who []*generation
+	var asks []ask
 	for i, s := range plan {
 		if s.choose {
-			rows, who = append(rows, int32(i)), append(who, s.g)
+			rows, who, asks = append(rows, int32(i)), append(who, s.g), append(asks, s.g.ask(nil, nil))
 		}
 	}
 	var wanted []*mlx.Array
@@ -232,15 +231,11 @@ func (b *batcher) choose(plan []stepped, hidden *mlx.Array) {
 		if len(rows) < len(plan) {
 			hidden = mlx.Take(hidden, mlx.FromSlice(b.l.thread, rows), 0)
 		}
-		scores := b.l.model.Head(hidden)
+		v := verdicts(b.l.model.Head(hidden), asks)
 		for i, g := range who {
-			row := scores
-			if len(who) > 1 {
-				row = mlx.SliceAxis(scores, 0, mlx.Range(i, i+1))
-			}
-			g.chosen = mlx.Keep(g.sampler.next(row))
-			wanted = append(wanted, g.chosen)
+			g.chosen = &answer{v, i}
 		}
+		wanted = v.arrays()
 	}
 	if len(who) < len(plan) { // of a part of a prompt, nothing else asks for the state
 		for _, s := range plan {
@@ -294,7 +289,7 @@ func (g *generation) restart() {
 
 // forget gives up the sequence, and a token that was chosen and not read: it is chosen again.
 func (g *generation) forget() {
-	mlx.Free(g.chosen)
+	g.chosen.free()
 	g.chosen = nil
 	g.seq.Free()
 	g.sampler.drawn = uint64(g.stats.Tokens)

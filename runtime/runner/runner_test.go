@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,6 +105,9 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 			case <-time.After(time.Millisecond / 4):
 			}
 			e := runtime.Event{IDs: []int32{r.Prompt[0] + i}, Text: "\u00e9\n", Stats: runtime.Stats{PromptTokens: len(r.Prompt), Tokens: int(i) + 1, PromptTime: 5}}
+			if r.LogProbs {
+				e.LogProbs = []runtime.LogProb{{ID: e.IDs[0], LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: float32(r.Sampling.LogitBias[7])}}}}
+			}
 			if i+1 == int32(r.MaxTokens) {
 				e.Done = runtime.DoneLength
 			}
@@ -177,6 +181,15 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 	}
 	if ids, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 2}); err != nil || len(ids) != 2 {
 		t.Errorf("afterwards: %v, %v", ids, err)
+	}
+}
+
+// What a request wants beside tokens crosses the socket, and so does what comes of it.
+func TestLogProbs(t *testing.T) {
+	want := []runtime.LogProb{{ID: 5, LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: -2.5}}}}
+	r := runtime.Request{Prompt: []int32{5}, MaxTokens: 1, LogProbs: true, TopLogProbs: 1, Sampling: runtime.Sampling{LogitBias: map[int32]float64{7: -2.5}}}
+	if _, last, err := collect(t.Context(), start(t), r); err != nil || !reflect.DeepEqual(last.LogProbs, want) {
+		t.Errorf("%+v, %v; want %+v", last.LogProbs, err, want)
 	}
 }
 

@@ -41,15 +41,17 @@ type event struct {
 	PromptT time.Duration `json:"pt,omitempty"`
 	Tokens  int           `json:"n,omitempty"`
 	GenTime time.Duration `json:"nt,omitempty"`
+
+	LogProbs []runtime.LogProb `json:"l,omitempty"`
 }
 
 func wireEvent(e runtime.Event) *event {
 	s := e.Stats
-	return &event{e.IDs, e.Text, string(e.Done), s.PromptTokens, s.CachedTokens, s.PromptTime, s.Tokens, s.GenerateTime}
+	return &event{e.IDs, e.Text, string(e.Done), s.PromptTokens, s.CachedTokens, s.PromptTime, s.Tokens, s.GenerateTime, e.LogProbs}
 }
 
 func (e *event) event() runtime.Event {
-	return runtime.Event{IDs: e.IDs, Text: e.Text, Done: runtime.DoneReason(e.Done), Stats: runtime.Stats{
+	return runtime.Event{IDs: e.IDs, Text: e.Text, LogProbs: e.LogProbs, Done: runtime.DoneReason(e.Done), Stats: runtime.Stats{
 		PromptTokens: e.Prompt, CachedTokens: e.Cached, PromptTime: e.PromptT, Tokens: e.Tokens, GenerateTime: e.GenTime}}
 }
 

@@ -1,0 +1,205 @@
+package runtime
+
+import (
+	"math"
+	"slices"
+
+	"github.com/ingotml/ingot/mlx"
+)
+
+// row is a row of scores and who asks for what follows it.
+type row struct {
+	*ask
+	at     int    // in its ask
+	number int    // in the scores
+	place  uint64 // of the token that follows it
+	mask   []uint32
+}
+
+func newRow(a *ask, at, number int) row {
+	r := row{ask: a, at: at, number: number, place: a.s.drawn + uint64(at)}
+	if a.masks != nil {
+		r.mask = a.masks[at]
+	}
+	return r
+}
+
+// judges tells whether the row has a drawn draft to judge.
+func (r row) judges() bool { return r.q != nil && r.at < len(r.drafts) }
+
+// shape is what rows have in common that go through the same operations. What differs between them is in columns.
+type shape struct {
+	edited, masked bool
+	draws          bool
+	k              int // candidates; 0: the vocabulary
+	nucleus, floor bool
+	judges         bool
+}
+
+func (r row) shape(vocab int) shape {
+	s := r.s
+	out := shape{edited: s.edits(), masked: r.mask != nil}
+	if s.Temperature <= 0 {
+		return out // a drawn draft is kept if it is the likeliest token, and that follows else
+	}
+	out.draws, out.judges = true, r.judges()
+	if s.TopK > 0 && s.TopK < vocab {
+		out.k = s.TopK
+	}
+	out.nucleus = s.TopP > 0 && s.TopP < 1
+	out.floor = s.MinP > 0 && s.MinP <= 1
+	return out
+}
+
+// choose gives the tokens that follow rows of one shape, int32 [len(rows)], from their scores [len(rows), vocab].
+func (s shape) choose(scores *mlx.Array, rows []row) *mlx.Array {
+	scores = s.adjust(scores, rows)
+	if !s.draws {
+		return mlx.AsType(mlx.ArgMax(scores, -1, false), mlx.Int32)
+	}
+	t := scores.Thread()
+	var ids *mlx.Array // of the candidates, in descending order; nil for the whole vocabulary
+	if s.k > 0 {
+		best := mlx.Largest(scores, s.k)
+		scores, ids = best[0], mlx.AsType(best[1], mlx.Int32)
+	}
+	heat := column(t, rows, func(r row) float32 { return float32(min(1/r.s.Temperature, mostHeat)) })
+	p := mlx.Softmax(mlx.Multiply(mlx.AsType(scores, mlx.Float32), heat), true, -1)
+	if s.nucleus {
+		p = nucleus(p, column(t, rows, func(r row) float32 { return float32(r.s.TopP) }), s.k > 0)
+	}
+	if s.floor {
+		least := mlx.Multiply(mlx.Max(p, true, -1), column(t, rows, func(r row) float32 { return float32(r.s.MinP) }))
+		p = kept(p, mlx.GreaterEqual(p, least))
+	}
+	chances := column(t, rows, func(r row) float32 { return r.s.chance(drawToken, r.place) })
+	if s.judges {
+		return judge(p, ids, rows, chances)
+	}
+	return mlx.Reshape(named(draw(p, chances), ids), len(rows))
+}
+
+// mostHeat bounds 1/temperature: what is below is greedy but in name, and its products would not be finite.
+const mostHeat = 1e6
+
+// column makes an array [len(rows), 1] of a number for each row, or one of another shape.
+func column[T mlx.Element](t *mlx.Thread, rows []row, of func(row) T, dims ...int) *mlx.Array {
+	list := make([]T, len(rows))
+	for i, r := range rows {
+		list[i] = of(r)
+	}
+	if dims == nil {
+		dims = []int{len(rows), 1}
+	}
+	return mlx.FromSlice(t, list, dims...)
+}
+
+// kept makes what is not kept impossible.
+func kept(p, keep *mlx.Array) *mlx.Array {
+	return mlx.Where(keep, p, mlx.Scalar(p.Thread(), float32(0)))
+}
+
+// nucleus keeps the most likely candidates of p [rows, n], as long as those before one sum to less than limit [rows, 1]. Among
+// candidates that are not ordered, those that equal the last one stay too.
+func nucleus(p, limit *mlx.Array, ordered bool) *mlx.Array {
+	if ordered {
+		return kept(p, mlx.Less(mlx.CumSum(p, -1, false, false), limit))
+	}
+	up := mlx.Sort(p, -1)
+	above := mlx.CumSum(up, -1, true, false)
+	least := mlx.Min(mlx.Where(mlx.Less(above, limit), up, mlx.Scalar(p.Thread(), float32(math.Inf(1)))), true, -1)
+	return kept(p, mlx.GreaterEqual(p, least))
+}
+
+// Drawing from more than narrow candidates first finds a block of so many.
+const (
+	narrow = 2048
+	block  = 256
+)
+
+// draw picks an index of each row of p [rows, n], which need not sum to 1, with the probability that p gives it: where the sum
+// of those before it and itself first exceeds the chance [rows, 1] of the whole. It gives int32 [rows, 1].
+func draw(p, chances *mlx.Array) *mlx.Array {
+	rows, n := p.Dim(0), p.Dim(1)
+	if n <= narrow {
+		sums := mlx.CumSum(p, -1, false, true)
+		return count(sums, mlx.Multiply(last(sums), chances))
+	}
+	if rest := n % block; rest != 0 {
+		p = mlx.Pad(p, []int{0, 0}, []int{0, block - rest}, 0)
+	}
+	blocks := p.Dim(1) / block
+	each := mlx.Sum(mlx.Reshape(p, rows, blocks, block), false, -1)
+	sums := mlx.CumSum(each, -1, false, true)
+	goal := mlx.Multiply(last(sums), chances)
+	at := count(sums, goal)
+	before := mlx.TakeAlongAxis(mlx.Subtract(sums, each), at, -1)
+	first := make([]int32, rows)
+	for i := range first {
+		first[i] = int32(i * blocks)
+	}
+	inside := mlx.Take(mlx.Reshape(p, rows*blocks, block), mlx.Add(mlx.Reshape(at, rows), mlx.FromSlice(p.Thread(), first)), 0)
+	sums = mlx.CumSum(inside, -1, false, true)
+	// The two sums of a block differ in their last bits: the goal must stay within.
+	goal = mlx.Minimum(mlx.MaximumScalar(mlx.Subtract(goal, before), 0), mlx.MultiplyScalar(last(sums), 1-1.0/(1<<20)))
+	return mlx.Add(mlx.MultiplyScalar(at, block), count(sums, goal))
+}
+
+// count is how many sums of a row do not exceed its goal, which is the index of the first that does.
+func count(sums, goal *mlx.Array) *mlx.Array {
+	return mlx.Sum(mlx.LessEqual(sums, goal), true, -1)
+}
+
+func last(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, -1, mlx.Range(x.Dim(-1)-1, x.Dim(-1))) }
+
+// named gives the tokens at indices of candidates.
+func named(at, ids *mlx.Array) *mlx.Array {
+	if ids == nil {
+		return at
+	}
+	return mlx.TakeAlongAxis(ids, at, -1)
+}
+
+// judge keeps the rows' drafts with probability min(1, p/q), and draws from max(p-q, 0) where it does not. p is of the candidates
+// [rows, n], in proportion.
+func judge(p, ids *mlx.Array, rows []row, chances *mlx.Array) *mlx.Array {
+	t := p.Thread()
+	p = mlx.Divide(p, mlx.Sum(p, true, -1))
+	drafts := column(t, rows, func(r row) int32 { return r.drafts[r.at] })
+	q := drawnFrom(rows)
+	qDraft := mlx.TakeAlongAxis(q, drafts, -1)
+	var pDraft *mlx.Array
+	if ids == nil {
+		pDraft = mlx.TakeAlongAxis(p, drafts, -1)
+	} else {
+		pDraft = mlx.Sum(kept(p, mlx.Equal(ids, drafts)), true, -1)
+		q = mlx.TakeAlongAxis(q, ids, -1)
+	}
+	keep := mlx.Less(mlx.Multiply(column(t, rows, func(r row) float32 { return r.s.chance(drawAccept, r.place) }), qDraft), pDraft)
+	rest := mlx.MaximumScalar(mlx.Subtract(p, q), 0)
+	// Where rounding leaves nothing of a difference, there is none: p is q.
+	some := mlx.Greater(mlx.Sum(rest, true, -1), mlx.Scalar(t, float32(0)))
+	other := named(draw(mlx.Where(some, rest, p), chances), ids)
+	return mlx.Reshape(mlx.Where(keep, drafts, other), len(rows))
+}
+
+// drawnFrom gathers the distributions of the rows' drafts, [len(rows), vocab].
+func drawnFrom(rows []row) *mlx.Array {
+	var parts []*mlx.Array
+	for i := 0; i < len(rows); {
+		r, n := rows[i], 1
+		for i+n < len(rows) && rows[i+n].ask == r.ask && rows[i+n].at == r.at+n {
+			n++
+		}
+		q := r.q
+		if n < q.Dim(0) {
+			q = mlx.SliceAxis(q, 0, mlx.Range(r.at, r.at+n))
+		}
+		parts = append(parts, q)
+		i += n
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return mlx.Concatenate(0, slices.Clip(parts)...)
+}

@@ -1,0 +1,472 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+// distribution is what Sampling says by its definition, in plain arithmetic.
+func distribution(scores []float64, s Sampling, history []int32) []float64 {
+	scores = slices.Clone(scores)
+	for id, b := range s.LogitBias {
+		scores[id] += b
+	}
+	if s.RepeatLastN > 0 && len(history) > s.RepeatLastN {
+		history = history[len(history)-s.RepeatLastN:]
+	}
+	if s.RepeatLastN != 0 {
+		count := map[int32]float64{}
+		for _, id := range history {
+			count[id]++
+		}
+		for id, n := range count {
+			if s.RepeatPenalty > 0 {
+				if scores[id] < 0 {
+					scores[id] *= s.RepeatPenalty
+				} else {
+					scores[id] /= s.RepeatPenalty
+				}
+			}
+			scores[id] -= s.PresencePenalty + s.FrequencyPenalty*n
+		}
+	}
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(math.Copysign(1, scores[b]-scores[a])) })
+	p := make([]float64, len(scores))
+	if s.Temperature <= 0 {
+		p[order[0]] = 1
+		return p
+	}
+	if s.TopK > 0 {
+		order = order[:min(s.TopK, len(order))]
+	}
+	var sum float64
+	for _, id := range order {
+		p[id] = math.Exp(scores[id] / s.Temperature)
+		sum += p[id]
+	}
+	var before, left float64
+	for i, id := range order {
+		share := p[id] / sum
+		if s.TopP > 0 && before >= s.TopP || p[id] < s.MinP*p[order[0]] {
+			p[id] = 0
+		}
+		before += share
+		left += p[order[i]]
+	}
+	for i := range p {
+		p[i] /= left
+	}
+	return p
+}
+
+// chain is a model whose scores depend on the last token only.
+type chain [][]float64
+
+func newChain(r *rand.Rand, vocab int, spread float64) chain {
+	c := make(chain, vocab)
+	for i := range c {
+		for range vocab {
+			c[i] = append(c[i], r.NormFloat64()*spread)
+		}
+	}
+	return c
+}
+
+func draw1(r *rand.Rand, p []float64) int32 {
+	u := r.Float64()
+	for id, v := range p {
+		if u -= v; u < 0 {
+			return int32(id)
+		}
+	}
+	return int32(slices.Index(p, slices.Max(p)))
+}
+
+// drafting is how a test drafts.
+type drafting struct {
+	name  string
+	model chain // nil: no drafts
+	drawn bool  // from its distribution; else its likeliest tokens
+	cut   bool  // the last one is not evaluated
+}
+
+// Every way to draft says what the target says: sequences of tokens come as often as its own distribution has them.
+func TestSpeculationKeepsTheDistribution(t *testing.T) {
+	const vocab, length, trials = 5, 3, 3000
+	r := rand.New(rand.NewPCG(1, 2))
+	target := newChain(r, vocab, 1)
+	near := newChain(r, vocab, 0.3)
+	for i := range near {
+		for j := range near[i] {
+			near[i][j] += target[i][j]
+		}
+	}
+	far := newChain(r, vocab, 3)
+	drafts := []drafting{
+		{name: "no drafts"},
+		{name: "certain", model: near},
+		{name: "certain, far", model: far},
+		{name: "drawn", model: near, drawn: true},
+		{name: "drawn, far", model: far, drawn: true},
+		{name: "drawn, cut", model: far, drawn: true, cut: true},
+	}
+	for _, temperature := range []float64{0.5, 1, 1.5} {
+		for _, s := range []struct {
+			name string
+			Sampling
+		}{
+			{"plain", Sampling{}},
+			{"top_p", Sampling{TopP: 0.8}},
+			{"penalties", Sampling{RepeatPenalty: 1.3, PresencePenalty: 0.4, FrequencyPenalty: 0.2, RepeatLastN: 2}},
+			{"all", Sampling{TopK: 4, TopP: 0.95, MinP: 0.05, RepeatPenalty: 1.2, RepeatLastN: -1, LogitBias: map[int32]float64{2: 0.7}}},
+		} {
+			s.Temperature = temperature
+			for _, d := range drafts {
+				t.Run(fmt.Sprintf("%g %s %s", temperature, s.name, d.name), func(t *testing.T) {
+					count := speculate(t, target, d, s.Sampling, length, trials)
+					fits(t, count, sequences(target, s.Sampling, length), trials)
+				})
+			}
+		}
+	}
+}
+
+// sequences gives the probability of every sequence of a length that follows token 0.
+func sequences(c chain, s Sampling, length int) map[string]float64 {
+	out := map[string]float64{}
+	var walk func(history []int32, p float64)
+	walk = func(history []int32, p float64) {
+		if len(history) == length+1 {
+			out[fmt.Sprint(history[1:])] += p
+			return
+		}
+		for id, q := range distribution(c[history[len(history)-1]], s, history) {
+			if q > 0 {
+				walk(append(slices.Clone(history), int32(id)), p*q)
+			}
+		}
+	}
+	walk([]int32{0}, 1)
+	return out
+}
+
+// speculate lets a target and its drafts write sequences that follow token 0, all of them together, and counts them.
+func speculate(t *testing.T, target chain, d drafting, s Sampling, length, trials int) map[string]int {
+	t.Helper()
+	vocab := len(target)
+	r := rand.New(rand.NewPCG(3, 4))
+	all := make([]sampler, trials)
+	running := make([]*sampler, trials)
+	for i := range all {
+		all[i] = sampler{Sampling: s, seed: uint64(i), history: []int32{0}}
+		running[i] = &all[i]
+	}
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		for len(running) > 0 {
+			e.Scope(func() {
+				var asks []ask
+				var rows []float32
+				for _, one := range running {
+					a := ask{s: one, logs: -1}
+					said := slices.Clone(one.history)
+					var q []float32
+					for i := 0; d.model != nil && i < length+1-len(one.history); i++ {
+						p := distribution(d.model[said[len(said)-1]], Sampling{Temperature: 0.9}, nil)
+						next := int32(slices.Index(p, slices.Max(p)))
+						if d.drawn {
+							next = draw1(r, p)
+						}
+						for _, v := range p {
+							q = append(q, float32(v))
+						}
+						a.drafts = append(a.drafts, next)
+						said = append(said, next)
+					}
+					if d.drawn {
+						a.q = mlx.FromSlice(e, q, len(a.drafts), vocab)
+					}
+					a.cut = d.cut
+					for i := range a.rows() {
+						for _, v := range target[said[len(one.history)-1+i]] {
+							rows = append(rows, float32(v))
+						}
+					}
+					asks = append(asks, a)
+				}
+				var left []*sampler
+				for i, o := range decide(mlx.FromSlice(e, rows, len(rows)/vocab, vocab), asks...) {
+					one := running[i]
+					one.history = append(append(one.history, asks[i].drafts[:o.accepted]...), o.next)
+					if one.drawn != uint64(len(one.history)-1) {
+						t.Errorf("after %d tokens %d are counted", len(one.history)-1, one.drawn)
+					}
+					if len(one.history) <= length {
+						left = append(left, one)
+					}
+				}
+				running = left
+			})
+		}
+	})
+	count := map[string]int{}
+	for _, one := range all {
+		count[fmt.Sprint(one.history[1:length+1])]++
+	}
+	return count
+}
+
+// fits compares counts with a distribution by the chi-square test, at one in 100,000; the seeds are fixed.
+func fits(t *testing.T, count map[string]int, want map[string]float64, n int) {
+	t.Helper()
+	var sum, rareSeen, rareWanted float64
+	cells := 0
+	add := func(seen, wanted float64) {
+		sum += (seen - wanted) * (seen - wanted) / wanted
+		cells++
+	}
+	for key, p := range want {
+		if seen, wanted := float64(count[key]), p*float64(n); wanted < 5 {
+			rareSeen, rareWanted = rareSeen+seen, rareWanted+wanted
+		} else {
+			add(seen, wanted)
+		}
+	}
+	if rareWanted > 1 {
+		add(rareSeen, rareWanted)
+	}
+	for key, n := range count {
+		if want[key] == 0 {
+			t.Errorf("%s came %d times and cannot come", key, n)
+		}
+	}
+	if cells < 2 {
+		return
+	}
+	// The quantile by Wilson and Hilferty, https://doi.org/10.1073/pnas.17.12.684.
+	free := float64(cells - 1)
+	limit := free * math.Pow(1-2/(9*free)+4.265*math.Sqrt(2/(9*free)), 3)
+	if sum > limit {
+		t.Errorf("chi-square %.1f of %d cells, at most %.1f", sum, cells, limit)
+	}
+}
+
+// What a request says is its own, whoever else is in the step and whether its drafts are good, bad or none.
+func TestVerdictsDoNotDependOnCompany(t *testing.T) {
+	for _, vocab := range []int{7, 1000, 5000, 6144} {
+		all := []Sampling{
+			{},
+			{Temperature: 1},
+			{Temperature: 0.7, TopK: 40, TopP: 0.9},
+			{Temperature: 1.3, TopK: 40, TopP: 0.8, MinP: 0.01},
+			{Temperature: 1, TopK: 5},
+			{Temperature: 1, TopP: 0.9},
+			{Temperature: 2, MinP: 0.02},
+			{RepeatPenalty: 1.4, RepeatLastN: 8},
+			{Temperature: 1, RepeatPenalty: 1.4, RepeatLastN: -1, Suppress: []int32{3}},
+			{Temperature: 1, TopK: 40, LogitBias: map[int32]float64{1: 3, 5: -3}},
+		}
+		r := rand.New(rand.NewPCG(uint64(vocab), 1))
+		const steps = 12
+		scores := make([][]float32, len(all)*steps)
+		for i := range scores {
+			for range vocab {
+				scores[i] = append(scores[i], float32(r.NormFloat64()))
+			}
+		}
+		type script = func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32
+		run := func(f script) (out [][]int32) {
+			mlxtest.Do(t, func(e *mlx.Thread) {
+				samplers := make([]*sampler, len(all))
+				for i := range all {
+					samplers[i] = &sampler{Sampling: all[i], seed: uint64(i), history: []int32{1, 2}}
+				}
+				out = f(samplers, func(who, step int) []float32 { return scores[who*steps+step] }, e)
+			})
+			return out
+		}
+		alone := run(func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32 {
+			out := make([][]int32, len(samplers))
+			for i, s := range samplers {
+				for step := range steps {
+					next := decide(mlx.FromSlice(e, row(i, step), 1, vocab), ask{s: s, logs: -1})[0].next
+					s.history, out[i] = append(s.history, next), append(out[i], next)
+				}
+			}
+			return out
+		})
+		together := run(func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32 {
+			out := make([][]int32, len(samplers))
+			for step := range steps {
+				var rows []float32
+				var asks []ask
+				for i, s := range samplers {
+					rows, asks = append(rows, row(i, step)...), append(asks, ask{s: s, logs: -1})
+				}
+				for i, o := range decide(mlx.FromSlice(e, rows, len(samplers), vocab), asks...) {
+					samplers[i].history, out[i] = append(samplers[i].history, o.next), append(out[i], o.next)
+				}
+			}
+			return out
+		})
+		drafted := run(func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32 {
+			out := make([][]int32, len(samplers))
+			for round := 0; ; round++ {
+				var rows []float32
+				var asks []ask
+				var who []int
+				for i, s := range samplers {
+					at := len(out[i])
+					if at >= steps {
+						continue
+					}
+					n := (round + i) % 4
+					a := ask{s: s, drafts: slices.Clone(alone[i][at:min(at+n, steps-1)]), logs: -1}
+					if len(a.drafts) > 2 {
+						a.drafts[1] = (a.drafts[1] + 1) % int32(vocab) // a bad one
+					}
+					for j := range a.rows() {
+						rows = append(rows, row(i, at+j)...)
+					}
+					asks, who = append(asks, a), append(who, i)
+				}
+				if len(asks) == 0 {
+					return out
+				}
+				for k, o := range decide(mlx.FromSlice(e, rows, len(rows)/vocab, vocab), asks...) {
+					i := who[k]
+					said := append(slices.Clone(asks[k].drafts[:o.accepted]), o.next)
+					samplers[i].history, out[i] = append(samplers[i].history, said...), append(out[i], said...)
+				}
+			}
+		})
+		for i := range all {
+			if !slices.Equal(alone[i], together[i]) {
+				t.Errorf("vocabulary %d, %+v: alone %v, in company %v", vocab, all[i], alone[i], together[i])
+			}
+			if !slices.Equal(alone[i], drafted[i]) {
+				t.Errorf("vocabulary %d, %+v: alone %v, with drafts %v", vocab, all[i], alone[i], drafted[i])
+			}
+		}
+	}
+}
+
+// A large vocabulary is drawn from in blocks.
+func TestDrawFromManyCandidates(t *testing.T) {
+	const vocab, n = 5001, 6000
+	scores := make([]float32, vocab)
+	for i := range scores {
+		scores[i] = -100 // next to never
+	}
+	p := map[int]float64{0: 0.1, 255: 0.2, 256: 0.05, 300: 0.3, 4999: 0.15, 5000: 0.2}
+	for i, v := range p {
+		scores[i] = float32(math.Log(v))
+	}
+	count := map[string]int{}
+	want := map[string]float64{}
+	for _, id := range draws(t, Sampling{Temperature: 1}, 5, scores, nil, n) {
+		count[fmt.Sprint(id)]++
+	}
+	for id, v := range p {
+		want[fmt.Sprint(id)] = v
+	}
+	fits(t, count, want, n)
+}
+
+// A mask leaves some tokens; drafts are judged by the masks of their own rows.
+func TestMasks(t *testing.T) {
+	const vocab = 70
+	bits := func(ids ...int) []uint32 {
+		m := make([]uint32, 3)
+		for _, id := range ids {
+			m[id/32] |= 1 << (id % 32)
+		}
+		return m
+	}
+	scores := make([]float32, 0, 3*vocab)
+	for range 3 {
+		for i := range vocab {
+			scores = append(scores, float32(i)/10)
+		}
+	}
+	masks := [][]uint32{bits(1, 40), bits(69, 3, 64), bits(33, 2)}
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		x := mlx.FromSlice(e, scores, 3, vocab)
+		for _, s := range []Sampling{{}, {Temperature: 1e-9}, {Temperature: 0.05, TopK: 5, TopP: 0.5}, {Temperature: 0.01, TopP: 0.9, RepeatPenalty: 1.01, RepeatLastN: 4}} {
+			for _, test := range []struct {
+				drafts []int32
+				want   outcome
+			}{
+				{[]int32{40, 69}, outcome{accepted: 2, next: 33}},
+				{[]int32{40, 68}, outcome{accepted: 1, next: 69}},
+				{[]int32{69, 69}, outcome{accepted: 0, next: 40}},
+			} {
+				r := sampler{Sampling: s, seed: 3}
+				o := decide(x, ask{s: &r, drafts: test.drafts, masks: masks, logs: -1})[0]
+				if o.accepted != test.want.accepted || o.next != test.want.next {
+					t.Errorf("%+v, drafts %v: %d accepted, then %d; want %+v", s, test.drafts, o.accepted, o.next, test.want)
+				}
+			}
+		}
+	})
+}
+
+// Log-probabilities are of the raw scores, whatever bias, penalties, masks and temperature make of them, for drafts that are kept too.
+func TestLogProbs(t *testing.T) {
+	const vocab = 9
+	r := rand.New(rand.NewPCG(5, 6))
+	scores := make([]float32, 4*vocab)
+	for i := range scores {
+		scores[i] = float32(r.NormFloat64() * 2)
+	}
+	row := func(i int) []float64 {
+		var sum float64
+		out := make([]float64, vocab)
+		for j := range out {
+			sum += math.Exp(float64(scores[i*vocab+j]))
+		}
+		for j := range out {
+			out[j] = float64(scores[i*vocab+j]) - math.Log(sum)
+		}
+		return out
+	}
+	best := func(i int) int32 { p := row(i); return int32(slices.Index(p, slices.Max(p))) }
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		x := mlx.FromSlice(e, scores, 4, vocab)
+		biased := Sampling{LogitBias: map[int32]float64{4: 50}, Temperature: 0.5}
+		out := decide(x,
+			ask{s: &sampler{}, drafts: []int32{best(0)}, logs: 3},
+			ask{s: &sampler{}, logs: -1},
+			ask{s: &sampler{Sampling: biased}, logs: 0})
+		check := func(name string, p LogProb, row []float64, id int32, top int) {
+			t.Helper()
+			if p.ID != id || math.Abs(float64(p.LogProb)-row[id]) > 1e-5 || len(p.Top) != top {
+				t.Errorf("%s: %+v, want token %d with %g and %d others", name, p, id, row[id], top)
+			}
+			for i, o := range p.Top {
+				if math.Abs(float64(o.LogProb)-row[o.ID]) > 1e-5 || i > 0 && o.LogProb > p.Top[i-1].LogProb || i == 0 && o.LogProb < float32(slices.Max(row))-1e-5 {
+					t.Errorf("%s: place %d has %+v, want %g", name, i, o, row[o.ID])
+				}
+			}
+		}
+		if o := out[0]; o.accepted != 1 || len(o.logs) != 2 {
+			t.Errorf("a greedy draft: %+v", o)
+			return
+		}
+		check("an accepted draft", out[0].logs[0], row(0), best(0), 3)
+		check("the token after it", out[0].logs[1], row(1), best(1), 3)
+		if out[1].logs != nil {
+			t.Errorf("nobody asked for %+v", out[1].logs)
+		}
+		check("a biased token", out[2].logs[0], row(3), 4, 0)
+	})
+}
