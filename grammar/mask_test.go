@@ -1,0 +1,80 @@
+package grammar
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// checkMask compares a mask with what Accept says of every token.
+func checkMask(t *testing.T, m *Matcher, v *Vocabulary, remaining int, text []byte) []int32 {
+	t.Helper()
+	bits := make([]uint32, Words(v.Size()))
+	m.Mask(bits, remaining)
+	got := allowed(bits)
+	var want []int32
+	for id := range int32(v.Size()) {
+		c := m.Clone()
+		if c.Accept(id) == nil && (remaining < 0 || c.Fewest() <= remaining-1) {
+			want = append(want, id)
+		}
+	}
+	if !slices.Equal(got, want) {
+		for id := range int32(v.Size()) {
+			if slices.Contains(got, id) != slices.Contains(want, id) {
+				t.Errorf("after %q with %d remaining: token %q is in the mask: %v, accepted: %v", text, remaining, v.Bytes(id), slices.Contains(got, id), slices.Contains(want, id))
+			}
+		}
+		t.FailNow()
+	}
+	return got
+}
+
+func testGrammars(t *testing.T) map[string]*Grammar {
+	t.Helper()
+	grammars := map[string]*Grammar{"json": JSON()}
+	for _, p := range []string{`("([^"\\]|\\.){0,30}",? ?){1,30}`, `(([a-z]{2,20} ){3,9}[A-Z]+){2,3}`, `.{30,60}`, `(a|b)*a(a|b){20}`} {
+		g, err := CompileRegex(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grammars[p] = g
+	}
+	g, err := CompileEBNF(`root ::= expr
+expr ::= expr "+" term | expr "-" term | term
+term ::= [0-9]{1,40} | "(" expr ")" | '"' [^"\x00-\x1f]* '"'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grammars["sums"] = g
+	return grammars
+}
+
+// A token is in the mask exactly if Accept takes it, and in that of a budget exactly if the rest then fits.
+func TestMaskIsAccept(t *testing.T) {
+	v := smallVocabulary()
+	r := rand.New(rand.NewPCG(5, 6))
+	for name, g := range testGrammars(t) {
+		t.Run(name, func(t *testing.T) {
+			for range 6 {
+				m, err := g.Matcher(v, -1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var text []byte
+				for range 40 {
+					checkMask(t, m, v, m.Fewest()+r.IntN(4), text)
+					ids := checkMask(t, m, v, -1, text)
+					if len(ids) == 0 {
+						break
+					}
+					id := ids[r.IntN(len(ids))]
+					if err := m.Accept(id); err != nil {
+						t.Fatal(err)
+					}
+					text = append(text, v.Bytes(id)...)
+				}
+			}
+		})
+	}
+}

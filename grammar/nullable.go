@@ -1,0 +1,131 @@
+package grammar
+
+import "strings"
+
+// maxAlternatives is how many ways of an alternation there may be that are not the words of one trie.
+const maxAlternatives = 1000
+
+// nullability tells which exprs hold the empty string.
+type nullability struct {
+	rules map[*rule]bool
+	memo  map[*expr]bool
+}
+
+// findNullable looks at all that can be reached from e, and checks the limit on alternatives on the way.
+func findNullable(e *expr) (*nullability, error) {
+	n := &nullability{rules: map[*rule]bool{}, memo: map[*expr]bool{}}
+	var rules []*rule
+	seen := map[*expr]bool{}
+	var err error
+	var visit func(e *expr)
+	visit = func(e *expr) {
+		if seen[e] || err != nil {
+			return
+		}
+		seen[e] = true
+		if e.op == exprAlt && len(e.subs) > maxAlternatives {
+			err = failure(ErrLimit, "%d alternatives in one place; at most %d", len(e.subs), maxAlternatives)
+		}
+		if e.op == exprCall {
+			if _, ok := n.rules[e.rule]; !ok {
+				n.rules[e.rule] = false
+				rules = append(rules, e.rule)
+				visit(e.rule.body)
+			}
+		}
+		for _, s := range e.subs {
+			visit(s)
+		}
+	}
+	visit(e)
+	if err != nil {
+		return nil, err
+	}
+	for changed := true; changed; {
+		changed = false
+		clear(n.memo)
+		for _, r := range rules {
+			if !n.rules[r] && n.of(r.body) {
+				n.rules[r], changed = true, true
+			}
+		}
+	}
+	clear(n.memo)
+	return n, nil
+}
+
+// of reports whether e holds the empty string.
+func (n *nullability) of(e *expr) bool {
+	if v, ok := n.memo[e]; ok {
+		return v
+	}
+	v := false
+	switch e.op {
+	case exprSeq:
+		v = true
+		for _, s := range e.subs {
+			v = v && n.of(s)
+		}
+	case exprAlt:
+		for _, s := range e.subs {
+			v = v || n.of(s)
+		}
+	case exprRepeat:
+		v = e.min == 0 || n.of(e.subs[0])
+	case exprCall:
+		v = n.rules[e.rule]
+	case exprText:
+		v = e.text == ""
+	}
+	n.memo[e] = v
+	return v
+}
+
+// checkLeftRecursion refuses rules that can call themselves before they have read anything: their stack would grow without end.
+func checkLeftRecursion(e *expr, n *nullability) error {
+	const (
+		open = 1
+		done = 2
+	)
+	state := map[*rule]int{}
+	var path []string
+	var err error
+	var visitRule func(r *rule)
+	var visit func(e *expr, seen map[*expr]bool)
+	visit = func(e *expr, seen map[*expr]bool) {
+		if seen[e] || err != nil {
+			return
+		}
+		seen[e] = true
+		switch e.op {
+		case exprSeq:
+			for _, s := range e.subs {
+				visit(s, seen)
+				if !n.of(s) {
+					return
+				}
+			}
+		case exprAlt, exprRepeat:
+			for _, s := range e.subs {
+				visit(s, seen)
+			}
+		case exprCall:
+			visitRule(e.rule)
+		}
+	}
+	visitRule = func(r *rule) {
+		switch {
+		case err != nil || state[r] == done:
+		case state[r] == open:
+			err = failure(ErrUnsupported, "rule %s begins with itself (%s); write it as a repetition", r.name, strings.Join(append(path, r.name), " -> "))
+		default:
+			state[r] = open
+			path = append(path, r.name)
+			visit(r.body, map[*expr]bool{})
+			path = path[:len(path)-1]
+			state[r] = done
+		}
+	}
+	visit(e, map[*expr]bool{})
+	return err
+}

@@ -1,0 +1,247 @@
+package grammar
+
+import (
+	"regexp/syntax"
+	"strings"
+	"unicode"
+)
+
+// maxSource is how many bytes a source may have.
+const maxSource = 1 << 20
+
+// CompileRegex makes the grammar of all texts that a regular expression matches as a whole. The syntax is RE2's as package
+// regexp has it, over UTF-8. Anchors may stand at the ends; word boundaries, and what RE2 leaves out, are ErrUnsupported.
+// Whether a repetition is greedy makes no difference.
+func CompileRegex(pattern string) (*Grammar, error) {
+	e, err := regexExpr(pattern, utf8Expr, false)
+	if err != nil {
+		return nil, err
+	}
+	return newGrammar(e)
+}
+
+// regexExpr is the texts that a pattern matches. encode writes one character. search is the rule of JSON schemas: the pattern
+// may match anywhere in the text unless it has anchors.
+func regexExpr(pattern string, encode func(runeSet) *expr, search bool) (*expr, error) {
+	if len(pattern) > maxSource {
+		return nil, failure(ErrLimit, "a pattern of %d bytes; at most %d", len(pattern), maxSource)
+	}
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		if e := (*syntax.Error)(nil); asSyntaxError(err, &e) {
+			switch e.Code {
+			case syntax.ErrInvalidPerlOp:
+				return nil, failure(ErrUnsupported, "%q in the pattern %q (look-around and backreferences are not regular)", e.Expr, pattern)
+			case syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
+				return nil, failure(ErrLimit, "pattern %q: %s", pattern, e.Code)
+			case syntax.ErrInvalidEscape:
+				return nil, failure(ErrUnsupported, "the escape %s in the pattern %q", e.Expr, pattern)
+			}
+			return nil, failure(ErrInvalid, "pattern %q: %s: %s", pattern, e.Code, e.Expr)
+		}
+		return nil, failure(ErrInvalid, "pattern %q: %v", pattern, err)
+	}
+	c := &regexCompiler{pattern: pattern, encode: encode, classes: map[string]*expr{}}
+	if search {
+		c.dot = repeatExpr(encode(everyRune), 0, -1)
+	}
+	e := c.anchored(re, true, true)
+	return e, c.err
+}
+
+func asSyntaxError(err error, target **syntax.Error) bool {
+	e, ok := err.(*syntax.Error)
+	*target = e
+	return ok
+}
+
+type regexCompiler struct {
+	pattern string
+	encode  func(runeSet) *expr
+	dot     *expr // any text: what may stand before and after a match; nil: nothing
+	classes map[string]*expr
+	err     error
+}
+
+// anchored is re with what may stand before it, where first, and after it, where last.
+func (c *regexCompiler) anchored(re *syntax.Regexp, first, last bool) *expr {
+	switch re.Op {
+	case syntax.OpCapture:
+		return c.anchored(re.Sub[0], first, last)
+	case syntax.OpAlternate:
+		parts := make([]*expr, len(re.Sub))
+		for i, s := range re.Sub {
+			parts[i] = c.anchored(s, first, last)
+		}
+		return altExpr(parts...)
+	case syntax.OpBeginText:
+		if first {
+			if last {
+				return c.around(emptyExpr, false, true)
+			}
+			return emptyExpr
+		}
+	case syntax.OpEndText:
+		if last {
+			if first {
+				return c.around(emptyExpr, true, false)
+			}
+			return emptyExpr
+		}
+	case syntax.OpConcat:
+		subs := re.Sub
+		before, after := first, last
+		for len(subs) > 0 && first && subs[0].Op == syntax.OpBeginText {
+			subs, before = subs[1:], false
+		}
+		for len(subs) > 0 && last && subs[len(subs)-1].Op == syntax.OpEndText {
+			subs, after = subs[:len(subs)-1], false
+		}
+		parts := make([]*expr, 0, len(subs))
+		for i, s := range subs {
+			// A group at an end may hold anchors of its own.
+			head, tail := before && i == 0, after && i == len(subs)-1
+			if (head || tail) && hasAnchor(s) {
+				parts = append(parts, c.anchored(s, head, tail))
+				before, after = before && !head, after && !tail
+				continue
+			}
+			parts = append(parts, c.expr(s))
+		}
+		return c.around(seqExpr(parts...), before, after)
+	}
+	return c.around(c.expr(re), first, last)
+}
+
+func (c *regexCompiler) around(e *expr, before, after bool) *expr {
+	if c.dot == nil {
+		return e
+	}
+	if before {
+		e = seqExpr(c.dot, e)
+	}
+	if after {
+		e = seqExpr(e, c.dot)
+	}
+	return e
+}
+
+func hasAnchor(re *syntax.Regexp) bool {
+	if re.Op == syntax.OpBeginText || re.Op == syntax.OpEndText {
+		return true
+	}
+	for _, s := range re.Sub {
+		if hasAnchor(s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *regexCompiler) expr(re *syntax.Regexp) *expr {
+	switch re.Op {
+	case syntax.OpNoMatch:
+		return noExpr
+	case syntax.OpEmptyMatch:
+		return emptyExpr
+	case syntax.OpLiteral:
+		parts := make([]*expr, len(re.Rune))
+		for i, r := range re.Rune {
+			if re.Flags&syntax.FoldCase != 0 {
+				pairs := []rune{r, r}
+				for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+					pairs = append(pairs, f, f)
+				}
+				parts[i] = c.class(tidy(pairs))
+			} else {
+				parts[i] = c.class(runeSet{r, r}.and(everyRune))
+			}
+		}
+		return seqExpr(parts...)
+	case syntax.OpCharClass:
+		return c.class(runeSet(re.Rune).and(everyRune))
+	case syntax.OpAnyCharNotNL:
+		// A dot stops at what either of RE2 and ECMA-262 (section 12.3, LineTerminator) stops at.
+		return c.class(runeSet{'\n', '\n', '\r', '\r', 0x2028, 0x2029}.not())
+	case syntax.OpAnyChar:
+		return c.class(everyRune)
+	case syntax.OpCapture:
+		return c.expr(re.Sub[0])
+	case syntax.OpStar:
+		return repeatExpr(c.expr(re.Sub[0]), 0, -1)
+	case syntax.OpPlus:
+		return repeatExpr(c.expr(re.Sub[0]), 1, -1)
+	case syntax.OpQuest:
+		return optExpr(c.expr(re.Sub[0]))
+	case syntax.OpRepeat:
+		return repeatExpr(c.expr(re.Sub[0]), re.Min, re.Max)
+	case syntax.OpConcat:
+		parts := make([]*expr, len(re.Sub))
+		for i, s := range re.Sub {
+			parts[i] = c.expr(s)
+		}
+		return seqExpr(parts...)
+	case syntax.OpAlternate:
+		parts := make([]*expr, len(re.Sub))
+		for i, s := range re.Sub {
+			parts[i] = c.expr(s)
+		}
+		return altExpr(parts...)
+	}
+	name := map[syntax.Op]string{syntax.OpBeginText: "the anchor ^ inside", syntax.OpEndText: "the anchor $ inside",
+		syntax.OpBeginLine: "the multi-line anchor ^", syntax.OpEndLine: "the multi-line anchor $",
+		syntax.OpWordBoundary: `\b`, syntax.OpNoWordBoundary: `\B`}[re.Op]
+	if c.err == nil {
+		c.err = failure(ErrUnsupported, "%s in the pattern %q", name, c.pattern)
+	}
+	return noExpr
+}
+
+// class is one character of a set. Equal classes are one expr, so that they are one place where what follows is the same.
+func (c *regexCompiler) class(s runeSet) *expr {
+	key := string(s)
+	if e, ok := c.classes[key]; ok {
+		return e
+	}
+	e := c.encode(s)
+	c.classes[key] = e
+	return e
+}
+
+// fromECMA writes the escapes that patterns of JSON schemas have and RE2 does not.
+func fromECMA(pattern string) string {
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '\\' || i+1 == len(pattern) {
+			b.WriteByte(pattern[i])
+			continue
+		}
+		i++
+		switch next := pattern[i]; {
+		case next == 'u' && i+4 < len(pattern) && isHex(pattern[i+1:i+5]):
+			b.WriteString(`\x{` + pattern[i+1:i+5] + `}`)
+			i += 4
+		case next == 'c' && i+1 < len(pattern):
+			const digits = "0123456789abcdef"
+			control := pattern[i+1] & 31
+			b.WriteString(`\x` + string([]byte{digits[control>>4], digits[control&15]}))
+			i++
+		case next == '0':
+			b.WriteString(`\x00`)
+		default:
+			b.WriteByte('\\')
+			b.WriteByte(next)
+		}
+	}
+	return b.String()
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

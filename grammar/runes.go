@@ -1,0 +1,153 @@
+package grammar
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// runeSet is a set of characters as pairs of first and last, in order and without overlap.
+type runeSet []rune
+
+var everyRune = runeSet{0, 0xd7ff, 0xe000, utf8.MaxRune}
+
+// tidy puts pairs in any order into the form of a runeSet, without surrogates.
+func tidy(pairs []rune) (out runeSet) {
+	type span struct{ lo, hi rune }
+	var spans []span
+	for i := 0; i < len(pairs); i += 2 {
+		spans = append(spans, span{pairs[i], pairs[i+1]})
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.lo <= out[n-1]+1 {
+			out[n-1] = max(out[n-1], s.hi)
+		} else {
+			out = append(out, s.lo, s.hi)
+		}
+	}
+	return out.and(everyRune)
+}
+
+func (s runeSet) and(o runeSet) (out runeSet) {
+	for i, k := 0, 0; i < len(s) && k < len(o); {
+		if lo, hi := max(s[i], o[k]), min(s[i+1], o[k+1]); lo <= hi {
+			out = append(out, lo, hi)
+		}
+		if s[i+1] < o[k+1] {
+			i += 2
+		} else {
+			k += 2
+		}
+	}
+	return out
+}
+
+// not is all other characters.
+func (s runeSet) not() (out runeSet) {
+	next := rune(0)
+	for i := 0; i < len(s); i += 2 {
+		if s[i] > next {
+			out = append(out, next, s[i]-1)
+		}
+		next = s[i+1] + 1
+	}
+	if next <= utf8.MaxRune {
+		out = append(out, next, utf8.MaxRune)
+	}
+	return out.and(everyRune)
+}
+
+func (s runeSet) has(r rune) bool {
+	for i := 0; i < len(s); i += 2 {
+		if s[i] <= r && r <= s[i+1] {
+			return true
+		}
+	}
+	return false
+}
+
+// utf8Expr is one character of a set in UTF-8.
+func utf8Expr(s runeSet) *expr {
+	var seqs [][]byteSpan
+	for i := 0; i < len(s); i += 2 {
+		for _, limit := range []rune{0x7f, 0x7ff, 0xffff, utf8.MaxRune} {
+			lo, hi := s[i], s[i+1]
+			if first := firstOfLength[limit]; lo < first {
+				lo = first
+			}
+			if hi = min(hi, limit); lo <= hi {
+				seqs = appendUTF8(seqs, lo, hi)
+			}
+		}
+	}
+	return spansExpr(seqs)
+}
+
+// firstOfLength is the first character that takes as many bytes as the last one does.
+var firstOfLength = map[rune]rune{0x7f: 0, 0x7ff: 0x80, 0xffff: 0x800, utf8.MaxRune: 0x10000}
+
+// byteSpan is a range of bytes.
+type byteSpan struct{ lo, hi byte }
+
+// appendUTF8 appends the sequences of byte ranges that are the characters from lo to hi, which have equally many bytes.
+func appendUTF8(seqs [][]byteSpan, lo, hi rune) [][]byteSpan {
+	for bits := 6; bits <= 18; bits += 6 { // where the last bytes do not cover their range, split
+		mask := rune(1)<<bits - 1
+		if lo>>bits == hi>>bits || lo <= 0x7f {
+			continue
+		}
+		if lo&mask != 0 {
+			seqs = appendUTF8(seqs, lo, lo|mask)
+			return appendUTF8(seqs, lo|mask+1, hi)
+		}
+		if hi&mask != mask {
+			seqs = appendUTF8(seqs, lo, hi&^mask-1)
+			return appendUTF8(seqs, hi&^mask, hi)
+		}
+	}
+	from, to := utf8.AppendRune(nil, lo), utf8.AppendRune(nil, hi)
+	seq := make([]byteSpan, len(from))
+	for i := range from {
+		seq[i] = byteSpan{from[i], to[i]}
+	}
+	return append(seqs, seq)
+}
+
+// spansExpr is any of seqs, with equal beginnings put together, so that a class of a thousand ranges has few branches.
+func spansExpr(seqs [][]byteSpan) *expr {
+	var last byteSet
+	var heads []byteSpan
+	tails := map[byteSpan][][]byteSpan{}
+	for _, s := range seqs {
+		if len(s) == 1 {
+			last.addRange(s[0].lo, s[0].hi)
+			continue
+		}
+		if _, ok := tails[s[0]]; !ok {
+			heads = append(heads, s[0])
+		}
+		tails[s[0]] = append(tails[s[0]], s[1:])
+	}
+	parts := []*expr{setExpr(last)}
+	// Heads with equal tails are one set.
+	merged := map[string]int{}
+	var sets []byteSet
+	var rests [][][]byteSpan
+	for _, h := range heads {
+		key := fmt.Sprint(tails[h])
+		at, ok := merged[key]
+		if !ok {
+			at = len(sets)
+			merged[key] = at
+			sets = append(sets, byteSet{})
+			rests = append(rests, tails[h])
+		}
+		sets[at].addRange(h.lo, h.hi)
+	}
+	for i, s := range sets {
+		parts = append(parts, seqExpr(setExpr(s), spansExpr(rests[i])))
+	}
+	return altExpr(parts...)
+}

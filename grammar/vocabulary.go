@@ -1,0 +1,174 @@
+package grammar
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"unicode/utf8"
+)
+
+// longestToken is how many bytes a token may have to be used: longer ones are runs of one character.
+const longestToken = 255
+
+// Vocabulary is the bytes of all tokens of a model. Make one per tokenizer and share it.
+type Vocabulary struct {
+	tokens [][]byte
+	encode func(string) ([]int32, error)
+	all    trie // of all tokens
+	rest   trie // of those that are not plain
+	long   trie // of plain ones beyond countHorizon
+	plain  []uint32
+	plains int
+
+	longPlain []uint32
+	singles   byteSet // bytes that are a token by themselves
+}
+
+// trie is tokens in the order of their bytes, laid out in preorder: a node's subtree follows it and ends at skip.
+type trie struct {
+	nodes  []trieNode
+	groups [][]int32 // tokens with equal bytes
+}
+
+type trieNode struct {
+	skip  int32
+	token int32 // the token that ends here; noToken; or groupToken - i: those of groups[i]
+	key   byte
+	depth uint8 // from 1
+}
+
+const (
+	noToken    = -1
+	groupToken = -2
+)
+
+// NewVocabulary makes a vocabulary of the bytes of each token id; empty ones (special tokens, holes) are never in a mask.
+// encode is the tokenizer's own way to write a text, which Forced prefers; nil: the longest tokens.
+func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *Vocabulary {
+	v := &Vocabulary{tokens: tokens, encode: encode, plain: make([]uint32, Words(len(tokens))), longPlain: make([]uint32, Words(len(tokens)))}
+	order := make([]int32, 0, len(tokens))
+	for id, b := range tokens {
+		switch {
+		case len(b) == 0 || len(b) > longestToken:
+			continue
+		case len(b) == 1:
+			v.singles.add(b[0])
+		}
+		order = append(order, int32(id))
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(bytes.Compare(tokens[a], tokens[b]), cmp.Compare(a, b))
+	})
+	v.all = makeTrie(tokens, order)
+	var rest, long []int32
+	for _, id := range order {
+		if plainJSON(tokens[id]) {
+			v.plain[id>>5] |= 1 << (id & 31)
+			v.plains++
+			if len(tokens[id]) > countHorizon {
+				v.longPlain[id>>5] |= 1 << (id & 31)
+				long = append(long, id)
+			}
+		} else {
+			rest = append(rest, id)
+		}
+	}
+	v.rest = makeTrie(tokens, rest)
+	v.long = makeTrie(tokens, long)
+	return v
+}
+
+// Size is the number of token ids, special ones included.
+func (v *Vocabulary) Size() int { return len(v.tokens) }
+
+// Bytes is what a token writes, nil for one that is never in a mask.
+func (v *Vocabulary) Bytes(id int32) []byte {
+	if id < 0 || int(id) >= len(v.tokens) || len(v.tokens[id]) > longestToken {
+		return nil
+	}
+	return v.tokens[id]
+}
+
+// Words is the length of a mask over so many token ids: bit id%32 of word id/32 is token id.
+func Words(tokens int) int { return (tokens + 31) / 32 }
+
+// plainJSON reports whether b can stand in any JSON string: whole characters that need no escape.
+func plainJSON(b []byte) bool {
+	for _, c := range b {
+		if c < 0x20 || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return utf8.Valid(b)
+}
+
+// makeTrie lays out tokens that are in the order of their bytes.
+func makeTrie(tokens [][]byte, order []int32) (t trie) {
+	var path []int32 // nodes from the root to the last
+	var last []byte
+	closeTo := func(depth int) {
+		for len(path) > depth {
+			t.nodes[path[len(path)-1]].skip = int32(len(t.nodes))
+			path = path[:len(path)-1]
+		}
+	}
+	for _, id := range order {
+		b := tokens[id]
+		common := 0
+		for common < len(b) && common < len(last) && b[common] == last[common] {
+			common++
+		}
+		if common == len(b) && len(b) == len(last) {
+			n := &t.nodes[path[len(path)-1]]
+			if n.token >= 0 {
+				t.groups = append(t.groups, []int32{n.token})
+				n.token = groupToken - int32(len(t.groups)-1)
+			}
+			g := &t.groups[groupToken-n.token]
+			*g = append(*g, id)
+			continue
+		}
+		closeTo(common)
+		for i := common; i < len(b); i++ {
+			path = append(path, int32(len(t.nodes)))
+			t.nodes = append(t.nodes, trieNode{token: noToken, key: b[i], depth: uint8(i + 1)})
+		}
+		t.nodes[path[len(path)-1]].token = id
+		last = b
+	}
+	closeTo(0)
+	return t
+}
+
+// set marks the tokens that end at a node.
+func (t *trie) set(bits []uint32, n *trieNode) {
+	if n.token >= 0 {
+		bits[n.token>>5] |= 1 << (n.token & 31)
+		return
+	}
+	for _, id := range t.groups[groupToken-n.token] {
+		bits[id>>5] |= 1 << (id & 31)
+	}
+}
+
+// child is the node below at (the root is -1) that key leads to, -1 where there is none.
+func (t *trie) child(at int32, key byte) int32 {
+	from, to := int32(0), int32(len(t.nodes))
+	if at >= 0 {
+		from, to = at+1, t.nodes[at].skip
+	}
+	for i := from; i < to && t.nodes[i].key <= key; i = t.nodes[i].skip {
+		if t.nodes[i].key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// first is one of the tokens that end at a node.
+func (t *trie) first(n *trieNode) int32 {
+	if n.token <= groupToken {
+		return t.groups[groupToken-n.token][0]
+	}
+	return n.token
+}
