@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/width"
+	"github.com/ingotml/ingot/cmd/terminal"
 )
 
 // screen is a block of lines at the end of a terminal that is drawn over in place. Each change is one write, so that nobody
@@ -46,7 +46,7 @@ func (s *screen) write(above, lines []string) {
 	s.drawn = s.drawn[:0]
 	for _, line := range lines {
 		line = cut(line, columns-1)
-		s.drawn = append(s.drawn, columnsOf(line))
+		s.drawn = append(s.drawn, terminal.Columns(line))
 		b.WriteString(line + "\x1b[K\n")
 	}
 	b.WriteString("\x1b[J")
@@ -64,7 +64,7 @@ func (s *screen) rows(columns int) int {
 
 // cut shortens a text in its middle, where names of layers differ least.
 func cut(s string, columns int) string {
-	if columnsOf(s) <= columns {
+	if terminal.Columns(s) <= columns {
 		return s
 	}
 	const gap = ".."
@@ -74,36 +74,16 @@ func cut(s string, columns int) string {
 	room := columns - len(gap)
 	r := []rune(s)
 	head, tail, left := 0, len(r), room/3
-	for head < tail && left >= columnsOf(string(r[head])) {
-		left -= columnsOf(string(r[head]))
+	for head < tail && left >= terminal.Columns(string(r[head])) {
+		left -= terminal.Columns(string(r[head]))
 		head++
 	}
 	left += room - room/3
-	for tail > head && left >= columnsOf(string(r[tail-1])) {
-		left -= columnsOf(string(r[tail-1]))
+	for tail > head && left >= terminal.Columns(string(r[tail-1])) {
+		left -= terminal.Columns(string(r[tail-1]))
 		tail--
 	}
 	return string(r[:head]) + gap + string(r[tail:])
-}
-
-// columnsOf is how wide a terminal shows a text.
-func columnsOf(s string) int {
-	n := 0
-	for _, r := range s {
-		switch {
-		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		case wide(r):
-			n += 2
-		default:
-			n++
-		}
-	}
-	return n
-}
-
-func wide(r rune) bool {
-	kind := width.LookupRune(r).Kind()
-	return kind == width.EastAsianWide || kind == width.EastAsianFullwidth
 }
 
 // printable is foreign text on one line, without what a terminal would obey.

@@ -10,96 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/cmd/terminal"
+	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 	"github.com/ingotml/ingot/registry"
 	"github.com/opencontainers/go-digest"
 )
-
-// terminal is what a terminal shows of what is written to it: what this program sends, and nothing more.
-type terminal struct {
-	t             *testing.T
-	columns, rows int
-	lines         [][]rune // also those that have scrolled away
-	row, column   int
-}
-
-func newTerminal(t *testing.T, columns, rows int) *terminal {
-	return &terminal{t: t, columns: columns, rows: rows, lines: [][]rune{nil}}
-}
-
-func (v *terminal) size() (int, int) { return v.columns, v.rows }
-
-func (v *terminal) Write(p []byte) (int, error) {
-	text := string(p)
-	for len(text) > 0 {
-		if rest, ok := strings.CutPrefix(text, "\x1b["); ok {
-			end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' && r <= '~' })
-			if end < 0 {
-				v.t.Fatalf("a sequence without an end: %q", text)
-			}
-			n := 0
-			fmt.Sscan(rest[:end], &n)
-			v.control(rest[end], n)
-			text = rest[end+1:]
-			continue
-		}
-		r := []rune(text)[0]
-		v.put(r)
-		text = text[len(string(r)):]
-	}
-	return len(p), nil
-}
-
-func (v *terminal) control(final byte, n int) {
-	switch final {
-	case 'A':
-		v.row = max(v.row-n, len(v.lines)-v.rows, 0) // not beyond the top of what is seen
-	case 'K':
-		v.lines[v.row] = v.lines[v.row][:min(v.column, len(v.lines[v.row]))]
-	case 'J':
-		v.control('K', 0)
-		for i := v.row + 1; i < len(v.lines); i++ {
-			v.lines[i] = nil
-		}
-	default:
-		v.t.Errorf("an unknown sequence ends with %q", final)
-	}
-}
-
-func (v *terminal) put(r rune) {
-	switch r {
-	case '\r':
-		v.column = 0
-		return
-	case '\n':
-		v.down()
-		return
-	}
-	if v.column == v.columns {
-		v.down()
-	}
-	line := v.lines[v.row]
-	for len(line) <= v.column {
-		line = append(line, ' ')
-	}
-	line[v.column] = r
-	v.lines[v.row] = line
-	v.column++
-}
-
-func (v *terminal) down() {
-	v.row, v.column = v.row+1, 0
-	if v.row == len(v.lines) {
-		v.lines = append(v.lines, nil)
-	}
-}
-
-func (v *terminal) text() string {
-	var list []string
-	for _, l := range v.lines {
-		list = append(list, strings.TrimRight(string(l), " "))
-	}
-	return strings.TrimRight(strings.Join(list, "\n"), "\n") + "\n"
-}
 
 // clockedProgress is progress on a clock that the test moves on.
 type clockedProgress struct {
@@ -109,9 +24,9 @@ type clockedProgress struct {
 
 func (s *clockedProgress) after(d time.Duration) *clockedProgress { s.clock = s.clock.Add(d); return s }
 
-func newClocked(to *terminal, verb string) *clockedProgress {
+func newClocked(to *terminaltest.Screen, verb string) *clockedProgress {
 	s := &clockedProgress{clock: time.Unix(1000, 0)}
-	s.transferProgress = newTransferProgress(to, verb, onTerminal, &screen{to: to, size: to.size}, func() time.Time { return s.clock })
+	s.transferProgress = newTransferProgress(to, verb, onTerminal, &screen{to: to, size: to.Size}, func() time.Time { return s.clock })
 	return s
 }
 
@@ -125,15 +40,15 @@ func blob(kind registry.EventKind, name string, bytes, total int64) registry.Eve
 	return registry.Event{Kind: kind, Name: name, Digest: digest.FromString(name), Bytes: bytes, Total: total}
 }
 
-func check(t *testing.T, v *terminal, want string) {
+func check(t *testing.T, v *terminaltest.Screen, want string) {
 	t.Helper()
-	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), v.text()); diff != "" {
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), v.Text()); diff != "" {
 		t.Errorf("the screen differs (- wanted, + shown):\n%s", diff)
 	}
 }
 
 func TestTransferOnTerminal(t *testing.T) {
-	v := newTerminal(t, 100, 24)
+	v := terminaltest.New(t, 100, 24)
 	fmt.Fprintln(v, "$ ingot push x")
 	s := newClocked(v, "push")
 	s.draw()
@@ -172,7 +87,7 @@ pushed 70 MB in 2s, 15 MB/s; 10 MB left by an earlier run; 20 MB already there
 
 // TestTransferKeepsLines: a blob that is through leaves its line to the next one, so that the others stay where they are.
 func TestTransferKeepsLines(t *testing.T) {
-	v := newTerminal(t, 40, 24)
+	v := terminaltest.New(t, 40, 24)
 	s := newClocked(v, "pull")
 	s.events(registry.Event{Kind: registry.Plan, Total: 400}, blob(registry.Begin, "a", 0, 100), blob(registry.Begin, "b", 0, 100))
 	s.draw()
@@ -190,7 +105,7 @@ pulling 100 B of 400 B, 0 B/s
 
 // TestTransferFitsTerminal: no line wraps, and no more lines than the terminal holds, also when its size changes.
 func TestTransferFitsTerminal(t *testing.T) {
-	v := newTerminal(t, 30, 5)
+	v := terminaltest.New(t, 30, 5)
 	s := newClocked(v, "pull")
 	s.events(registry.Event{Kind: registry.Plan, Total: 1000})
 	for i := range 9 {
@@ -226,7 +141,7 @@ func TestCut(t *testing.T) {
 		{"abc", 0, ""},
 		{"模型模型模型", 8, "模..模型"},
 	} {
-		if got := cut(test.text, test.columns); got != test.want || columnsOf(got) > max(test.columns, 0) {
+		if got := cut(test.text, test.columns); got != test.want || terminal.Columns(got) > max(test.columns, 0) {
 			t.Errorf("cut(%q, %d) = %q, want %q", test.text, test.columns, got, test.want)
 		}
 	}

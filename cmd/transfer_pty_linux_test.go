@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 	"github.com/ingotml/ingot/registry"
 	"golang.org/x/sys/unix"
 )
@@ -66,9 +67,9 @@ func TestTransferOnPTY(t *testing.T) {
 	if !bytes.Contains(written, []byte("pulling 100 B of 200 B")) || !bytes.Contains(written, []byte("50%")) {
 		t.Errorf("nothing was drawn while it went on: %q", written)
 	}
-	v := newTerminal(t, 60, 10)
+	v := terminaltest.New(t, 60, 10)
 	v.Write(written)
-	if got := v.text(); !strings.HasPrefix(got, "pulled 200 B in ") || strings.Count(got, "\n") != 1 {
+	if got := v.Text(); !strings.HasPrefix(got, "pulled 200 B in ") || strings.Count(got, "\n") != 1 {
 		t.Errorf("the screen after it: %q", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/registry"
 	"github.com/opencontainers/go-digest"
 )
@@ -157,7 +158,7 @@ func (t *tally) lines(columns, rows int, now time.Time) []string {
 	names := 0
 	for _, b := range t.slots {
 		if b != nil {
-			names = max(names, columnsOf(b.name))
+			names = max(names, terminal.Columns(b.name))
 		}
 	}
 	for _, b := range t.slots {
@@ -201,7 +202,7 @@ func (b *movingBlob) line(columns, names int, now time.Time) string {
 	}
 	room := min(names, max(8, columns-1-len(facts)-2))
 	name := cut(b.name, room)
-	return name + strings.Repeat(" ", room-columnsOf(name)) + "  " + facts
+	return name + strings.Repeat(" ", room-terminal.Columns(name)) + "  " + facts
 }
 
 func bar(done, of int64) string {

@@ -1,0 +1,28 @@
+package terminal
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+	"golang.org/x/term"
+)
+
+// raw has a console give keys as they are pressed, and obey escape sequences.
+func raw(in, out *os.File) (restore func() error, err error) {
+	fd, to := int(in.Fd()), windows.Handle(out.Fd())
+	state, err := term.MakeRaw(fd)
+	if err != nil {
+		return nil, err
+	}
+	var mode uint32
+	if err := windows.GetConsoleMode(to, &mode); err == nil {
+		err = windows.SetConsoleMode(to, mode|windows.ENABLE_PROCESSED_OUTPUT|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING)
+		if err != nil {
+			return nil, errors.Join(err, term.Restore(fd, state))
+		}
+	}
+	return func() error { return term.Restore(fd, state) }, nil // later output wants the sequences too
+}
+
+var suspend func() // consoles have no jobs

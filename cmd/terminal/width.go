@@ -1,0 +1,43 @@
+package terminal
+
+import (
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// Columns is how wide a terminal shows a text of one line.
+func Columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	switch {
+	case r < 0x300: // most of all text, without a look at tables
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case wide(r):
+		return 2
+	}
+	return 1
+}
+
+func wide(r rune) bool {
+	kind := width.LookupRune(r).Kind()
+	return kind == width.EastAsianWide || kind == width.EastAsianFullwidth
+}
+
+// Printable tells whether a terminal shows a character as itself and obeys nothing in it.
+func Printable(r rune) bool {
+	return unicode.IsPrint(r) || unicode.In(r, unicode.Mn, unicode.Me, unicode.Zs) || r == zeroWidthJoiner || r == zeroWidthNonJoiner
+}
+
+const (
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+)
