@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/talk"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -91,7 +92,7 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err := store.CheckPresent(entry, false); err != nil {
 		return err
 	}
-	talk, err := o.conversation(c, store, entry, prompt)
+	conversation, err := o.conversation(c, store, entry, prompt)
 	if err != nil {
 		return err
 	}
@@ -110,15 +111,15 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	}
 	defer model.Close()
 	request := o.request(c, model.Defaults())
-	reader := talkReader{}
+	var reader talk.Reader
 	switch {
 	case prompt.ids != nil:
 		request.Prompt = prompt.ids
-	case talk != nil:
-		talk.pictures = pictures
-		request.Prompt, reader, err = talk.begin(ctx, model)
-		request.Special = reader.parser != nil
-		request.Pictures = talk.pictures
+	case conversation != nil:
+		var p *talk.Prompt
+		if p, err = conversation.begin(ctx, model, pictures); err == nil {
+			request.Prompt, request.Pictures, request.Special, reader = p.IDs, p.Pictures, p.Special, p.Reader
+		}
 	default:
 		var text string
 		if text, request.Pictures, err = model.ShowPictures(prompt.text, pictures); err == nil {
@@ -224,7 +225,7 @@ type runStats struct {
 	Seconds       float64 `json:"seconds"`
 }
 
-func (a *app) generate(ctx context.Context, model runtime.Engine, r runtime.Request, o runOptions, reader talkReader) error {
+func (a *app) generate(ctx context.Context, model runtime.Engine, r runtime.Request, o runOptions, reader talk.Reader) error {
 	result := runJSON{IDs: []int32{}}
 	answer := a.answer(&result, o)
 	for e, err := range model.Generate(ctx, r) {
@@ -235,11 +236,11 @@ func (a *app) generate(ctx context.Context, model runtime.Engine, r runtime.Requ
 		result.DoneReason = string(e.Done)
 		s := e.Stats
 		result.Stats = runStats{s.PromptTokens, s.CachedTokens, s.PromptTime.Seconds(), s.Tokens, s.GenerateTime.Seconds()}
-		if err := answer.add(reader.feed(e.Text)); err != nil {
+		if err := answer.add(reader.Feed(e.Text)); err != nil {
 			return err
 		}
 	}
-	rest, damage := reader.close()
+	rest, damage := reader.Close()
 	if err := answer.add(rest); err != nil {
 		return err
 	}

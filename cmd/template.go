@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/server/talk"
 	"github.com/spf13/cobra"
 )
 
@@ -101,29 +102,5 @@ func templateSource(c *cobra.Command, arg, named string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return imageTemplate(store, entry, named)
-}
-
-// imageTemplate is the text of a model's template.
-func imageTemplate(store *manifest.Store, entry *manifest.Entry, named string) (string, error) {
-	var files []chat.File
-	for _, l := range entry.Image.Layers {
-		if l.Kind == manifest.KindTensor || !chat.HoldsTemplate(l.Name) && l.Kind != manifest.KindTemplate {
-			continue
-		}
-		b, err := store.ReadBlob(l.Digest, maxVars)
-		if err != nil {
-			return "", fmt.Errorf("%s of %s: %w", l.Name, entry.Name, err)
-		}
-		name := l.Name
-		if l.Kind == manifest.KindTemplate {
-			name = chat.TemplateFile
-		}
-		files = append(files, chat.File{Name: name, Data: b})
-	}
-	text, err := chat.Choose(files, named)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", entry.Name, err)
-	}
-	return text, nil
+	return talk.TemplateText(store, entry, named)
 }

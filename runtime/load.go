@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/manifest"
@@ -16,7 +14,6 @@ import (
 	"github.com/ingotml/ingot/models"
 	_ "github.com/ingotml/ingot/models/all" // every model type that an image may be of
 	"github.com/ingotml/ingot/models/nn"
-	"github.com/ingotml/ingot/tokenizer"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -30,20 +27,16 @@ type Options struct {
 	Queue       int    // requests that wait beside them; 0: 512
 	Memory      int64  // bytes of state that running requests may have together; 0: no limit but the engine's
 	Chunk       int    // rows of prompts in a step; 0: by the time that they take
+
+	Loaded func(part float64) // is told how much of the weights is loaded, 0 to 1; may be nil
 }
 
 // Local is an Engine in this process.
 type Local struct {
+	*Processor
 	thread  *mlx.Thread
-	config  arch.Model
 	model   models.Model
 	weights *nn.Weights
-	tok     *tokenizer.Tokenizer // nil where the image has none
-	eos     []int32
-	base    Defaults
-	sight   *sight // nil where the model takes no pictures
-
-	template bool
 
 	batcher *batcher
 	tree    *prefix.Tree // what past requests have left; nil without a prefix cache, and of the engine's thread
@@ -89,30 +82,15 @@ func (l *Local) openPrefixDir(ctx context.Context, model digest.Digest, o Option
 }
 
 func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error) {
-	config, err := f.config()
+	p, err := f.processor()
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := f.openBlobs(config, false)
+	blobs, err := f.openBlobs(p.config, false)
 	if err != nil {
 		return nil, err
 	}
-	l := &Local{thread: t, config: config}
-	if l.tok, err = f.tokenizer(); err != nil {
-		return nil, err
-	}
-	if l.eos, err = f.eos(l.tok); err != nil {
-		return nil, err
-	}
-	if l.template, err = f.hasTemplate(); err != nil {
-		return nil, err
-	}
-	if l.base, err = f.defaults(); err != nil {
-		return nil, err
-	}
-	if l.sight, err = f.readSight(config); err != nil {
-		return nil, err
-	}
+	l := &Local{Processor: p, thread: t}
 	return l, t.Do(ctx, func() error { return l.build(ctx, blobs, o) })
 }
 
@@ -146,7 +124,7 @@ func loadWeights(ctx context.Context, t *mlx.Thread, blobs []blob, o Options) (*
 			nn.NewWeights(0, tensors).Free()
 		}
 	}()
-	for _, b := range blobs {
+	for i, b := range blobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -155,6 +133,9 @@ func loadWeights(ctx context.Context, t *mlx.Thread, blobs []blob, o Options) (*
 			return nil, err
 		}
 		tensors[b.name()] = tensor
+		if o.Loaded != nil {
+			o.Loaded(float64(i+1) / float64(len(blobs)))
+		}
 	}
 	done = true
 	return nn.NewWeights(computeType(tensors, o), tensors), nil
@@ -179,15 +160,6 @@ func computeType(tensors map[string]*nn.Tensor, o Options) mlx.DType {
 	}
 	return best
 }
-
-// Tokenizer is nil where the image has none.
-func (l *Local) Tokenizer() *tokenizer.Tokenizer { return l.tok }
-
-// Defaults are the image's own parameters over those of the program.
-func (l *Local) Defaults() Defaults { return l.base }
-
-// Context is the number of tokens that the model was trained to see.
-func (l *Local) Context() int { return int(l.config.Facts().Context) }
 
 // Close implements Engine.
 func (l *Local) Close() error {
@@ -218,41 +190,4 @@ func (l *Local) do(ctx context.Context, fn func() error) error {
 		return errClosed
 	}
 	return l.thread.Do(ctx, fn)
-}
-
-// HasTemplate tells whether the image brings a chat template.
-func (l *Local) HasTemplate() bool { return l.template }
-
-// Encode gives the token ids of a text as it is, with what the tokenizer's own configuration adds (BOS).
-func (l *Local) Encode(text string) ([]int32, error) { return l.encode(text, true) }
-
-// EncodeRendered gives the token ids of a text that a template made. With bos it gets what the tokenizer's configuration
-// adds, unless it begins with that BOS already.
-func (l *Local) EncodeRendered(text string, bos bool) ([]int32, error) {
-	if begin, _ := l.BOSEOS(); begin != "" && strings.HasPrefix(text, begin) {
-		bos = false
-	}
-	return l.encode(text, bos)
-}
-
-func (l *Local) encode(text string, special bool) ([]int32, error) {
-	if l.tok == nil {
-		return nil, fmt.Errorf("%w: give the prompt as token ids", ErrNoTokenizer)
-	}
-	return l.tok.Encode(text, special)
-}
-
-// BOSEOS are the texts of the tokenizer's tokens around a text, "" where it has none.
-func (l *Local) BOSEOS() (bos, eos string) {
-	if l.tok == nil {
-		return "", ""
-	}
-	token := func(id int32, ok bool) string {
-		if !ok {
-			return ""
-		}
-		text, _ := l.tok.Token(id)
-		return text
-	}
-	return token(l.tok.BOS()), token(l.tok.EOS())
 }

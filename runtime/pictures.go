@@ -97,13 +97,25 @@ func (s *sight) look(m models.Model) {
 
 // needSight gives how the model takes pictures, or why it does not.
 func (l *Local) needSight() (*sight, error) {
-	switch s := l.sight; {
-	case s == nil || s.tower == nil:
-		return nil, fmt.Errorf("%s without a vision tower: %w", l.config.Facts().ModelType, ErrPictures)
-	case s.Image == 0:
+	if l.sight != nil && l.sight.tower == nil {
+		return nil, l.blind()
+	}
+	return l.needPlaces()
+}
+
+// needPlaces gives how a prompt shows pictures, or why none can.
+func (p *Processor) needPlaces() (*sight, error) {
+	switch {
+	case p.sight == nil:
+		return nil, p.blind()
+	case p.sight.Image == 0:
 		return nil, fmt.Errorf("config.json has no image_token_id: %w", ErrPictures)
 	}
-	return l.sight, nil
+	return p.sight, nil
+}
+
+func (p *Processor) blind() error {
+	return fmt.Errorf("%s without a vision tower: %w", p.config.Facts().ModelType, ErrPictures)
 }
 
 // refuseVideo names the token of a video in a prompt.

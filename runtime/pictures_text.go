@@ -13,20 +13,20 @@ var mark = regexp.MustCompile(`\[img-([0-9]+)\]`)
 
 // ShowPictures puts the model's own tokens for a picture in place of the marks [img-ID] of a text, and gives the pictures in
 // the order of their places; one may have several. Those without a mark come before the text. Without pictures marks are text.
-func (l *Local) ShowPictures(text string, pictures []Picture) (string, []Picture, error) {
+func (p *Processor) ShowPictures(text string, pictures []Picture) (string, []Picture, error) {
 	if len(pictures) == 0 {
 		return text, nil, nil
 	}
-	place, err := l.placeholder()
+	place, err := p.placeholder()
 	if err != nil {
 		return "", nil, err
 	}
 	byID := map[int]Picture{}
-	for _, p := range pictures {
-		if _, twice := byID[p.ID]; twice {
-			return "", nil, fmt.Errorf("two pictures have the ID %d: %w", p.ID, ErrPictures)
+	for _, shown := range pictures {
+		if _, twice := byID[shown.ID]; twice {
+			return "", nil, fmt.Errorf("two pictures have the ID %d: %w", shown.ID, ErrPictures)
 		}
-		byID[p.ID] = p
+		byID[shown.ID] = shown
 	}
 	var shown []Picture
 	var unknown string
@@ -52,11 +52,17 @@ func (l *Local) ShowPictures(text string, pictures []Picture) (string, []Picture
 }
 
 // PicturePlaces counts the places for pictures in a prompt.
-func (l *Local) PicturePlaces(prompt []int32) int {
-	if l.sight == nil || l.sight.Image == 0 {
+func (p *Processor) PicturePlaces(prompt []int32) int {
+	if p.sight == nil || p.sight.Image == 0 {
 		return 0
 	}
-	return len(runsOf(prompt, int32(l.sight.Image)))
+	return len(runsOf(prompt, int32(p.sight.Image)))
+}
+
+// CheckPictures says why the model cannot be given pictures; nil where it can, as far as can be told without its weights.
+func (p *Processor) CheckPictures() error {
+	_, err := p.needPlaces()
+	return err
 }
 
 // CheckPictures says why the model cannot be given pictures; nil where it can.
@@ -66,12 +72,12 @@ func (l *Local) CheckPictures() error {
 }
 
 // placeholder is the text of a picture's start, one image token, and the end.
-func (l *Local) placeholder() (string, error) {
-	s, err := l.needSight()
+func (p *Processor) placeholder() (string, error) {
+	s, err := p.needPlaces()
 	if err != nil {
 		return "", err
 	}
-	if l.tok == nil {
+	if p.tok == nil {
 		return "", fmt.Errorf("%w: give the prompt as token ids", ErrNoTokenizer)
 	}
 	text := ""
@@ -79,7 +85,7 @@ func (l *Local) placeholder() (string, error) {
 		if id == 0 {
 			continue
 		}
-		token, ok := l.tok.Token(int32(id))
+		token, ok := p.tok.Token(int32(id))
 		if !ok {
 			return "", fmt.Errorf("the tokenizer has no token %d, which config.json has for pictures: %w", id, ErrPictures)
 		}
