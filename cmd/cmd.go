@@ -130,6 +130,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
 	root.AddCommand(a.pushCmd(), a.pullCmd())
 	root.AddCommand(a.loginCmd(), a.logoutCmd())
+	root.AddCommand(a.serveCmd(), a.psCmd(), a.stopCmd())
 	root.AddCommand(a.runnerCmd())
 	addCompletions(root)
 	root.SetIn(a.in)

@@ -97,6 +97,11 @@ func TestExitCodes(t *testing.T) {
 		{"df more", 2},
 		{"ls --format yaml", 2},
 		{"show", 2},
+		{"serve --host 0.0.0.0:0", 2},
+		{"serve --host https://127.0.0.1:0", 2},
+		{"serve --keep-alive soon", 2},
+		{"stop", 2},
+		{"ps --host 127.0.0.1:1", 1},
 		{"create a b -q int17", 2},
 	} {
 		var out, errs bytes.Buffer
@@ -122,7 +127,7 @@ func TestPlainProgress(t *testing.T) {
 }
 
 // Commands whose data is a text or that print none.
-var withoutJSON = []string{"check", "rm", "login", "logout", "runner", "tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
+var withoutJSON = []string{"check", "rm", "login", "logout", "runner", "serve", "stop", "tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
 
 func TestJSONEverywhere(t *testing.T) {
 	commands(t, (&app{}).root(), func(c *cobra.Command) {

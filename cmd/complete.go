@@ -24,6 +24,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"run":      {modelNames, nothing},
 	"show":     {modelNames, nothing},
 	"sign":     {modelNames, nothing},
+	"stop":     {modelNames, nothing},
 	"tag":      {modelNames, modelNames, nothing},
 	"template": {modelOr(cobra.ShellCompDirectiveDefault), nothing},
 	"tokenize": {modelOr(cobra.ShellCompDirectiveFilterDirs), nothing},
@@ -32,6 +33,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 
 // flagCompletions say what the value of a flag can be, in any command; other flags complete to nothing.
 var flagCompletions = map[string]cobra.CompletionFunc{
+	"cache-dir":      folders,
 	"ca-file":        files(),
 	"cpu-math":       cobra.FixedCompletions([]string{"exact", "fast"}, cobra.ShellCompDirectiveNoFileComp),
 	"draft-quantize": types,

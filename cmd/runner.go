@@ -35,13 +35,13 @@ func (a *app) runnerCmd() *cobra.Command {
 				if o.PrefixCache < 0 {
 					o.PrefixCache = cacheShare(ctx, thread)
 				}
+				o.Loaded = loaded
 				model, err := runtime.Load(ctx, thread, store, entry, o)
 				if err != nil {
 					thread.Close()
 					return nil, err
 				}
-				loaded(1)
-				return model, nil
+				return withFault(model), nil
 			})
 		},
 	}
@@ -50,6 +50,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	f.Int64Var(&o.PrefixCache, "cache-size", -1, "bytes of state kept of past requests; 0 keeps none (default a fourth of the memory that the engine may use)")
 	f.StringVar(&o.PrefixDir, "cache-dir", "", "folder for state that has no room in memory, also for later runs (default none)")
 	f.Int64Var(&o.PrefixDisk, "cache-disk", 16<<30, "most bytes in that folder")
+	f.Int64Var(&o.Memory, "memory", 0, "bytes of state that running requests may have together (default no limit but the engine's)")
 	f.IntVar(&o.Sequences, "parallel", 0, "requests that run at once (default 32)")
 	f.IntVar(&o.Queue, "queue", 0, "requests that wait beside them (default 512)")
 	cpu.add(c)

@@ -258,7 +258,7 @@ func (s showJSON) print(a *app) error {
 	line("parser", s.Parser)
 	line("renderer", s.Renderer)
 	line("requires", s.Requires)
-	line("defaults", strings.Join(strings.Split(strings.TrimSpace(parameterText(s.Defaults)), "\n"), ", "))
+	line("defaults", strings.Join(strings.Split(strings.TrimSpace(convert.ParameterText(s.Defaults)), "\n"), ", "))
 	line("system", clip(s.System))
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))

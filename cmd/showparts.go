@@ -2,13 +2,10 @@ package cmd
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/modelfile"
 )
 
 // showParts are the parts of a model that show prints alone.
@@ -24,7 +21,7 @@ var showParts = []struct {
 		return a.printPart(e, "system prompt", t.System)
 	}},
 	{"parameters", "the default parameters of generation", func(a *app, e *manifest.Entry, t *convert.Texts) error {
-		return a.printPart(e, "default parameters", parameterText(t.Parameters))
+		return a.printPart(e, "default parameters", convert.ParameterText(t.Parameters))
 	}},
 	{"license", "the license texts", func(a *app, e *manifest.Entry, t *convert.Texts) error {
 		var texts []string
@@ -59,21 +56,6 @@ func showModelfile(a *app, e *manifest.Entry, t *convert.Texts) error {
 	}
 	_, err = fmt.Fprint(a.out, "# FROM brings the weights and the files along; the other lines say what the image has already.\n", text)
 	return err
-}
-
-// parameterText writes parameters as lines of a name and a value.
-func parameterText(params map[string]any) string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		p, _ := modelfile.LookupParameter(name)
-		for _, v := range convert.ParameterValues(params[name]) {
-			if p.Type == modelfile.Strings {
-				v = fmt.Sprintf("%q", v)
-			}
-			fmt.Fprintf(&b, "%s %s\n", name, v)
-		}
-	}
-	return b.String()
 }
 
 // clip makes one line of a text, of no more than 60 characters.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/manifest"
@@ -141,6 +142,21 @@ func expressible(c modelfile.Command) bool {
 	}
 	data, err := marshal(params[c.Key])
 	return err == nil && string(data) == c.Value
+}
+
+// ParameterText writes parameters as lines of a name and a value.
+func ParameterText(params map[string]any) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		p, _ := modelfile.LookupParameter(name)
+		for _, v := range ParameterValues(params[name]) {
+			if p.Type == modelfile.Strings {
+				v = fmt.Sprintf("%q", v)
+			}
+			fmt.Fprintf(&b, "%s %s\n", name, v)
+		}
+	}
+	return b.String()
 }
 
 // ParameterValues writes the values of a parameter as PARAMETER lines have them.

@@ -24,7 +24,7 @@ const (
 )
 
 // crashes are how the lines begin with which a Go program, or what is linked into it, says that it dies.
-var crashes = []string{"panic: ", "fatal error: ", "SIG", "runtime: ", "unexpected fault address", "terminate called", "libc++abi: "}
+var crashes = []string{"panic: ", "fatal error: ", "SIG", "runtime: ", "runtime/cgo: ", "unexpected fault address", "terminate called", "libc++abi: "}
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package cmd
+
+// portOwner is "" where the system does not tell whose a port is.
+func portOwner(int) string { return "" }

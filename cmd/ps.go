@@ -1,0 +1,70 @@
+package cmd
+
+import (
+	"fmt"
+	"net/http"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ingotml/ingot/server"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) psCmd() *cobra.Command {
+	var asJSON, verbose bool
+	var host string
+	c := &cobra.Command{
+		Use:   "ps",
+		Short: "List the models that the server has loaded",
+		Long: `List the models that the server has loaded or is loading. SIZE is the memory that each has room for, UNTIL how long it
+stays if nobody asks for it. With -v come the requests that each runs and has waiting, the bytes that they and past requests take,
+and how much of the prompts was found there.`,
+		Args: between(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			var list server.PsJSON
+			if err := a.newClient(host).get(c.Context(), http.MethodGet, "/api/ps", nil, &list); err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(list.Models)
+			}
+			return a.printPs(list.Models, verbose)
+		},
+	}
+	f := c.Flags()
+	f.BoolVarP(&verbose, "verbose", "v", false, "print what the models do too")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	addHost(c, &host)
+	return c
+}
+
+// addHost adds the flag of those who ask the server.
+func addHost(c *cobra.Command, host *string) {
+	c.Flags().StringVar(host, "host", "", "`address` of the server (default 127.0.0.1:11434, or $INGOT_HOST)")
+}
+
+func (a *app) printPs(list []server.PsModel, verbose bool) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tDIGEST\tSIZE\tREQUESTS\tUNTIL")
+	for _, m := range list {
+		fmt.Fprintf(w, "%s\t%.12s\t%s\t%d\t%s\n", m.Name, m.Digest, size(m.Size), m.Requests, until(m, time.Now()))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// until says how long a model stays.
+func until(m server.PsModel, now time.Time) string {
+	left := m.ExpiresAt.Sub(now)
+	switch {
+	case m.Loaded < 1:
+		return fmt.Sprintf("loading, %.0f%%", 100*m.Loaded)
+	case m.Requests > 0:
+		return "in use"
+	case left > 365*24*time.Hour:
+		return "its room is needed"
+	}
+	return fmt.Sprintf("%s from now", max(left, 0).Round(time.Second))
+}

@@ -1,0 +1,353 @@
+package cmd_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// served is a server as a user runs it, with the models "demo" and "other".
+type served struct {
+	*exec.Cmd
+	addr string
+	home string
+	temp string // its folder for temporary files
+	errs *lockedBuffer
+}
+
+// lockedBuffer is written by a process and read by a test.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func startServer(t *testing.T, env []string, args ...string) *served {
+	t.Helper()
+	if _, why := installedEngine(); why != nil {
+		if os.Getenv("INGOT_TEST_ENGINE") != "" {
+			t.Fatal(why)
+		}
+		t.Skipf("needs the MLX engine: %v", why)
+	}
+	home := filepath.Join(t.TempDir(), "store")
+	for _, name := range []string{"demo", "other"} {
+		ingot(t, home, "create", name, filepath.Join("..", "testdata", "models", "demo"))
+	}
+	s := &served{home: home, temp: t.TempDir(), errs: &lockedBuffer{}}
+	s.Cmd = command(home, append([]string{"serve", "--host", "127.0.0.1:0"}, args...)...)
+	s.Env = append(append(s.Env, "TMPDIR="+s.temp), env...)
+	pipe, err := s.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(pipe)
+	line, err := r.ReadString('\n')
+	if err != nil {
+		t.Fatalf("the server says %q, %v", line, err)
+	}
+	s.addr = strings.TrimSpace(strings.TrimPrefix(line, "listening on http://"))
+	go func() { _, _ = io.Copy(s.errs, r) }()
+	t.Cleanup(func() {
+		_ = s.Process.Kill()
+		_ = s.Wait()
+	})
+	return s
+}
+
+// post sends a request and gives the answer, which is a stream of JSON lines.
+func (s *served) post(t *testing.T, path, body string) *http.Response {
+	t.Helper()
+	answer, err := http.Post("http://"+s.addr+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// whole sends a request and gives the last message of its answer.
+func (s *served) whole(t *testing.T, path, body string) map[string]any {
+	t.Helper()
+	answer := s.post(t, path, body)
+	defer answer.Body.Close()
+	return lastLine(t, answer.Body)
+}
+
+func lastLine(t *testing.T, r io.Reader) (last map[string]any) {
+	t.Helper()
+	d := json.NewDecoder(r)
+	for {
+		var m map[string]any
+		err := d.Decode(&m)
+		if err == io.EOF {
+			return last
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = m
+	}
+}
+
+const story = `{"model":"demo","prompt":"Once upon a time","options":{"temperature":0,"ignore_eos":true,"num_predict":%d,"stop":["%s"]}}`
+
+// children are the processes of models, by name.
+func (s *served) children(t *testing.T) map[string]int {
+	t.Helper()
+	answer, err := http.Get("http://" + s.addr + "/api/ps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var list struct {
+		Models []struct {
+			Name string
+			PID  int
+		}
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, m := range list.Models {
+		out[m.Name] = m.PID
+	}
+	return out
+}
+
+// running reports whether a process is there and has not ended.
+func running(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, _ := bytes.Cut(b, []byte(") "))
+	return len(after) > 0 && after[0] != 'Z'
+}
+
+// gone waits until processes have ended.
+func gone(t *testing.T, pids ...int) {
+	t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		left := 0
+		for _, pid := range pids {
+			if running(pid) {
+				left = pid
+			}
+		}
+		if left == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d is still there", left)
+		}
+	}
+}
+
+// checkClean: no file is left where temporary files are, nor in the store beside models.
+func (s *served) checkClean(t *testing.T) {
+	t.Helper()
+	for _, pattern := range []string{filepath.Join(s.temp, "*"), filepath.Join(s.home, "ingest", "*"), filepath.Join(s.home, "*.sock")} {
+		left, err := filepath.Glob(pattern)
+		if err != nil || len(left) > 0 {
+			t.Errorf("%s: %v, %v are left", pattern, left, err)
+		}
+	}
+}
+
+// rss is the memory of a process, in bytes.
+func rss(t *testing.T, pid int) int64 {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(b), "VmRSS:")
+	kib, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}
+
+// TestServe talks to a server as its users do.
+func TestServe(t *testing.T) {
+	s := startServer(t, nil, "--models", "1")
+	ingotAt := func(args ...string) (string, error) {
+		c := command(s.home, args...)
+		c.Env = append(c.Env, "INGOT_HOST="+s.addr)
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	first := s.whole(t, "/api/generate", fmt.Sprintf(story, 20, "~"))
+	if first["done"] != true || first["eval_count"] != 20.0 {
+		t.Fatalf("generate: %v\n%s", first, s.errs)
+	}
+	chat := s.whole(t, "/api/chat", `{"model":"demo","messages":[{"role":"user","content":"Once upon a time"}],"stream":false,"options":{"temperature":0,"num_predict":20,"ignore_eos":true}}`)
+	if got := chat["message"].(map[string]any)["content"].(string); !strings.Contains(got, " ") {
+		t.Errorf("chat: %v", chat)
+	}
+	if stats := chat["stats"].(map[string]any); stats["cached_tokens"].(float64) < 1 {
+		t.Errorf("the same prompt again: %v", stats)
+	}
+	out, err := ingotAt("ps")
+	if err != nil || !strings.Contains(out, "demo:latest") {
+		t.Errorf("ps: %s, %v", out, err)
+	}
+
+	// Another model needs the room.
+	demo := s.children(t)["demo:latest"]
+	if s.whole(t, "/api/generate", `{"model":"other"}`)["done_reason"] != "load" {
+		t.Error("the other model was not loaded")
+	}
+	gone(t, demo)
+	if c := s.children(t); len(c) != 1 || c["other:latest"] == 0 {
+		t.Errorf("loaded: %v", c)
+	}
+
+	// The end of its time.
+	other := s.children(t)["other:latest"]
+	s.whole(t, "/api/generate", `{"model":"other","keep_alive":0.1}`)
+	gone(t, other)
+	if c := s.children(t); len(c) != 0 {
+		t.Errorf("loaded: %v", c)
+	}
+
+	// Unloading gives all memory back.
+	before := rss(t, s.Process.Pid)
+	s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~"))
+	demo = s.children(t)["demo:latest"]
+	if out, err := ingotAt("stop", "demo"); err != nil || out != "" {
+		t.Errorf("stop: %s, %v", out, err)
+	}
+	gone(t, demo)
+	if after := rss(t, s.Process.Pid); after > before+32<<20 {
+		t.Errorf("the server takes %d bytes, %d before", after, before)
+	}
+	if out, err := ingotAt("stop", "none"); err == nil || !strings.Contains(out, "none:latest not found") {
+		t.Errorf("stop: %s, %v", out, err)
+	}
+
+	// The address is taken.
+	out, err = ingotAt("serve")
+	if err == nil || !strings.Contains(out, "listen on "+s.addr+": ingot ") || !strings.Contains(out, "INGOT_HOST chooses another") {
+		t.Errorf("a second server: %s, %v", out, err)
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			c, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	defer silent.Close()
+	out, err = ingotAt("serve", "--host", silent.Addr().String())
+	if err == nil || !strings.Contains(out, fmt.Sprintf("process %d (", os.Getpid())) {
+		t.Errorf("an address that is taken: %s, %v", out, err)
+	}
+
+	// SIGTERM lets an answer end.
+	answer := s.post(t, "/api/generate", fmt.Sprintf(story, 200, "~"))
+	defer answer.Body.Close()
+	demo = s.children(t)["demo:latest"]
+	_ = s.Process.Signal(syscall.SIGTERM)
+	if last := lastLine(t, answer.Body); last["done"] != true {
+		t.Errorf("the answer ends with %v", last)
+	}
+	if err := s.Wait(); err != nil {
+		t.Errorf("the server: %v\n%s", err, s.errs)
+	}
+	gone(t, demo)
+	s.checkClean(t)
+	if out, err := ingotAt("ps"); err == nil || !strings.Contains(out, "no server at http://"+s.addr) || strings.Count(out, "\n") != 1 {
+		t.Errorf("without a server: %s, %v", out, err)
+	}
+}
+
+// TestKilledChild: a model's process that dies ends its own requests, and nothing else.
+func TestKilledChild(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault, want string
+	}{
+		"killed":             {"kill=FAULT", "signal: killed, as the system does when memory runs out"},
+		"segmentation fault": {"segv=FAULT", "SIGSEGV"},
+		"memory limit":       {"memory=FAULT", "exit status 2; its last words: "}, // of whoever wanted memory first
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t, []string{"INGOT_TEST_FAULT=" + c.fault})
+			s.whole(t, "/api/generate", `{"model":"other"}`)
+			other := s.children(t)["other:latest"]
+			answers := []*http.Response{
+				s.post(t, "/api/generate", fmt.Sprintf(story, 400, "FAULT")),
+				s.post(t, "/api/generate", fmt.Sprintf(story, 400, "FAULT")),
+			}
+			for _, a := range answers {
+				last := lastLine(t, a.Body)
+				a.Body.Close()
+				if message, _ := last["error"].(string); !strings.Contains(message, "the model's process died") || !strings.Contains(message, c.want) {
+					t.Errorf("the answer ends with %v, want %q", last, c.want)
+				}
+			}
+			if last := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~")); last["done"] != true || last["eval_count"] != 5.0 {
+				t.Errorf("the next answer ends with %v", last)
+			}
+			children := s.children(t)
+			if children["other:latest"] != other || !running(other) {
+				t.Errorf("the other model's process is %d, was %d", children["other:latest"], other)
+			}
+			_ = s.Process.Signal(syscall.SIGTERM)
+			_ = s.Wait()
+			gone(t, other, children["demo:latest"])
+			s.checkClean(t)
+		})
+	}
+}
+
+// TestKilledServer: nothing stays of a server that was killed in mid-answer.
+func TestKilledServer(t *testing.T) {
+	s := startServer(t, nil)
+	s.whole(t, "/api/generate", `{"model":"other"}`)
+	answer := s.post(t, "/api/generate", fmt.Sprintf(story, 400, "~"))
+	defer answer.Body.Close()
+	children := s.children(t)
+	if len(children) != 2 {
+		t.Fatalf("loaded: %v", children)
+	}
+	_ = s.Process.Kill()
+	_ = s.Wait()
+	gone(t, children["other:latest"], children["demo:latest"])
+	s.checkClean(t)
+}

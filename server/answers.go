@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/talk"
+)
+
+// job is a request to a model.
+type job struct {
+	model   *model
+	request runtime.Request
+	reader  talk.Reader
+	keep    *time.Duration // how long the model stays afterwards; nil: the server's
+	begun   time.Time
+}
+
+// piece is a part of what a model says.
+type piece struct {
+	ids            []int32
+	text, thinking string
+	calls          []parse.ToolCall
+}
+
+// outcome is how an answer ended.
+type outcome struct {
+	done  runtime.DoneReason
+	stats runtime.Stats
+	load  time.Duration // until the model was there
+	total time.Duration
+}
+
+// run has the model answer, and hands what it says to each, the first time when it begins.
+func (s *Server) run(ctx context.Context, j job, each func(piece) error) (outcome, error) {
+	var o outcome
+	lease, load, err := s.lend(ctx, j.model)
+	if err != nil {
+		return o, err
+	}
+	defer lease.Release(j.keep)
+	o.load = load
+	for e, err := range lease.Generate(ctx, j.request) {
+		if err != nil {
+			return o, err
+		}
+		o.done, o.stats = e.Done, e.Stats
+		p := piece{ids: e.IDs}
+		p.add(j.reader.Feed(e.Text))
+		if e.Done != "" {
+			rest, damage := j.reader.Close()
+			p.add(rest)
+			if damage != nil {
+				s.opts.Log("%s: a part of an answer is given as text: %v", j.model.name(), damage)
+			}
+		}
+		if err := each(p); err != nil {
+			return o, err
+		}
+	}
+	o.total = time.Since(j.begun)
+	return o, nil
+}
+
+// add sorts what a parser found. The text of a damaged call is all that there is of it.
+func (p *piece) add(events []parse.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case parse.Thinking:
+			p.thinking += e.Text
+		case parse.Call:
+			p.calls = append(p.calls, e.Call)
+		default:
+			p.text += e.Text
+		}
+	}
+}
+
+// empty tells whether a client would notice nothing.
+func (p piece) empty() bool { return p.text == "" && p.thinking == "" && len(p.calls) == 0 }

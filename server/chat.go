@@ -1,0 +1,168 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/talk"
+)
+
+// chatRequest is the body of /api/chat.
+type chatRequest struct {
+	Model     string        `json:"model"`
+	Messages  []chatMessage `json:"messages"`
+	Tools     []chat.Tool   `json:"tools"`
+	Stream    *bool         `json:"stream"`
+	Think     thinking      `json:"think"`
+	KeepAlive keepAlive     `json:"keep_alive"`
+	Options   options       `json:"options"`
+	IDs       bool          `json:"ids"` // ours: token ids are wanted beside the text
+}
+
+// chatMessage is a message as Ollama has it: pictures are beside the text.
+type chatMessage struct {
+	chat.Message
+	images []string
+}
+
+func (m *chatMessage) UnmarshalJSON(b []byte) error {
+	if err := json.Unmarshal(b, &m.Message); err != nil {
+		return err
+	}
+	var more struct {
+		Images   []string `json:"images"`
+		ToolName string   `json:"tool_name"`
+	}
+	if err := json.Unmarshal(b, &more); err != nil {
+		return fmt.Errorf("message: %w", err)
+	}
+	m.images = more.Images
+	if m.Name == "" {
+		m.Name = more.ToolName
+	}
+	extra := jinja.NewDict()
+	m.Extra.Each(func(k, v jinja.Value) bool {
+		if k != "images" && k != "tool_name" {
+			_ = extra.Set(k, v)
+		}
+		return true
+	})
+	m.Extra = extra
+	return nil
+}
+
+// chatJSON is a message of the answer.
+type chatJSON struct {
+	Model     string     `json:"model"`
+	CreatedAt time.Time  `json:"created_at"`
+	Message   answerJSON `json:"message"`
+	IDs       []int32    `json:"ids,omitempty"`
+	Done      bool       `json:"done"`
+	endJSON
+}
+
+type answerJSON struct {
+	Role     string     `json:"role"`
+	Content  string     `json:"content"`
+	Thinking string     `json:"thinking,omitempty"`
+	Calls    []callJSON `json:"tool_calls,omitempty"`
+}
+
+const assistant = "assistant"
+
+// chat is POST /api/chat: a conversation is continued.
+func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
+	begun := time.Now()
+	var q chatRequest
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	if len(q.Messages) == 0 {
+		name, reason, err := s.onlyLoad(r, q.Model, q.KeepAlive)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, chatJSON{Model: name, CreatedAt: now(), Message: answerJSON{Role: assistant}, Done: true, endJSON: endJSON{DoneReason: reason}})
+	}
+	m, err := s.find(r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	style, err := m.talks()
+	if err != nil {
+		return err
+	}
+	c, err := q.conversation(style)
+	if err != nil {
+		return err
+	}
+	prompt, err := s.begin(r.Context(), m, style, c)
+	if err != nil {
+		return err
+	}
+	j := job{model: m, reader: prompt.Reader, keep: q.KeepAlive.Duration, begun: begun}
+	j.request = runtime.Request{Prompt: prompt.IDs, Pictures: prompt.Pictures, Special: prompt.Special}
+	if err := q.Options.request(m, &j.request); err != nil {
+		return err
+	}
+	stream, whole := streams(q.Stream), chatJSON{Model: m.name(), Message: answerJSON{Role: assistant}}
+	count := 0
+	o, err := s.run(r.Context(), j, func(p piece) error {
+		part := chatJSON{Model: m.name(), CreatedAt: now(), Message: answerJSON{assistant, p.text, p.thinking, calls(count, p.calls)}}
+		count += len(p.calls)
+		if q.IDs {
+			part.IDs = p.ids
+		}
+		switch {
+		case !stream:
+			whole.Message.Content += p.text
+			whole.Message.Thinking += p.thinking
+			whole.Message.Calls = append(whole.Message.Calls, part.Message.Calls...)
+			whole.IDs = append(whole.IDs, part.IDs...)
+		case !p.empty() || len(part.IDs) > 0:
+			return writeLine(w, part)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, o.end()
+	if stream {
+		return writeLine(w, whole)
+	}
+	return writeJSON(w, whole)
+}
+
+// conversation is what the template gets: the image's system text, where the request has none, its messages, and the request's.
+func (q chatRequest) conversation(style *talk.Style) (talk.Conversation, error) {
+	var c talk.Conversation
+	c.Tools, c.Think, c.ThinkLevel = q.Tools, q.Think.on, q.Think.level
+	if style.Template != nil {
+		if style.Texts.System != "" && q.Messages[0].Role != "system" {
+			c.Messages = append(c.Messages, chat.Message{Role: "system", Content: style.Texts.System})
+		}
+		for _, t := range style.Texts.Messages {
+			c.Messages = append(c.Messages, chat.Message{Role: t.Role, Content: t.Content})
+		}
+	}
+	for _, m := range q.Messages {
+		for _, text := range m.images {
+			p, err := decodePicture(text, len(c.Pictures))
+			if err != nil {
+				return c, err
+			}
+			c.Pictures = append(c.Pictures, p)
+		}
+		if len(m.images) > 0 {
+			m.Parts = talk.TextParts(m.Content, len(m.images))
+		}
+		c.Messages = append(c.Messages, m.Message)
+	}
+	return c, nil
+}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/talk"
+)
+
+// generateRequest is the body of /api/generate.
+type generateRequest struct {
+	Model     string    `json:"model"`
+	Prompt    string    `json:"prompt"`
+	Suffix    string    `json:"suffix"`
+	System    *string   `json:"system"`
+	Template  string    `json:"template"`
+	Context   []int32   `json:"context"`
+	Raw       bool      `json:"raw"`
+	Images    []string  `json:"images"`
+	Stream    *bool     `json:"stream"`
+	Think     thinking  `json:"think"`
+	KeepAlive keepAlive `json:"keep_alive"`
+	Options   options   `json:"options"`
+	IDs       bool      `json:"ids"` // ours: token ids are wanted beside the text
+}
+
+// generateJSON is a message of the answer.
+type generateJSON struct {
+	Model     string     `json:"model"`
+	CreatedAt time.Time  `json:"created_at"`
+	Response  string     `json:"response"`
+	Thinking  string     `json:"thinking,omitempty"`
+	Calls     []callJSON `json:"tool_calls,omitempty"`
+	IDs       []int32    `json:"ids,omitempty"`
+	Done      bool       `json:"done"`
+	Context   []int32    `json:"context,omitempty"`
+	endJSON
+}
+
+// generate is POST /api/generate: a prompt is continued.
+func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
+	begun := time.Now()
+	var q generateRequest
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	if q.Prompt == "" && q.Suffix == "" && len(q.Images) == 0 {
+		name, reason, err := s.onlyLoad(r, q.Model, q.KeepAlive)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, generateJSON{Model: name, CreatedAt: now(), Done: true, endJSON: endJSON{DoneReason: reason}})
+	}
+	m, err := s.find(r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	prompt, err := s.generatePrompt(r, m, q)
+	if err != nil {
+		return err
+	}
+	j := job{model: m, reader: prompt.Reader, keep: q.KeepAlive.Duration, begun: begun}
+	j.request = runtime.Request{Prompt: prompt.IDs, Pictures: prompt.Pictures, Special: prompt.Special}
+	if err := q.Options.request(m, &j.request); err != nil {
+		return err
+	}
+	stream, whole := streams(q.Stream), generateJSON{Model: m.name()}
+	said := slices.Clone(prompt.IDs)
+	count := 0
+	o, err := s.run(r.Context(), j, func(p piece) error {
+		said = append(said, p.ids...)
+		part := generateJSON{Model: m.name(), CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: calls(count, p.calls)}
+		count += len(p.calls)
+		if q.IDs {
+			part.IDs = p.ids
+		}
+		switch {
+		case !stream:
+			whole.Response += p.text
+			whole.Thinking += p.thinking
+			whole.Calls = append(whole.Calls, part.Calls...)
+			whole.IDs = append(whole.IDs, part.IDs...)
+		case !p.empty() || len(part.IDs) > 0:
+			return writeLine(w, part)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, o.end()
+	if len(prompt.Pictures) == 0 { // ids alone do not bring pictures back
+		whole.Context = said
+	}
+	if stream {
+		return writeLine(w, whole)
+	}
+	return writeJSON(w, whole)
+}
+
+// generatePrompt is the prompt of a request: as it is, or as the turn of a user.
+func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*talk.Prompt, error) {
+	var pictures []runtime.Picture
+	for i, text := range q.Images {
+		p, err := decodePicture(text, i)
+		if err != nil {
+			return nil, err
+		}
+		pictures = append(pictures, p)
+	}
+	if q.Raw {
+		if q.System != nil && *q.System != "" || q.Template != "" || len(q.Context) > 0 || q.Think.on != nil {
+			return nil, badRequest("raw leaves out the template, and with it system, template, context and think")
+		}
+		text, shown, err := m.ShowPictures(q.Prompt, pictures)
+		if err != nil {
+			return nil, err
+		}
+		ids, err := m.Encode(text)
+		return &talk.Prompt{IDs: ids, Pictures: shown}, err
+	}
+	style, err := m.talks()
+	if q.Template != "" {
+		if style, err = m.style.With(q.Template); err != nil {
+			return nil, badRequest("template: %v", err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if q.Suffix != "" && !style.Fills() {
+		return nil, badRequest("%s does not support insert: its template has no place for a suffix", m.name())
+	}
+	c := talk.Conversation{Pictures: pictures}
+	c.Suffix, c.Think, c.ThinkLevel = q.Suffix, q.Think.on, q.Think.level
+	system := ""
+	switch {
+	case q.System != nil:
+		system = *q.System
+	case style.Template != nil:
+		system = style.Texts.System
+	}
+	if system != "" {
+		c.Messages = append(c.Messages, chat.Message{Role: "system", Content: system})
+	}
+	if len(q.Context) == 0 && style.Template != nil {
+		for _, t := range style.Texts.Messages {
+			c.Messages = append(c.Messages, chat.Message{Role: t.Role, Content: t.Content})
+		}
+	}
+	turn := chat.Message{Role: "user", Content: q.Prompt}
+	if len(pictures) > 0 {
+		turn.Parts = talk.TextParts(q.Prompt, len(pictures))
+	}
+	c.Messages = append(c.Messages, turn)
+	p, err := s.begin(r.Context(), m, style, c)
+	if err == nil && len(q.Context) > 0 {
+		p.IDs = slices.Concat(q.Context, withoutBOS(m, p.IDs))
+	}
+	return p, err
+}
+
+// withoutBOS are ids that go on from others.
+func withoutBOS(m *model, ids []int32) []int32 {
+	if bos, ok := m.Tokenizer().BOS(); ok && len(ids) > 0 && ids[0] == bos {
+		return ids[1:]
+	}
+	return ids
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// ServeHTTP implements http.Handler: what is around all routes.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.active.Add(1)
+	defer s.active.Done()
+	a := &answer{ResponseWriter: w}
+	defer s.recovered(a, r)
+	if !s.guard.admit(a, r) {
+		return
+	}
+	if s.stopping.Load() && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
+		s.fail(a, r, errStopping)
+		return
+	}
+	if r.Body != nil && r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // an answer to a test has none
+		r.Body = http.MaxBytesReader(a, r.Body, s.opts.MaxBody)
+	}
+	s.mux.ServeHTTP(a, r)
+}
+
+// recovered makes a panic the error of its request.
+func (s *Server) recovered(a *answer, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	s.opts.Log("%s %s: panic: %v\n%s", r.Method, clip(r.URL.Path), p, debug.Stack())
+	s.fail(a, r, fmt.Errorf("the request failed by a fault of the program: %v", p))
+}
+
+// answer knows whether an answer has begun, and gives every write a time.
+type answer struct {
+	http.ResponseWriter
+	begun  bool
+	stream bool // lines of JSON: an error is the last of them
+}
+
+func (a *answer) WriteHeader(status int) {
+	a.begun = true
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begun = true
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout)) // an answer to a test has none
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap lets a ResponseController find what the answer is around.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// quiet is a log of connections that were cut, which is the clients' affair.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

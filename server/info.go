@@ -1,0 +1,112 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+)
+
+// root is GET /: that the server is there.
+func (s *Server) root(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "ingot is running\n")
+	return nil
+}
+
+// health is GET /healthz: the process lives.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "ok\n")
+	return nil
+}
+
+// ready is GET /readyz: requests are taken.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
+	if s.stopping.Load() {
+		return errStopping
+	}
+	return s.health(w, r)
+}
+
+// VersionJSON is the answer of /api/version. What is ours beyond the version tells our servers from others.
+type VersionJSON struct {
+	Version string `json:"version"`
+	Ingot   string `json:"ingot"` // the same
+	Store   string `json:"store"` // the folder of models, as StoreID has it
+}
+
+// version is GET /api/version.
+func (s *Server) version(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, VersionJSON{s.opts.Version, s.opts.Version, StoreID(s.opts.Store)})
+}
+
+// tagsJSON is the answer of /api/tags.
+type tagsJSON struct {
+	Models []tagJSON `json:"models"`
+}
+
+type tagJSON struct {
+	Name       string      `json:"name"`
+	Model      string      `json:"model"`
+	ModifiedAt time.Time   `json:"modified_at"`
+	Size       int64       `json:"size"`
+	Digest     string      `json:"digest"`
+	Details    detailsJSON `json:"details"`
+}
+
+type detailsJSON struct {
+	ParentModel   string   `json:"parent_model"`
+	Format        string   `json:"format"`
+	Family        string   `json:"family"`
+	Families      []string `json:"families"`
+	ParameterSize string   `json:"parameter_size"`
+	Quantization  string   `json:"quantization_level"`
+}
+
+// details are what an image says of itself.
+func details(c manifest.Config) detailsJSON {
+	d := detailsJSON{Format: c.Format, Family: c.ModelType, Families: []string{}, Quantization: c.Quantization}
+	if d.Family != "" {
+		d.Families = append(d.Families, d.Family)
+	}
+	if d.Quantization == "" {
+		d.Quantization = c.DType
+	}
+	if c.Params > 0 {
+		d.ParameterSize = count(c.Params)
+	}
+	return d
+}
+
+// count is a number of parameters for people.
+func count(n int64) string {
+	for _, u := range []struct {
+		unit string
+		of   float64
+	}{{"T", 1e12}, {"B", 1e9}, {"M", 1e6}, {"K", 1e3}} {
+		if float64(n) >= u.of {
+			return fmt.Sprintf("%.3g%s", float64(n)/u.of, u.unit)
+		}
+	}
+	return fmt.Sprint(n)
+}
+
+// tags is GET /api/tags: the models of the store.
+func (s *Server) tags(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.opts.Store.List(r.Context())
+	if err != nil {
+		return err
+	}
+	out := tagsJSON{Models: []tagJSON{}}
+	for _, m := range list {
+		t := tagJSON{Name: m.Name.String(), Model: m.Name.String(), ModifiedAt: m.Modified, Size: m.Size, Digest: m.Digest.Encoded()}
+		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil { // else it is no model, or gone
+			t.Details = details(entry.Image.Config)
+		}
+		out.Models = append(out.Models, t)
+	}
+	return writeJSON(w, out)
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+)
+
+const (
+	jsonType   = "application/json; charset=utf-8"
+	ndjsonType = "application/x-ndjson"
+)
+
+// readJSON reads the body of a request, which is one JSON value. Fields that it does not know are left alone.
+func readJSON(r *http.Request, to any) error {
+	b, err := io.ReadAll(r.Body)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return err
+	case err != nil:
+		return badRequest("reading the request: %v", err)
+	case len(bytes.TrimSpace(b)) == 0:
+		return badRequest("the request has no body; it takes JSON")
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		return badRequest("the request: %v", err)
+	}
+	return nil
+}
+
+// writeJSON answers with a value.
+func writeJSON(w http.ResponseWriter, v any) error {
+	b, err := encode(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", jsonType)
+	_, _ = w.Write(b) // an error means that the client left
+	return nil
+}
+
+// writeLine adds a value to a stream.
+func writeLine(w http.ResponseWriter, v any) error {
+	b, err := encode(v)
+	if err != nil {
+		return err
+	}
+	if a, ok := w.(*answer); ok && !a.stream {
+		a.stream = true
+		w.Header().Set("Content-Type", ndjsonType)
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Accel-Buffering", "no")
+	}
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	return http.NewResponseController(w).Flush()
+}
+
+// encode gives a value as a line.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/pool"
+)
+
+// options are the parameters of a request, by the names that Modelfiles and Ollama's clients have. Those that are about how others load or
+// compute (num_gpu, num_batch, mirostat...) are left alone.
+type options struct {
+	Temperature      *float64 `json:"temperature"`
+	TopK             *int     `json:"top_k"`
+	TopP             *float64 `json:"top_p"`
+	MinP             *float64 `json:"min_p"`
+	RepeatPenalty    *float64 `json:"repeat_penalty"`
+	PresencePenalty  *float64 `json:"presence_penalty"`
+	FrequencyPenalty *float64 `json:"frequency_penalty"`
+	RepeatLastN      *int     `json:"repeat_last_n"`
+	Seed             *int64   `json:"seed"`
+	NumPredict       *int     `json:"num_predict"`
+	NumCtx           *int     `json:"num_ctx"`
+	Stop             texts    `json:"stop"`
+	IgnoreEOS        bool     `json:"ignore_eos"`
+}
+
+// texts is a text or a list of texts.
+type texts []string
+
+func (t *texts) UnmarshalJSON(b []byte) error {
+	var one *string
+	if json.Unmarshal(b, &one) == nil {
+		if one != nil {
+			*t = texts{*one}
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(t))
+}
+
+// Bounds of stop texts: each is looked for in every piece of an answer.
+const (
+	maxStops    = 64
+	maxStopText = 4096
+)
+
+// request puts the options over the model's defaults. The prompt is there already.
+func (o options) request(m *model, r *runtime.Request) error {
+	d := m.Defaults()
+	r.Sampling, r.MaxTokens, r.Stop, r.IgnoreEOS = d.Sampling, d.MaxTokens, d.Stop, o.IgnoreEOS
+	set(&r.Sampling.Temperature, o.Temperature)
+	set(&r.Sampling.TopK, o.TopK)
+	set(&r.Sampling.TopP, o.TopP)
+	set(&r.Sampling.MinP, o.MinP)
+	set(&r.Sampling.RepeatPenalty, o.RepeatPenalty)
+	set(&r.Sampling.PresencePenalty, o.PresencePenalty)
+	set(&r.Sampling.FrequencyPenalty, o.FrequencyPenalty)
+	set(&r.Sampling.RepeatLastN, o.RepeatLastN)
+	set(&r.MaxTokens, o.NumPredict)
+	if o.Seed != nil {
+		r.Sampling.Seed = o.Seed
+	}
+	if o.Stop != nil {
+		r.Stop = o.Stop
+	}
+	if len(r.Stop) > maxStops || slices.ContainsFunc(r.Stop, func(s string) bool { return len(s) > maxStopText }) {
+		return badRequest("stop: there may be %d texts of %d bytes", maxStops, maxStopText)
+	}
+	if o.NumCtx != nil && *o.NumCtx > 0 && *o.NumCtx < m.Context() {
+		if len(r.Prompt) >= *o.NumCtx {
+			return badRequest("the prompt has %d tokens, num_ctx is %d: %v", len(r.Prompt), *o.NumCtx, runtime.ErrPrompt)
+		}
+		left := *o.NumCtx - len(r.Prompt)
+		if r.MaxTokens <= 0 || r.MaxTokens > left {
+			r.MaxTokens = left
+		}
+	}
+	return nil
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// keepAlive is how long a model stays after a request: a number of seconds or a text such as 5m; negative is for ever. Without one it is nil.
+type keepAlive struct{ *time.Duration }
+
+func (k *keepAlive) UnmarshalJSON(b []byte) error {
+	var seconds *float64
+	if json.Unmarshal(b, &seconds) == nil {
+		if seconds != nil {
+			k.set(time.Duration(math.Max(math.Min(*seconds, math.MaxInt32), -1) * float64(time.Second)))
+		}
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return fmt.Errorf("keep_alive is neither a number of seconds nor a text such as 5m")
+	}
+	d, err := ParseKeepAlive(text)
+	if err == nil {
+		k.set(d)
+	}
+	return err
+}
+
+func (k *keepAlive) set(d time.Duration) {
+	if d < 0 {
+		d = pool.Forever
+	}
+	k.Duration = &d
+}
+
+// unloads tells whether the model is to go at once.
+func (k keepAlive) unloads() bool { return k.Duration != nil && *k.Duration == 0 }
+
+// ParseKeepAlive reads how long a model stays: a number of seconds or a text such as 5m; what is negative is pool.Forever.
+func ParseKeepAlive(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		if d, err = time.ParseDuration(text + "s"); err != nil {
+			return 0, fmt.Errorf("keep_alive %q is neither a number of seconds nor a time such as 5m", clip(text))
+		}
+	}
+	if d < 0 {
+		d = pool.Forever
+	}
+	return d, nil
+}
+
+// thinking is whether a model is to think, and how much: true, false, low, medium or high.
+type thinking struct {
+	on    *bool
+	level string
+}
+
+func (t *thinking) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &t.on) == nil {
+		return nil
+	}
+	if err := json.Unmarshal(b, &t.level); err != nil || !slices.Contains([]string{"low", "medium", "high"}, t.level) {
+		return fmt.Errorf("think is true, false, low, medium or high")
+	}
+	on := true
+	t.on = &on
+	return nil
+}

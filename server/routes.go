@@ -1,0 +1,59 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// route is one thing that can be asked. An error of its handler is written where nothing was written before.
+type route struct {
+	method, path string
+	handle       func(w http.ResponseWriter, r *http.Request) error
+}
+
+func (s *Server) list() []route {
+	return []route{
+		{"GET", "/{$}", s.root},
+		{"GET", "/healthz", s.health},
+		{"GET", "/readyz", s.ready},
+
+		{"GET", "/api/version", s.version},
+		{"GET", "/api/tags", s.tags},
+		{"GET", "/api/ps", s.ps},
+		{"POST", "/api/show", s.show},
+		{"POST", "/api/generate", s.generate},
+		{"POST", "/api/chat", s.chat},
+	}
+}
+
+// open are the paths that need no API key.
+var open = []string{"/healthz", "/readyz"}
+
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	for _, r := range s.list() {
+		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) {
+			if err := r.handle(w, req); err != nil {
+				s.fail(w, req, err)
+			}
+		})
+		methods[r.path] = append(methods[r.path], r.method)
+		if r.method == "GET" {
+			methods[r.path] = append(methods[r.path], "HEAD")
+		}
+	}
+	for path, allowed := range methods { // less specific than those with a method
+		slices.Sort(allowed)
+		list := strings.Join(slices.Compact(allowed), ", ")
+		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Allow", list)
+			s.fail(w, req, failf(http.StatusMethodNotAllowed, "%s takes %s", req.URL.Path, list))
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
+		s.fail(w, req, failf(http.StatusNotFound, "there is nothing at %s", clip(req.URL.Path)))
+	})
+	return mux
+}
