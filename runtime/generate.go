@@ -58,6 +58,8 @@ type generation struct {
 	seq     *cache.Sequence
 	session *prefix.Session // nil before it is admitted and without a prefix cache
 	sampler sampler
+	rules   *constraint // nil where the answer is free
+	leading []int32     // of the tokens, those that every answer begins with and that were not told
 	text    *textStream
 	show    *pictured // nil without pictures
 	encoded int       // pictures that have been through the tower
@@ -123,6 +125,10 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	if r.MaxTokens > 0 {
 		g.budget = min(g.budget, r.MaxTokens)
 	}
+	if g.rules, err = l.constrain(r, g.budget); err != nil {
+		return nil, err
+	}
+	g.lead()
 	return g, nil
 }
 
@@ -152,26 +158,54 @@ func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 	if g.stats.Tokens == 0 && g.stats.PromptTime == 0 {
 		g.stats.PromptTime = time.Since(g.started)
 	}
-	g.tokens = append(g.tokens, token)
-	g.keys = append(g.keys, prefix.Tokens([]int32{token})...)
+	for len(g.leading) > 0 {
+		first := g.leading[0]
+		g.leading = g.leading[1:]
+		if g.tell(first, nil) {
+			return true
+		}
+	}
 	if !g.request.IgnoreEOS && slices.Contains(g.eos, token) {
+		g.append(token)
 		return g.done(Event{Text: g.text.flush()}, DoneStop)
 	}
+	g.append(token)
+	if err := g.rules.accept(token); err != nil { // which a mask forbade
+		g.out.End(err)
+		return true
+	}
 	g.sampler.history = append(g.sampler.history, token)
-	g.stats.Tokens++
 	g.budget--
+	return g.tell(token, log)
+}
+
+// append adds a token to what the model reads.
+func (g *generation) append(token int32) {
+	g.tokens = append(g.tokens, token)
+	g.keys = append(g.keys, prefix.Tokens([]int32{token})...)
+}
+
+// tell sends a token that was said, and tells whether the stream has ended with it.
+func (g *generation) tell(token int32, log *LogProb) (ended bool) {
+	g.stats.Tokens++
 	e := Event{IDs: []int32{token}}
 	if log != nil {
 		e.LogProbs = []LogProb{*log}
 	}
 	var stopped bool
 	e.Text, stopped = g.text.next(token)
-	switch {
-	case stopped:
+	if stopped {
 		return g.done(e, DoneStop)
-	case g.budget == 0:
-		e.Text += g.text.flush()
-		return g.done(e, DoneLength)
+	}
+	if len(g.leading) == 0 {
+		reason, over := g.rules.over(g.budget)
+		if !over && g.budget == 0 {
+			reason, over = DoneLength, true
+		}
+		if over {
+			e.Text += g.text.flush()
+			return g.done(e, reason)
+		}
 	}
 	e.Stats = g.timed()
 	g.out.Put(e)

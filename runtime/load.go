@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/cache/prefix"
+	"github.com/ingotml/ingot/grammar"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
@@ -37,6 +38,7 @@ type Local struct {
 	thread  *mlx.Thread
 	model   models.Model
 	weights *nn.Weights
+	formats formats
 
 	batcher *batcher
 	tree    *prefix.Tree // what past requests have left; nil without a prefix cache, and of the engine's thread
@@ -91,6 +93,7 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 		return nil, err
 	}
 	l := &Local{Processor: p, thread: t}
+	l.formats.vocabulary = sync.OnceValue(func() *grammar.Vocabulary { return vocabulary(p.tok, p.config.Facts().Vocab) })
 	return l, t.Do(ctx, func() error { return l.build(ctx, blobs, o) })
 }
 

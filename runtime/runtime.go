@@ -42,6 +42,8 @@ type Request struct {
 	IgnoreEOS bool     // go on after an end-of-sequence token
 	Special   bool     // special tokens are in the text, as what parses an answer needs them
 
+	Format Format // what the answer has to look like
+
 	LogProbs    bool // events have the log-probabilities of their tokens
 	TopLogProbs int  // and of so many likeliest tokens at each place, up to MostTopLogProbs
 }

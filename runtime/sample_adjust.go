@@ -6,14 +6,10 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// adjust gives scores after bias, penalties and masks, in float32; scores that nothing is done to stay as they are.
+// adjust gives scores after bias, penalties and masks.
 func (s shape) adjust(scores *mlx.Array, rows []row) *mlx.Array {
-	if !s.edited && !s.masked {
-		return scores
-	}
-	scores = mlx.AsType(scores, mlx.Float32)
 	if s.edited {
-		scores = edit(scores, rows)
+		scores = edit(mlx.AsType(scores, mlx.Float32), rows)
 	}
 	if s.masked {
 		scores = masked(scores, rows)
@@ -130,7 +126,7 @@ func masked(scores *mlx.Array, rows []row) *mlx.Array {
 	for i, r := range rows {
 		spread(may[i*vocab:(i+1)*vocab], r.mask)
 	}
-	return mlx.Where(mlx.FromSlice(t, may, len(rows), vocab), scores, mlx.Scalar(t, float32(math.Inf(-1))))
+	return mlx.Where(mlx.FromSlice(t, may, len(rows), vocab), scores, mlx.Full(t, math.Inf(-1), scores.DType()))
 }
 
 // spreads has the bits of each byte, lowest first.

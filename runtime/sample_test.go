@@ -10,15 +10,22 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// draws chooses n tokens from the same scores.
+// draws chooses n tokens from the same scores, many at a time.
 func draws(t *testing.T, s Sampling, seed uint64, scores []float32, history []int32, n int) []int {
 	t.Helper()
 	var out []int
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		r := sampler{Sampling: s, seed: seed, history: history}
-		x := mlx.FromSlice(e, scores, 1, len(scores))
-		for range n {
-			e.Scope(func() { out = append(out, int(decide(x, ask{s: &r, logs: -1})[0].next)) })
+		for len(out) < n {
+			var asks []ask
+			for i := len(out); i < min(n, len(out)+500); i++ {
+				asks = append(asks, ask{s: &sampler{Sampling: s, seed: seed, history: history, drawn: uint64(i)}, logs: -1})
+			}
+			e.Scope(func() {
+				x := mlx.BroadcastTo(mlx.FromSlice(e, scores, 1, len(scores)), len(asks), len(scores))
+				for _, o := range decide(x, asks...) {
+					out = append(out, int(o.next))
+				}
+			})
 		}
 	})
 	return out

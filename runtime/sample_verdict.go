@@ -34,6 +34,9 @@ func (g *generation) ask(drafts []int32, q *mlx.Array) ask {
 	if g.request.wantsLogProbs() {
 		a.logs = g.request.TopLogProbs
 	}
+	if g.rules != nil {
+		a.masks = g.rules.along(drafts, g.budget)
+	}
 	return a
 }
 

@@ -95,7 +95,7 @@ func (b *batcher) step() {
 		if !s.choose {
 			continue
 		}
-		if s.g.emit(said[i].next, said[i].log(0)) {
+		if s.g.emit(said[i].next, said[i].log(0)) || s.g.force() {
 			b.leave(s.g, nil)
 		}
 		i++
@@ -203,12 +203,12 @@ func (b *batcher) forward(plan []stepped) []*answer {
 }
 
 // sendAhead builds the next step upon tokens that are not yet read, so that a GPU does not wait for the host while it is
-// told what to do. For a token that ends its stream that was for nothing. Penalties need a token's value first, and who still reads a prompt
+// told what to do. For a token that ends its stream that was for nothing. Penalties and formats need a token's value first, and who still reads a prompt
 // wants to be a part of the next step.
 func (b *batcher) sendAhead(plan []stepped, answers []*answer) {
 	var parts []nn.Part
 	for _, s := range plan {
-		if !s.choose || s.g.budget <= 1 || s.g.alone || s.g.sampler.penalizes() {
+		if !s.choose || s.g.budget <= 1 || s.g.alone || s.g.sampler.penalizes() || s.g.rules != nil {
 			return
 		}
 		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt), Shift: s.g.show.next()})
@@ -292,5 +292,5 @@ func (g *generation) forget() {
 	g.chosen.free()
 	g.chosen = nil
 	g.seq.Free()
-	g.sampler.drawn = uint64(g.stats.Tokens)
+	g.sampler.drawn = uint64(len(g.tokens) - len(g.request.Prompt))
 }

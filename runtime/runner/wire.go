@@ -69,6 +69,7 @@ var kinds = map[string]error{
 	"image":     runtime.ErrImage,
 	"tokenizer": runtime.ErrNoTokenizer,
 	"busy":      runtime.ErrBusy,
+	"format":    runtime.ErrFormat,
 	"memory":    mlx.ErrOutOfMemory,
 	"canceled":  context.Canceled,
 	"deadline":  context.DeadlineExceeded,

@@ -1,0 +1,177 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ingotml/ingot/grammar"
+)
+
+// constraint keeps what a request says to its format. A nil one allows everything. It belongs to one goroutine at a time.
+type constraint struct {
+	m     *grammar.Matcher
+	words int     // of a mask
+	ends  []int32 // end-of-sequence tokens, which may come where the text may end; none where they are ignored
+	force bool    // tokens without an alternative are said without asking the model
+
+	now   *grammar.Matcher // the state of the masks below; nil: none were made
+	left  int              // tokens that were left then
+	ahead []int32          // the drafts that they go along
+	masks [][]uint32
+}
+
+// constrain begins a format for an answer of at most budget tokens.
+func (l *Local) constrain(r Request, budget int) (*constraint, error) {
+	if r.Format.Kind == "" {
+		return nil, nil
+	}
+	if l.tok == nil {
+		return nil, fmt.Errorf("%w: a format needs the text of tokens", ErrNoTokenizer)
+	}
+	of, err := l.formats.grammar(r.Format)
+	if err != nil {
+		return nil, err
+	}
+	v := l.formats.vocabulary()
+	m, err := of.Matcher(v, budget)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	c := &constraint{m: m, words: grammar.Words(v.Size()), force: !r.wantsLogProbs()}
+	if !r.IgnoreEOS {
+		c.ends = l.eos
+	}
+	return c, nil
+}
+
+// mask gives the tokens that may follow, of which so many are left.
+func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
+	bits := make([]uint32, c.words)
+	m.Mask(bits, left)
+	if m.Done() {
+		for _, id := range c.ends {
+			if int(id)/32 < len(bits) {
+				bits[id/32] |= 1 << (id % 32)
+			}
+		}
+	}
+	return bits
+}
+
+// along gives the masks of the rows before and after drafts, as far as they keep to the format: one more than such drafts. left is
+// how many tokens may come.
+func (c *constraint) along(drafts []int32, left int) [][]uint32 {
+	if c.masks == nil || c.left != left {
+		c.left, c.ahead, c.masks = left, nil, [][]uint32{c.mask(c.m, left)}
+	}
+	if n := len(drafts); n <= len(c.ahead) && slices.Equal(c.ahead[:n], drafts) {
+		return c.masks[:min(n+1, len(c.masks))]
+	}
+	c.ahead, c.masks = slices.Clone(drafts), c.masks[:1:1]
+	m := c.m.Clone()
+	for i, id := range drafts {
+		if !has(c.masks[i], id) {
+			break
+		}
+		if slices.Contains(c.ends, id) {
+			c.masks = append(c.masks, nil) // nothing comes after it
+			break
+		}
+		if m.Accept(id) != nil {
+			break
+		}
+		c.masks = append(c.masks, c.mask(m, left-i-1))
+	}
+	return c.masks
+}
+
+func has(bits []uint32, id int32) bool {
+	return id >= 0 && int(id)/32 < len(bits) && bits[id/32]>>(id%32)&1 != 0
+}
+
+// accept takes a token that was chosen.
+func (c *constraint) accept(id int32) error {
+	if c == nil {
+		return nil
+	}
+	c.masks = nil
+	if err := c.m.Accept(id); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return nil
+}
+
+// forced are the tokens that come next whatever the model thinks, where left may come.
+func (c *constraint) forced(left int) []int32 {
+	if c == nil || !c.force {
+		return nil
+	}
+	return c.m.Forced(left)
+}
+
+// lead are the tokens that every text of the format begins with, but for the last of those that leave nothing to add: the model
+// is asked for one token at least.
+func (c *constraint) lead(left int) []int32 {
+	ids := slices.Clone(c.forced(left))
+	if len(ids) == 0 {
+		return nil
+	}
+	m := c.m.Clone()
+	for i, id := range ids {
+		if m.Accept(id) != nil {
+			return ids[:i]
+		}
+	}
+	if m.Done() && !m.Mask(make([]uint32, c.words), left-len(ids)) {
+		ids = ids[:len(ids)-1]
+	}
+	return ids
+}
+
+// over tells whether the text is complete and nothing can be added with so many tokens left, and why it ends.
+func (c *constraint) over(left int) (DoneReason, bool) {
+	if c == nil || !c.m.Done() {
+		return "", false
+	}
+	bits := make([]uint32, c.words)
+	switch {
+	case left > 0 && c.m.Mask(bits, left):
+		return "", false
+	case c.m.Mask(bits, -1):
+		return DoneLength, true
+	}
+	return DoneStop, true
+}
+
+// lawful gives the drafts before the first that leaves the request's format.
+func (g *generation) lawful(drafts []int32) []int32 {
+	if g.rules == nil {
+		return drafts
+	}
+	return drafts[:len(g.rules.along(drafts, g.budget))-1]
+}
+
+// lead puts what every answer begins with behind the prompt, so that it is read with it. It is told when the first token is chosen.
+func (g *generation) lead() {
+	for _, id := range g.rules.lead(g.budget) {
+		if g.rules.accept(id) != nil {
+			return
+		}
+		g.append(id)
+		g.sampler.history = append(g.sampler.history, id)
+		g.sampler.drawn++
+		g.budget--
+		g.leading = append(g.leading, id)
+	}
+}
+
+// force says the tokens that the request's format leaves no choice about, and tells whether the stream has ended with them.
+func (g *generation) force() (ended bool) {
+	for _, id := range slices.Clone(g.rules.forced(g.budget)) {
+		g.sampler.drawn++
+		if g.emit(id, nil) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,243 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ingotml/ingot/grammar"
+)
+
+func regex(source string) Format { return Format{Kind: FormatRegex, Source: source} }
+
+// prompted is a request to the demo model.
+func prompted(t *testing.T, l *Local, text string, r Request) Request {
+	t.Helper()
+	var err error
+	if r.Prompt, err = l.Encode(text); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// What a model says has its format, whether it is greedy or not, alone or in company, and from whatever cache.
+func TestFormat(t *testing.T) {
+	for _, ahead := range []bool{false, true} {
+		l := cached(t, "demo", Options{PrefixCache: 1 << 24})
+		l.batcher.ahead = ahead
+		formats := []Format{
+			regex(`(yes|no), [0-9]{2,4} (cats|dogs)\.`),
+			regex(`[a-z]+( [a-z]+){3}`),
+			regex(`"[^"\\]*"`),
+			{Kind: FormatJSON},
+			{Kind: FormatEBNF, Source: `root ::= "(" root ")" | [a-z]*`},
+		}
+		holds := func(f Format, text string) bool {
+			switch f.Kind {
+			case FormatRegex:
+				return regexp.MustCompile(`^(?s:` + f.Source + `)$`).MatchString(text)
+			case FormatJSON:
+				var v map[string]any
+				return json.Unmarshal([]byte(text), &v) == nil
+			}
+			inner := strings.Trim(text, "()")
+			n := (len(text) - len(inner)) / 2
+			return text == strings.Repeat("(", n)+inner+strings.Repeat(")", n)
+		}
+		var wg sync.WaitGroup
+		for i := range 40 {
+			seed := int64(i)
+			f := formats[i%len(formats)]
+			r := prompted(t, l, "Once upon a time, "+strings.Repeat("there ", i%7), Request{MaxTokens: 12 + i, Format: f})
+			if i%3 > 0 {
+				r.Sampling = Sampling{Temperature: float64(i%3) * 0.8, TopK: 40 * (i % 2), Seed: &seed, RepeatPenalty: 1.1, RepeatLastN: 64}
+			}
+			wg.Go(func() {
+				ids, text, last, err := collect(t.Context(), l, r)
+				if err != nil || !holds(f, text) {
+					t.Errorf("%+v: %q (%d tokens, %s), %v", f, text, len(ids), last.Done, err)
+				}
+				if len(ids) != last.Stats.Tokens || len(ids) > r.MaxTokens {
+					t.Errorf("%+v: %d tokens of %d, counted %d", f, len(ids), r.MaxTokens, last.Stats.Tokens)
+				}
+				_, again, _, err := collect(t.Context(), l, r)
+				if err != nil || r.Sampling.Seed != nil && again != text {
+					t.Errorf("%+v: %q, then %q, %v", f, text, again, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// The answer ends when nothing can be added, or when there is no room for what could be.
+func TestFormatEnds(t *testing.T) {
+	l := cached(t, "demo", Options{})
+	for _, test := range []struct {
+		name, source string
+		tokens       int
+		ignoreEOS    bool
+		want         string // "" is any
+		done         DoneReason
+	}{
+		{"nothing to add", `(a|b)c`, 10, false, "", DoneStop},
+		{"nothing to add, at the budget's end", `[ab]`, 1, false, "", DoneStop},
+		{"nothing to choose", `the end`, 10, false, "the end", DoneStop},
+		{"an end without an end token", `abc?`, 20, true, "", DoneStop},
+		{"more could come", `[0-9]+`, 3, true, "", DoneLength},
+		{"the budget closes it", `\([a-z ]*\)`, 6, true, "", DoneStop},
+	} {
+		r := prompted(t, l, "Once upon a time", Request{MaxTokens: test.tokens, IgnoreEOS: test.ignoreEOS, Format: regex(test.source)})
+		ids, text, last, err := collect(t.Context(), l, r)
+		if err != nil || last.Done != test.done || test.want != "" && text != test.want || !regexp.MustCompile(`^(`+test.source+`)$`).MatchString(text) {
+			t.Errorf("%s: %q (%d tokens), %s, %v", test.name, text, len(ids), last.Done, err)
+		}
+	}
+}
+
+// What leaves no choice is said without the model, but for one token.
+func TestForcedTokens(t *testing.T) {
+	l := cached(t, "demo", Options{})
+	steps := 0
+	l.batcher.steps = func(plan []stepped) error { steps++; return nil }
+	r := prompted(t, l, "Once upon a time", Request{MaxTokens: 200, Format: regex(`\{"name of the animal": "(cat|dog)", "name of its best friend": "(cow|pig)"\}`)})
+	ids, text, last, err := collect(t.Context(), l, r)
+	if err != nil || last.Done != DoneStop || last.Stats.Tokens != len(ids) || last.Stats.PromptTokens != len(r.Prompt) {
+		t.Fatalf("%q, %+v, %v", text, last, err)
+	}
+	if steps >= len(ids)/2 {
+		t.Errorf("%d tokens took %d steps", len(ids), steps)
+	}
+	whole, err := l.Tokenizer().Decode(ids, true)
+	if err != nil || whole != text {
+		t.Errorf("streamed %q, the tokens say %q, %v", text, whole, err)
+	}
+	r.LogProbs = true // of each token the model has to be asked
+	logs := 0
+	for e, err := range l.Generate(t.Context(), r) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if logs += len(e.LogProbs); len(e.LogProbs) != len(e.IDs) {
+			t.Errorf("%d log-probabilities of %d tokens", len(e.LogProbs), len(e.IDs))
+		}
+	}
+	if logs < 5 {
+		t.Errorf("%d log-probabilities", logs)
+	}
+}
+
+// A step that fails costs a request with a format nothing but time.
+func TestFormatRestarts(t *testing.T) {
+	for _, name := range []string{"", "cached"} {
+		o := Options{}
+		if name != "" {
+			o.PrefixCache = 1 << 24
+		}
+		l := cached(t, "demo", o)
+		seed := int64(5)
+		r := prompted(t, l, "Once upon a time", Request{MaxTokens: 40, Format: regex(`(\{"name": "[a-z ]{5,9}"\}){3}`), Sampling: Sampling{Temperature: 1, Seed: &seed}})
+		_, want, _, err := collect(t.Context(), l, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rnd := rand.New(rand.NewPCG(1, 1))
+		l.batcher.steps = func(plan []stepped) error {
+			if len(plan) > 1 && rnd.IntN(3) == 0 {
+				return errors.New("a kernel failed")
+			}
+			return nil
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, text, _, err := collect(t.Context(), l, r); err != nil || text != want {
+					t.Errorf("%q, %v; want %q", text, err, want)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestFormatRefused(t *testing.T) {
+	l := cached(t, "demo", Options{})
+	for _, test := range []struct {
+		name string
+		f    Format
+		n    int
+		is   error
+	}{
+		{"no such kind", Format{Kind: "yaml"}, 0, ErrFormat},
+		{"a bad expression", regex(`(a`), 0, grammar.ErrInvalid},
+		{"what no token sequence fits", regex(`[a-z]{50,}`), 4, grammar.ErrBudget},
+	} {
+		r := prompted(t, l, "Once", Request{MaxTokens: test.n, Format: test.f})
+		if _, _, _, err := collect(t.Context(), l, r); !errors.Is(err, test.is) || !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	bare := cached(t, "llama-default", Options{})
+	bare.tok = nil
+	if _, _, _, err := collect(t.Context(), bare, Request{Prompt: []int32{1}, Format: regex("a")}); !errors.Is(err, ErrNoTokenizer) {
+		t.Errorf("without a tokenizer: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, _, err := collect(ctx, l, prompted(t, l, "Once", Request{Format: regex(`[a-z]{100}`)})); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Drafts are cut where they leave the format, and the masks of the rest are those of their rows.
+func TestLawfulDrafts(t *testing.T) {
+	l := cached(t, "demo", Options{})
+	g, err := l.begin(t.Context(), prompted(t, l, "Once", Request{MaxTokens: 30, Format: regex(`[a-c]{3}(x|yz)?`)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := func(text string) int32 {
+		ids, err := l.tok.Encode(text, false)
+		for i := 1; err == nil && i < len(ids); i++ { // a letter may come with a mark before it
+			if b, ok := l.tok.Bytes(ids[i]); ok && string(b) == text {
+				return ids[i]
+			}
+		}
+		for i := range l.tok.Size() {
+			if b, ok := l.tok.Bytes(int32(i)); ok && string(b) == text {
+				return int32(i)
+			}
+		}
+		t.Fatalf("no token for %q: %v", text, err)
+		return 0
+	}
+	a, x, y, eos := id("a"), id("x"), id("y"), l.eos[0]
+	for _, test := range []struct {
+		drafts []int32
+		keep   int
+	}{
+		{nil, 0},
+		{[]int32{a, a, a, x}, 4},
+		{[]int32{a, x, a}, 1},
+		{[]int32{x}, 0},
+		{[]int32{a, a, a, eos, a}, 4},
+		{[]int32{a, a, a, y, eos}, 4},
+		{[]int32{a, eos}, 1},
+		{[]int32{-1, 1 << 30}, 0},
+	} {
+		kept := g.lawful(test.drafts)
+		if !slices.Equal(kept, test.drafts[:test.keep]) {
+			t.Errorf("of %v %v are left, want %d", test.drafts, kept, test.keep)
+		}
+		if q := g.ask(kept, nil); len(q.masks) != q.rows() {
+			t.Errorf("%d masks of %d rows", len(q.masks), q.rows())
+		}
+	}
+	g.seq.Free()
+}

@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ingotml/ingot/grammar"
+	"github.com/ingotml/ingot/tokenizer"
+)
+
+// Format is what an answer has to look like. The zero value is any text.
+type Format struct {
+	Kind   FormatKind `json:"kind,omitempty"`
+	Source string     `json:"source,omitempty"`
+}
+
+// FormatKind is the language of a Format's source.
+type FormatKind string
+
+// The languages. Package grammar says what of them it knows.
+const (
+	FormatJSON   FormatKind = "json"   // any JSON object; there is no source
+	FormatSchema FormatKind = "schema" // a JSON schema
+	FormatRegex  FormatKind = "regex"  // a regular expression for the whole text
+	FormatEBNF   FormatKind = "ebnf"   // a grammar
+)
+
+// ErrFormat says that a format cannot be held: its source is bad, or there are too few tokens for anything of it.
+var ErrFormat = errors.New("bad format")
+
+// vocabulary gives the bytes of a tokenizer's tokens, as far as a model has scores for them.
+func vocabulary(t *tokenizer.Tokenizer, scores int64) *grammar.Vocabulary {
+	tokens := make([][]byte, min(int64(t.Size()), scores))
+	for id := range tokens {
+		tokens[id], _ = t.Bytes(int32(id))
+	}
+	return grammar.NewVocabulary(tokens, func(text string) ([]int32, error) { return t.Encode(text, false) })
+}
+
+// formats are the grammars of a model's requests, compiled once.
+type formats struct {
+	vocabulary func() *grammar.Vocabulary // made when it is first wanted
+
+	mu       sync.Mutex
+	compiled map[Format]*grammar.Grammar
+}
+
+// mostFormats are kept.
+const mostFormats = 64
+
+// grammar compiles a format, or finds it.
+func (f *formats) grammar(of Format) (*grammar.Grammar, error) {
+	f.mu.Lock()
+	g := f.compiled[of]
+	f.mu.Unlock()
+	if g != nil {
+		return g, nil
+	}
+	g, err := of.compile()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.compiled == nil {
+		f.compiled = map[Format]*grammar.Grammar{}
+	}
+	for old := range f.compiled { // any of them
+		if len(f.compiled) < mostFormats {
+			break
+		}
+		delete(f.compiled, old)
+	}
+	f.compiled[of] = g
+	return g, nil
+}
+
+func (f Format) compile() (*grammar.Grammar, error) {
+	switch f.Kind {
+	case FormatJSON:
+		return grammar.JSONObject(), nil
+	case FormatRegex:
+		return grammar.CompileRegex(f.Source)
+	case FormatEBNF:
+		return grammar.CompileEBNF(f.Source)
+	}
+	return nil, fmt.Errorf("%q is none of json, schema, regex and ebnf", f.Kind)
+}
