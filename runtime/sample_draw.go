@@ -65,8 +65,57 @@ func (s shape) choose(scores *mlx.Array, rows []row) *mlx.Array {
 	}
 	heat := column(t, rows, func(r row) float32 { return float32(min(1/r.s.Temperature, mostHeat)) })
 	p := mlx.Softmax(mlx.Multiply(mlx.AsType(scores, mlx.Float32), heat), true, -1)
+	if s.nucleus && s.k == 0 && p.Dim(1) > 2*likely && !t.Info().GPU {
+		return s.chooseLikely(p, rows)
+	}
+	return s.from(p, ids, rows)
+}
+
+// likely is how many tokens hold the nucleus but where a model has no idea what comes.
+const likely = 2048
+
+// chooseLikely looks for the nucleus in the likeliest tokens, of all rows at once, and sorts the vocabulary only for rows where it is not among
+// them: that takes 40 ms of a CPU for 262,144 tokens. It waits for the scores.
+func (s shape) chooseLikely(p *mlx.Array, rows []row) *mlx.Array {
+	t := p.Thread()
+	best := mlx.Largest(p, likely)
+	sums := last(mlx.CumSum(best[0], -1, false, true))
+	mlx.Eval(sums, best[0], best[1], p)
+	ids := mlx.AsType(best[1], mlx.Int32)
+	var near, far []int32
+	for i, sum := range mlx.ToSlice[float32](sums) {
+		if sum >= float32(rows[i].s.TopP) {
+			near = append(near, int32(i))
+		} else {
+			far = append(far, int32(i))
+		}
+	}
+	switch {
+	case len(far) == 0:
+		return s.from(best[0], ids, rows)
+	case len(near) == 0:
+		return s.from(p, nil, rows)
+	}
+	part := func(at []int32, p, ids *mlx.Array) *mlx.Array {
+		own := make([]row, len(at))
+		for i, j := range at {
+			own[i] = rows[j]
+		}
+		places := mlx.FromSlice(t, at)
+		if ids != nil {
+			ids = mlx.Take(ids, places, 0)
+		}
+		return s.from(mlx.Take(p, places, 0), ids, own)
+	}
+	return inOrder(slices.Concat(near, far), part(near, best[0], ids), part(far, p, nil))
+}
+
+// from chooses among candidates by their probabilities p [rows, n]; ids are their tokens, in descending order of probability, or nil for the
+// whole vocabulary.
+func (s shape) from(p, ids *mlx.Array, rows []row) *mlx.Array {
+	t := p.Thread()
 	if s.nucleus {
-		p = nucleus(p, column(t, rows, func(r row) float32 { return float32(r.s.TopP) }), s.k > 0)
+		p = nucleus(p, column(t, rows, func(r row) float32 { return float32(r.s.TopP) }), ids != nil)
 	}
 	if s.floor {
 		least := mlx.Multiply(mlx.Max(p, true, -1), column(t, rows, func(r row) float32 { return float32(r.s.MinP) }))

@@ -115,14 +115,19 @@ func follow(scores *mlx.Array, rows []row) *mlx.Array {
 			order = append(order, int32(r.number))
 		}
 	}
+	return inOrder(order, parts...)
+}
+
+// inOrder puts parts together so that their i-th element comes to the place order[i].
+func inOrder(order []int32, parts ...*mlx.Array) *mlx.Array {
 	if len(parts) == 1 {
-		return parts[0]
+		return parts[0] // it has all in order
 	}
-	place := make([]int32, len(order))
-	for i, number := range order {
-		place[number] = int32(i)
+	from := make([]int32, len(order))
+	for i, place := range order {
+		from[place] = int32(i)
 	}
-	return mlx.Take(mlx.Concatenate(0, parts...), mlx.FromSlice(scores.Thread(), place), 0)
+	return mlx.Take(mlx.Concatenate(0, parts...), mlx.FromSlice(parts[0].Thread(), from), 0)
 }
 
 // pick takes some rows of all; those that follow each other are not copied.

@@ -262,7 +262,7 @@ func fits(t *testing.T, count map[string]int, want map[string]float64, n int) {
 
 // What a request says is its own, whoever else is in the step and whether its drafts are good, bad or none.
 func TestVerdictsDoNotDependOnCompany(t *testing.T) {
-	for _, vocab := range []int{7, 1000, 5000, 6144} {
+	for _, vocab := range []int{7, 1000, 5000, 6144} { // from 4096 on a nucleus is first looked for in a part
 		all := []Sampling{
 			{},
 			{Temperature: 1},
@@ -270,6 +270,7 @@ func TestVerdictsDoNotDependOnCompany(t *testing.T) {
 			{Temperature: 1.3, TopK: 40, TopP: 0.8, MinP: 0.01},
 			{Temperature: 1, TopK: 5},
 			{Temperature: 1, TopP: 0.9},
+			{Temperature: 0.3, TopP: 0.9},
 			{Temperature: 2, MinP: 0.02},
 			{RepeatPenalty: 1.4, RepeatLastN: 8},
 			{Temperature: 1, RepeatPenalty: 1.4, RepeatLastN: -1, Suppress: []int32{3}},
@@ -380,6 +381,35 @@ func TestDrawFromManyCandidates(t *testing.T) {
 		want[fmt.Sprint(id)] = v
 	}
 	fits(t, count, want, n)
+
+	// Its nucleus, when it is among the likeliest tokens, and when it is not, side by side.
+	wide := make([]float32, vocab)
+	for i := range wide {
+		wide[i] = -float32(i%3) / 2
+	}
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		x := mlx.FromSlice(e, slices.Concat(scores, wide, scores), 3, vocab)
+		seen := map[int32]bool{}
+		nucleus := Sampling{Temperature: 1, TopP: 0.6}
+		for i := range 40 {
+			asks := make([]ask, 3)
+			for j := range asks {
+				asks[j] = ask{s: &sampler{Sampling: nucleus, seed: uint64(i)}, logs: -1}
+			}
+			out := decide(x, asks...)
+			for _, o := range []outcome{out[0], out[2]} {
+				if seen[o.next] = true; o.next != out[0].next || o.next != 300 && o.next != 255 && o.next != 5000 {
+					t.Errorf("token %d is not in the nucleus, or not what its twin says", o.next)
+				}
+			}
+			if id := out[1].next; id%3 > 1 {
+				t.Errorf("token %d is not in the wide nucleus", id)
+			}
+		}
+		if len(seen) != 3 {
+			t.Errorf("of three tokens came %v", seen)
+		}
+	})
 }
 
 // A mask leaves some tokens; drafts are judged by the masks of their own rows.
