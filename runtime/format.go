@@ -85,5 +85,5 @@ func (f Format) compile() (*grammar.Grammar, error) {
 	case FormatEBNF:
 		return grammar.CompileEBNF(f.Source)
 	}
-	return nil, fmt.Errorf("%q is none of json, schema, regex and ebnf", f.Kind)
+	return nil, fmt.Errorf("%q is none of json, regex and ebnf", f.Kind)
 }
