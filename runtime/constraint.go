@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -9,10 +10,15 @@ import (
 
 // constraint keeps what a request says to its format. A nil one allows everything. It belongs to one goroutine at a time.
 type constraint struct {
-	m     *grammar.Matcher
-	words int     // of a mask
-	ends  []int32 // end-of-sequence tokens, which may come where the text may end; none where they are ignored
-	force bool    // tokens without an alternative are said without asking the model
+	m     *grammar.Matcher // nil before the text that the format comes after
+	words int              // of a mask
+	ends  []int32          // end-of-sequence tokens, which may come where the text may end; none where they are ignored
+	force bool             // tokens without an alternative are said without asking the model
+
+	after  string // what the format comes after
+	before []byte // what has come, or its end
+	text   func(id int32) []byte
+	begin  func(left int) (*grammar.Matcher, error)
 
 	now   *grammar.Matcher // the state of the masks below; nil: none were made
 	left  int              // tokens that were left then
@@ -33,15 +39,34 @@ func (l *Local) constrain(r Request, budget int) (*constraint, error) {
 		return nil, err
 	}
 	v := l.formats.vocabulary()
-	m, err := of.Matcher(v, budget)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	c := &constraint{words: grammar.Words(v.Size()), force: !r.wantsLogProbs(), after: r.Format.After, text: l.bytes}
+	c.begin = func(left int) (*grammar.Matcher, error) {
+		m, err := of.Matcher(v, left)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		}
+		return m, nil
 	}
-	c := &constraint{m: m, words: grammar.Words(v.Size()), force: !r.wantsLogProbs()}
+	m, err := c.begin(budget) // also where it comes later: then it must fit all the more
+	if err != nil {
+		return nil, err
+	}
+	if c.after == "" {
+		c.m = m
+	}
 	if !r.IgnoreEOS {
 		c.ends = l.eos
 	}
 	return c, nil
+}
+
+// bytes is what a token writes, special ones by their names.
+func (l *Local) bytes(id int32) []byte {
+	if b, ok := l.tok.Bytes(id); ok {
+		return b
+	}
+	text, _ := l.tok.Token(id)
+	return []byte(text)
 }
 
 // mask gives the tokens that may follow, of which so many are left.
@@ -61,6 +86,16 @@ func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
 // along gives the masks of the rows before and after drafts, as far as they keep to the format: one more than such drafts. left is
 // how many tokens may come.
 func (c *constraint) along(drafts []int32, left int) [][]uint32 {
+	if c.m == nil { // up to the token that the format comes after: what follows has masks when it has been said
+		n, text := 0, slices.Clone(c.before)
+		for n < len(drafts) {
+			if text = append(text, c.text(drafts[n])...); bytes.Contains(text, []byte(c.after)) {
+				break
+			}
+			n++
+		}
+		return make([][]uint32, n+1)
+	}
 	if c.masks == nil || c.left != left {
 		c.left, c.ahead, c.masks = left, nil, [][]uint32{c.mask(c.m, left)}
 	}
@@ -89,10 +124,13 @@ func has(bits []uint32, id int32) bool {
 	return id >= 0 && int(id)/32 < len(bits) && bits[id/32]>>(id%32)&1 != 0
 }
 
-// accept takes a token that was chosen.
-func (c *constraint) accept(id int32) error {
-	if c == nil {
+// accept takes a token that was chosen, after which so many may come.
+func (c *constraint) accept(id int32, left int) error {
+	switch {
+	case c == nil:
 		return nil
+	case c.m == nil:
+		return c.wait(id, left)
 	}
 	c.masks = nil
 	if err := c.m.Accept(id); err != nil {
@@ -101,9 +139,22 @@ func (c *constraint) accept(id int32) error {
 	return nil
 }
 
+// wait takes a token before the format. What of a token comes after the text that the format waits for belongs to neither.
+func (c *constraint) wait(id int32, left int) (err error) {
+	c.before = append(c.before, c.text(id)...)
+	at := bytes.Index(c.before, []byte(c.after))
+	if at < 0 {
+		c.before = c.before[max(0, len(c.before)-len(c.after)+1):]
+		return nil
+	}
+	c.before, c.masks = nil, nil
+	c.m, err = c.begin(left)
+	return err
+}
+
 // forced are the tokens that come next whatever the model thinks, where left may come.
 func (c *constraint) forced(left int) []int32 {
-	if c == nil || !c.force {
+	if c == nil || c.m == nil || !c.force {
 		return nil
 	}
 	return c.m.Forced(left)
@@ -130,7 +181,7 @@ func (c *constraint) lead(left int) []int32 {
 
 // over tells whether the text is complete and nothing can be added with so many tokens left, and why it ends.
 func (c *constraint) over(left int) (DoneReason, bool) {
-	if c == nil || !c.m.Done() {
+	if c == nil || c.m == nil || !c.m.Done() {
 		return "", false
 	}
 	bits := make([]uint32, c.words)
@@ -154,7 +205,7 @@ func (g *generation) lawful(drafts []int32) []int32 {
 // lead puts what every answer begins with behind the prompt, so that it is read with it. It is told when the first token is chosen.
 func (g *generation) lead() {
 	for _, id := range g.rules.lead(g.budget) {
-		if g.rules.accept(id) != nil {
+		if g.rules.accept(id, g.budget-1) != nil {
 			return
 		}
 		g.append(id)

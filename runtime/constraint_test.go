@@ -133,6 +133,59 @@ func TestForcedTokens(t *testing.T) {
 	}
 }
 
+// A format that comes after a text leaves what is before it free.
+func TestFormatAfter(t *testing.T) {
+	l := cached(t, "demo", Options{})
+	r := prompted(t, l, "Once upon a time", Request{MaxTokens: 60, IgnoreEOS: true})
+	_, free, _, err := collect(t.Context(), l, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Format = regex(`<(yes|no)>[0-9]{3}`)
+	r.Format.After = free[20:26]
+	_, text, last, err := collect(t.Context(), l, r)
+	if err != nil || last.Done != DoneStop || !strings.HasPrefix(text, free[:26]) || !regexp.MustCompile(`<(yes|no)>[0-9]{3}$`).MatchString(text) {
+		t.Errorf("after %q: %q, %s, %v", r.Format.After, text, last.Done, err)
+	}
+	for _, drafts := range [][]int32{nil, {5, 6, 7}} {
+		g, err := l.begin(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept := g.lawful(drafts); len(kept) != len(drafts) {
+			t.Errorf("before the format, %v are left of %v", kept, drafts)
+		}
+		ids, _ := l.tok.Encode(free[:40], false)
+		if kept := g.lawful(ids); len(kept) >= len(ids) || len(kept) < 3 {
+			t.Errorf("%d of %d drafts are left, which go beyond what the format comes after", len(kept), len(ids))
+		}
+		g.seq.Free()
+	}
+	r.Format.After = "this never comes"
+	if _, text, last, err := collect(t.Context(), l, r); err != nil || text != free || last.Done != DoneLength {
+		t.Errorf("what never comes: %q, %s, %v; want %q", text, last.Done, err, free)
+	}
+	r.Format.After, r.Format.Source = free[len(free)-3:], `[0-9]{20}`
+	if _, _, last, err := collect(t.Context(), l, r); err != nil || last.Done != DoneLength {
+		t.Errorf("what comes too late: %s, %v", last.Done, err)
+	}
+}
+
+func TestParseFormat(t *testing.T) {
+	for source, want := range map[string]Format{
+		``: {}, `null`: {}, `""`: {}, ` "json" `: {Kind: FormatJSON}, ` {"type": "object"}`: {Kind: FormatSchema, Source: `{"type": "object"}`},
+	} {
+		if got, err := ParseFormat([]byte(source)); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", source, got, err)
+		}
+	}
+	for _, source := range []string{`"yaml"`, `7`, `[]`, `"json`} {
+		if got, err := ParseFormat([]byte(source)); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %+v, %v", source, got, err)
+		}
+	}
+}
+
 // A step that fails costs a request with a format nothing but time.
 func TestFormatRestarts(t *testing.T) {
 	for _, name := range []string{"", "cached"} {

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,6 +15,23 @@ import (
 type Format struct {
 	Kind   FormatKind `json:"kind,omitempty"`
 	Source string     `json:"source,omitempty"`
+	After  string     `json:"after,omitempty"` // it begins after this text, such as the tag that ends thinking; empty: at once
+}
+
+// ParseFormat reads a format as Ollama's API has it: the word "json", or a schema; null and the empty word are none.
+func ParseFormat(value []byte) (Format, error) {
+	var word string
+	switch value = bytes.TrimSpace(value); {
+	case len(value) == 0 || string(value) == "null":
+		return Format{}, nil
+	case value[0] == '{':
+		return Format{Kind: FormatSchema, Source: string(value)}, nil
+	case json.Unmarshal(value, &word) == nil && word == "":
+		return Format{}, nil
+	case word == string(FormatJSON):
+		return Format{Kind: FormatJSON}, nil
+	}
+	return Format{}, fmt.Errorf("%w: want \"json\" or a JSON schema", ErrFormat)
 }
 
 // FormatKind is the language of a Format's source.
@@ -51,6 +70,7 @@ const mostFormats = 64
 
 // grammar compiles a format, or finds it.
 func (f *formats) grammar(of Format) (*grammar.Grammar, error) {
+	of.After = ""
 	f.mu.Lock()
 	g := f.compiled[of]
 	f.mu.Unlock()

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/cache/prefix"
+	"github.com/ingotml/ingot/grammar"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/runtime/internal/stream"
 )
@@ -170,13 +172,18 @@ func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 		return g.done(Event{Text: g.text.flush()}, DoneStop)
 	}
 	g.append(token)
-	if err := g.rules.accept(token); err != nil { // which a mask forbade
-		g.out.End(err)
-		return true
-	}
 	g.sampler.history = append(g.sampler.history, token)
 	g.budget--
-	return g.tell(token, log)
+	err := g.rules.accept(token, g.budget)
+	switch {
+	case err == nil:
+		return g.tell(token, log)
+	case errors.Is(err, grammar.ErrBudget): // what it comes after took too long
+		g.budget = 0
+		return g.tell(token, log)
+	}
+	g.out.End(err) // a mask forbids that
+	return true
 }
 
 // append adds a token to what the model reads.
