@@ -40,6 +40,7 @@ in their order, and their paths are taken out of it. A path that leads to no fil
 	f.BoolVar(&o.raw, "raw", false, "give the prompt to the model as it is, without a chat template")
 	f.StringVar(&o.system, "system", "", "system `text` of the conversation, in place of the image's")
 	f.StringVar(&o.think, "think", "", "whether the model thinks before it answers: on, off, low, medium or high")
+	f.StringVar(&o.format, "format", "", "what the answer has to be: json, a JSON schema or a `file` with one or with an EBNF grammar, regex:PATTERN or ebnf:GRAMMAR")
 	f.StringVar(&o.promptIDs, "prompt-ids", "", "JSON array of token ids in `file`, - for standard input; taken as they are")
 	f.Float64Var(&o.sampling.Temperature, "temperature", 0, "0 takes the most likely token")
 	f.IntVar(&o.sampling.TopK, "top-k", 0, "choose among the K most likely tokens; 0 is off")
@@ -59,7 +60,7 @@ in their order, and their paths are taken out of it. A path that leads to no fil
 type runOptions struct {
 	raw                bool
 	system, think      string
-	promptIDs          string
+	promptIDs, format  string
 	sampling           runtime.Sampling
 	seed               int64
 	maxTokens          int
@@ -76,6 +77,10 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 		return usagef("a prompt and --prompt-ids exclude each other")
 	}
 	if err := o.checkChat(c); err != nil {
+		return err
+	}
+	format, err := readFormat(ctx, o.format)
+	if err != nil {
 		return err
 	}
 	prompt, err := a.readPrompt(ctx, args[1:], o)
@@ -111,6 +116,7 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	}
 	defer model.Close()
 	request := o.request(c, model.Defaults())
+	request.Format = format
 	var reader talk.Reader
 	switch {
 	case prompt.ids != nil:
@@ -119,6 +125,7 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 		var p *talk.Prompt
 		if p, err = conversation.begin(ctx, model, pictures); err == nil {
 			request.Prompt, request.Pictures, request.Special, reader = p.IDs, p.Pictures, p.Special, p.Reader
+			request.Format.After = p.Thinking
 		}
 	default:
 		var text string

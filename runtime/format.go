@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/ingotml/ingot/grammar"
@@ -18,20 +19,41 @@ type Format struct {
 	After  string     `json:"after,omitempty"` // it begins after this text, such as the tag that ends thinking; empty: at once
 }
 
-// ParseFormat reads a format as Ollama's API has it: the word "json", or a schema; null and the empty word are none.
+// ParseFormat reads the JSON value that stands for a format in an API: as Ollama has it the word "json" or a schema, and beyond that
+// "regex:PATTERN" and "ebnf:GRAMMAR"; null and the empty text are none.
 func ParseFormat(value []byte) (Format, error) {
-	var word string
+	var text *string
 	switch value = bytes.TrimSpace(value); {
-	case len(value) == 0 || string(value) == "null":
-		return Format{}, nil
-	case value[0] == '{':
+	case len(value) > 0 && value[0] == '{':
 		return Format{Kind: FormatSchema, Source: string(value)}, nil
-	case json.Unmarshal(value, &word) == nil && word == "":
+	case len(value) > 0 && json.Unmarshal(value, &text) != nil:
+		text = new("?")
+	case text == nil || *text == "":
 		return Format{}, nil
-	case word == string(FormatJSON):
-		return Format{Kind: FormatJSON}, nil
 	}
-	return Format{}, fmt.Errorf("%w: want \"json\" or a JSON schema", ErrFormat)
+	kind, source, sourced := strings.Cut(*text, ":")
+	f := Format{Kind: FormatKind(kind), Source: source}
+	if f.Kind == FormatJSON && !sourced || sourced && (f.Kind == FormatRegex || f.Kind == FormatEBNF) {
+		return f, nil
+	}
+	return Format{}, fmt.Errorf("%w: want json, a JSON schema, regex:PATTERN or ebnf:GRAMMAR", ErrFormat)
+}
+
+// Value is what ParseFormat reads.
+func (f Format) Value() []byte {
+	var text string
+	switch f.Kind {
+	case FormatSchema:
+		return []byte(f.Source)
+	case FormatJSON:
+		text = string(f.Kind)
+	case FormatRegex, FormatEBNF:
+		text = string(f.Kind) + ":" + f.Source
+	default:
+		return []byte("null")
+	}
+	value, _ := json.Marshal(text) // of a text it cannot fail
+	return value
 }
 
 // FormatKind is the language of a Format's source.

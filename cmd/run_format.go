@@ -1,0 +1,38 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/runtime"
+)
+
+// readFormat reads what --format says: json, a schema, regex:PATTERN, ebnf:GRAMMAR, or a file with a schema or a grammar.
+func readFormat(ctx context.Context, value string) (runtime.Format, error) {
+	kind, _, _ := strings.Cut(value, ":")
+	switch {
+	case value == "":
+		return runtime.Format{}, nil
+	case strings.HasPrefix(strings.TrimSpace(value), "{"):
+		return runtime.ParseFormat([]byte(value))
+	case value == "json", kind != value && slices.Contains([]string{"regex", "ebnf"}, kind):
+		text, err := json.Marshal(value)
+		if err != nil {
+			return runtime.Format{}, fmt.Errorf("--format: %w", err)
+		}
+		return runtime.ParseFormat(text)
+	}
+	text, err := await(ctx, func() ([]byte, error) { return os.ReadFile(value) })
+	if err != nil {
+		return runtime.Format{}, fmt.Errorf("--format is neither json, regex:PATTERN nor ebnf:GRAMMAR, nor a file: %w", err)
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return runtime.Format{Kind: runtime.FormatSchema, Source: string(text)}, nil
+	}
+	return runtime.Format{Kind: runtime.FormatEBNF, Source: string(text)}, nil
+}
