@@ -1,0 +1,256 @@
+package grammar
+
+import (
+	"fmt"
+	"math/big"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CompileSchema makes the grammar of the JSON values that a JSON schema allows (draft 2020-12, and what OpenAPI and older
+// drafts write in its place). docs/structured-output.md lists the keywords. A keyword that a grammar cannot hold is
+// ErrUnsupported, with its name and the place as a JSON pointer; titles, descriptions and other annotations have no effect.
+//
+// The grammar may allow less than the schema, never more: properties come in the order of the schema, and an object that
+// lists properties has no others unless additionalProperties says so.
+func CompileSchema(schema []byte) (*Grammar, error) {
+	root, err := readValue(schema)
+	if err != nil {
+		return nil, err
+	}
+	c := &schemaCompiler{root: root, json: newJSONRules(), made: map[string]*made{}}
+	e := c.compile(conjunction{{root, "#"}})
+	if c.err != nil {
+		return nil, c.err
+	}
+	if e.none() {
+		return nil, failure(ErrInvalid, "no value satisfies the schema")
+	}
+	return newGrammar(e)
+}
+
+// maxSchemas is how many schemas may be looked at: references and combinations can make many of few.
+const maxSchemas = 100000
+
+// typeSet is a set of the types of JSON values.
+type typeSet uint8
+
+const (
+	typeNull typeSet = 1 << iota
+	typeBoolean
+	typeInteger
+	typeFraction // a number that is not written as an integer
+	typeString
+	typeArray
+	typeObject
+
+	anyNumber = typeInteger | typeFraction
+	anyType   = typeNull | typeBoolean | anyNumber | typeString | typeArray | typeObject
+)
+
+var typeNames = map[string]typeSet{"null": typeNull, "boolean": typeBoolean, "integer": typeInteger, "number": anyNumber,
+	"string": typeString, "array": typeArray, "object": typeObject}
+
+// located is a schema and where it stands.
+type located struct {
+	schema *value
+	path   string
+}
+
+// conjunction is schemas that all hold for one value.
+type conjunction []located
+
+func (c conjunction) path() string {
+	if len(c) == 0 {
+		return "#"
+	}
+	return c[0].path
+}
+
+// key is equal for conjunctions of the same schemas.
+func (c conjunction) key() string {
+	parts := make([]string, len(c))
+	for i, l := range c {
+		parts[i] = fmt.Sprintf("%p", l.schema)
+	}
+	slices.Sort(parts)
+	return strings.Join(slices.Compact(parts), " ")
+}
+
+type schemaCompiler struct {
+	root *value
+	json *jsonRules
+	made map[string]*made // by conjunction
+	work int
+	err  error
+}
+
+// made is what a conjunction compiles to; rule is set once something calls it.
+type made struct {
+	rule *rule
+	e    *expr // nil while it is being made
+}
+
+// fail keeps the first error.
+func (c *schemaCompiler) fail(kind error, path, format string, args ...any) {
+	if c.err == nil {
+		c.err = failure(kind, "%s: "+format, append([]any{path}, args...)...)
+	}
+}
+
+// compile is the values for which all of the schemas hold.
+func (c *schemaCompiler) compile(all conjunction) *expr {
+	if c.work++; c.work > maxSchemas {
+		c.fail(ErrLimit, all.path(), "the schema unfolds to more than %d", maxSchemas)
+	}
+	if c.err != nil {
+		return noExpr
+	}
+	key := all.key()
+	if m := c.made[key]; m != nil { // met again: one part of the program for all, unless it is small
+		if m.rule == nil {
+			if m.e != nil && (m.e.op == exprCall || m.e.op == exprText || m.e == boolean || m.e.none()) {
+				return m.e
+			}
+			m.rule = &rule{name: all.path(), body: m.e}
+		}
+		return callExpr(m.rule)
+	}
+	m := &made{}
+	c.made[key] = m
+	var s shape
+	s.types = anyType
+	for _, l := range all {
+		c.gather(&s, l, nil)
+	}
+	e := c.union(&s, all.path())
+	m.e = e
+	if m.rule != nil {
+		m.rule.body = e
+		return callExpr(m.rule)
+	}
+	return e
+}
+
+// union is the values of s. Where s has alternatives, each of them is taken together with all else.
+func (c *schemaCompiler) union(s *shape, path string) *expr {
+	if c.err != nil || s.types == 0 {
+		return noExpr
+	}
+	if len(s.unions) == 0 {
+		return c.expr(s, path)
+	}
+	first, rest := s.unions[0], s.unions[1:]
+	if len(rest) == 0 && s.bare { // nothing but alternatives
+		parts := make([]*expr, len(first))
+		for i, b := range first {
+			parts[i] = c.compile(conjunction{b})
+		}
+		return altExpr(parts...)
+	}
+	var parts []*expr
+	for _, b := range first {
+		if c.work++; c.work > maxSchemas {
+			c.fail(ErrLimit, path, "the schema unfolds to more than %d", maxSchemas)
+			return noExpr
+		}
+		one := s.clone()
+		one.unions = slices.Clone(rest)
+		c.gather(one, b, nil)
+		parts = append(parts, c.union(one, b.path))
+	}
+	return altExpr(parts...)
+}
+
+// expr is the values of s, which has no alternatives.
+func (c *schemaCompiler) expr(s *shape, path string) *expr {
+	if s.consts != nil {
+		var words []string
+		for _, v := range *s.consts {
+			if c.holds(s, v, path) {
+				words = append(words, v.words()...)
+			}
+		}
+		return wordsExpr(words)
+	}
+	var parts []*expr
+	add := func(t typeSet, e func() *expr) {
+		if s.types&t != 0 && c.err == nil {
+			parts = append(parts, e())
+		}
+	}
+	if s.types == anyType && s.free() {
+		return c.json.value()
+	}
+	add(typeObject, func() *expr { return c.object(s, path) })
+	add(typeArray, func() *expr { return c.array(s, path) })
+	add(typeString, func() *expr { return c.text(s, path) })
+	add(anyNumber, func() *expr { return c.number(s, path) })
+	add(typeBoolean, func() *expr { return boolean })
+	add(typeNull, func() *expr { return null })
+	return altExpr(parts...)
+}
+
+// resolve is the schema that a reference names.
+func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
+	fragment, ok := strings.CutPrefix(ref, "#")
+	if id := c.root.get("$id"); !ok && id != nil && id.kind == typeString {
+		fragment, ok = strings.CutPrefix(ref, strings.TrimSuffix(id.text, "#"))
+		fragment, _ = strings.CutPrefix(fragment, "#")
+	}
+	if !ok {
+		c.fail(ErrUnsupported, path, "$ref %q: only references into the schema itself (#...) are", ref)
+		return located{}, false
+	}
+	if decoded, err := url.PathUnescape(fragment); err == nil {
+		fragment = decoded
+	}
+	at := c.root
+	if fragment != "" && fragment[0] != '/' {
+		if at = findAnchor(c.root, fragment); at == nil {
+			c.fail(ErrInvalid, path, "$ref %q: there is no such anchor", ref)
+			return located{}, false
+		}
+		return located{at, ref}, true
+	}
+	for _, part := range strings.Split(fragment, "/")[min(1, len(fragment)):] {
+		if fragment == "" {
+			break
+		}
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		var next *value
+		if at.kind == typeArray {
+			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(at.items) {
+				next = at.items[i]
+			}
+		} else {
+			next = at.get(part)
+		}
+		if next == nil {
+			c.fail(ErrInvalid, path, "$ref %q: there is nothing at %q", ref, part)
+			return located{}, false
+		}
+		at = next
+	}
+	return located{at, "#" + fragment}, true
+}
+
+func findAnchor(v *value, name string) *value {
+	if a := v.get("$anchor"); a != nil && a.kind == typeString && a.text == name {
+		return v
+	}
+	for _, item := range v.items {
+		if found := findAnchor(item, name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// bound is one end of a range of numbers.
+type bound struct {
+	value     *big.Rat
+	exclusive bool
+}

@@ -1,0 +1,223 @@
+package grammar
+
+import (
+	"math/big"
+	"strings"
+)
+
+// maxDivisor is up to which number digits can keep count of a remainder.
+const maxDivisor = 1000
+
+// number is the numbers of s. With limits or multipleOf they are written without an exponent.
+func (c *schemaCompiler) number(s *shape, path string) *expr {
+	integers := s.types&typeFraction == 0
+	if s.low == nil && s.high == nil && len(s.multiples) == 0 {
+		if integers {
+			return c.json.integer()
+		}
+		return c.json.number()
+	}
+	step, ok := commonMultiple(s.multiples)
+	if !ok {
+		c.fail(ErrUnsupported, path, "multipleOf of numbers with large common multiples")
+		return noExpr
+	}
+	// By digits after the point: all that a number of 32 characters and the digits of the limits leave.
+	low, high := limits(s)
+	whole := max(len(floor(new(big.Rat).Abs(low)).String()), len(floor(new(big.Rat).Abs(high)).String()))
+	places := 0
+	if !integers {
+		places = min(17, maxNumber-2-whole)
+	}
+	var parts []*expr
+	for f := 0; f <= places; f++ {
+		scale := new(big.Rat).SetInt(power10(f))
+		from, to := new(big.Rat).Mul(low, scale), new(big.Rat).Mul(high, scale)
+		first, last := ceil(from), floor(to)
+		if s.low != nil && s.low.exclusive && from.IsInt() && low == s.low.value {
+			first.Add(first, big.NewInt(1))
+		}
+		if s.high != nil && s.high.exclusive && to.IsInt() && high == s.high.value {
+			last.Sub(last, big.NewInt(1))
+		}
+		divisor := 1
+		if step != nil { // m / 10^f is a multiple of p/q exactly if m is one of p 10^f / q in lowest terms
+			d := new(big.Rat).Mul(step, scale).Num()
+			if !d.IsInt64() || d.Int64() > maxDivisor {
+				if f == 0 && integers {
+					c.fail(ErrUnsupported, path, "multipleOf %s: above %d for integers", step.RatString(), maxDivisor)
+					return noExpr
+				}
+				continue
+			}
+			divisor = int(d.Int64())
+		}
+		parts = append(parts, fixedExpr(first, last, f, divisor))
+	}
+	if len(parts) == 0 {
+		c.fail(ErrUnsupported, path, "multipleOf %s: no decimal fraction, or above %d", step.RatString(), maxDivisor)
+		return noExpr
+	}
+	return altExpr(parts...)
+}
+
+// limits is the range of s, at most of numbers with 19 digits before the point.
+func limits(s *shape) (low, high *big.Rat) {
+	most := new(big.Rat).SetInt(new(big.Int).Sub(power10(maxDigits), big.NewInt(1)))
+	low, high = new(big.Rat).Neg(most), most
+	if s.low != nil && s.low.value.Cmp(low) > 0 {
+		low = s.low.value
+	}
+	if s.high != nil && s.high.value.Cmp(high) < 0 {
+		high = s.high.value
+	}
+	return low, high
+}
+
+func power10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+
+func floor(r *big.Rat) *big.Int {
+	q, m := new(big.Int).DivMod(r.Num(), r.Denom(), new(big.Int)) // Euclidean; the denominator is positive
+	_ = m
+	return q
+}
+
+func ceil(r *big.Rat) *big.Int {
+	q := floor(r)
+	if !r.IsInt() {
+		q.Add(q, big.NewInt(1))
+	}
+	return q
+}
+
+// commonMultiple is the least number that all of them divide, nil for none.
+func commonMultiple(all []*big.Rat) (*big.Rat, bool) {
+	var common *big.Rat
+	for _, r := range all {
+		if common == nil {
+			common = r
+			continue
+		}
+		// lcm(a/b, c/d) = lcm(a, c) / gcd(b, d) in lowest terms
+		g := new(big.Int).GCD(nil, nil, common.Num(), r.Num())
+		n := new(big.Int).Mul(new(big.Int).Quo(common.Num(), g), r.Num())
+		common = new(big.Rat).SetFrac(n, new(big.Int).GCD(nil, nil, common.Denom(), r.Denom()))
+	}
+	return common, common == nil || common.Num().BitLen() <= 64
+}
+
+// fixedExpr is the numbers m / 10^places, written with so many places, for all multiples m of divisor from first to last.
+func fixedExpr(first, last *big.Int, places, divisor int) *expr {
+	var parts []*expr
+	zero, one := new(big.Int), big.NewInt(1)
+	if first.Sign() < 0 {
+		from, to := one, new(big.Int).Neg(first)
+		if last.Sign() < 0 {
+			from = new(big.Int).Neg(last)
+		}
+		parts = append(parts, seqExpr(textExpr("-"), digitsExpr(from, to, places, divisor)))
+	}
+	if last.Sign() >= 0 {
+		from := zero
+		if first.Sign() > 0 {
+			from = first
+		}
+		parts = append(parts, digitsExpr(from, last, places, divisor))
+	}
+	return altExpr(parts...)
+}
+
+// digitsExpr is that without signs.
+func digitsExpr(from, to *big.Int, places, divisor int) *expr {
+	if from.Cmp(to) > 0 {
+		return noExpr
+	}
+	shortest := places + 1
+	w := &digitWriter{places: places, divisor: divisor, made: map[digitState]*expr{}}
+	var parts []*expr
+	for length := shortest; length <= max(shortest, len(to.String())); length++ {
+		low, high := new(big.Int), new(big.Int).Sub(power10(length), big.NewInt(1))
+		if length > shortest {
+			low = power10(length - 1)
+		}
+		if low.Cmp(from) < 0 {
+			low = from
+		}
+		if high.Cmp(to) > 0 {
+			high = to
+		}
+		if low.Cmp(high) > 0 {
+			continue
+		}
+		w.low, w.high = padded(low, length), padded(high, length)
+		for k := range w.made { // what is free of the limits stays
+			if k.aboveLow || k.belowHigh {
+				delete(w.made, k)
+			}
+		}
+		parts = append(parts, w.rest(digitState{left: length, aboveLow: true, belowHigh: true}))
+	}
+	return altExpr(parts...)
+}
+
+func padded(n *big.Int, length int) string {
+	s := n.String()
+	return strings.Repeat("0", length-len(s)) + s
+}
+
+// digitWriter makes the digits of numbers of one length between low and high.
+type digitWriter struct {
+	low, high string
+	places    int
+	divisor   int
+	made      map[digitState]*expr
+}
+
+// digitState is what counts for the digits that are left: whether those before are those of a limit, and their remainder.
+type digitState struct {
+	left                int
+	aboveLow, belowHigh bool // the digits so far are the limit's
+	remainder           int
+}
+
+func (w *digitWriter) rest(at digitState) *expr {
+	if at.left == 0 {
+		if at.remainder != 0 {
+			return noExpr
+		}
+		return emptyExpr
+	}
+	if e, ok := w.made[at]; ok {
+		return e
+	}
+	lo, hi := byte('0'), byte('9')
+	if at.aboveLow {
+		lo = w.low[len(w.low)-at.left]
+	}
+	if at.belowHigh {
+		hi = w.high[len(w.high)-at.left]
+	}
+	var order []digitState
+	sets := map[digitState]byteSet{}
+	for d := lo; d <= hi; d++ {
+		next := digitState{left: at.left - 1, aboveLow: at.aboveLow && d == lo, belowHigh: at.belowHigh && d == hi,
+			remainder: (at.remainder*10 + int(d-'0')) % w.divisor}
+		s, ok := sets[next]
+		if !ok {
+			order = append(order, next)
+		}
+		s.add(d)
+		sets[next] = s
+	}
+	var parts []*expr
+	for _, next := range order {
+		point := emptyExpr
+		if next.left == w.places && w.places > 0 {
+			point = textExpr(".")
+		}
+		parts = append(parts, seqExpr(setExpr(sets[next]), point, w.rest(next)))
+	}
+	e := altExpr(parts...)
+	w.made[at] = e
+	return e
+}

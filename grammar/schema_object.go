@@ -1,0 +1,198 @@
+package grammar
+
+import "slices"
+
+// object is the objects of s: listed properties in their order, each with its separator, then others where they are allowed.
+func (c *schemaCompiler) object(s *shape, path string) *expr {
+	names, open := c.members(s)
+	var others *expr
+	if open {
+		others = c.compile(c.schemasOf(s, "", true))
+	}
+	if s.maxMembers != nil && (*s.maxMembers < len(s.required) || *s.maxMembers < s.minMembers) {
+		return noExpr
+	}
+	if len(names) == 0 && open && s.minMembers == 0 && s.maxMembers == nil && len(s.names) == 0 && len(c.schemasOf(s, "", true)) == 0 {
+		return c.json.object()
+	}
+	members := make([]*expr, len(names))
+	required := make([]bool, len(names))
+	for i, name := range names {
+		required[i] = slices.Contains(s.required, name)
+		key := &value{kind: typeString, text: name}
+		all := c.schemasOf(s, name, false)
+		value := noExpr
+		if !s.closed || len(all) > 0 {
+			value = c.compile(all)
+		}
+		if len(s.names) > 0 && !c.allHold(s.names, key, path) {
+			value = noExpr
+		}
+		if value.none() && required[i] {
+			return noExpr // no value for a property that must be there
+		}
+		members[i] = seqExpr(wordsExpr(key.words()), textExpr(": "), value)
+	}
+	var other *expr
+	if others != nil && !others.none() {
+		key := c.otherKey(s, names, path)
+		if other = seqExpr(key, textExpr(": "), others); other.none() {
+			other = nil
+		}
+	}
+	// Counting stops where it no longer matters: at one, which is whether a separator is due, or at the limits. Of properties
+	// that are not listed one alone counts for the least number, as two could have the same name.
+	limit := 1
+	if s.minMembers > 0 || s.maxMembers != nil {
+		limit = max(limit, s.minMembers)
+		if s.maxMembers != nil {
+			limit = max(limit, *s.maxMembers)
+		}
+		listed := len(names)
+		if other != nil {
+			listed++
+		}
+		if s.minMembers > listed {
+			if other != nil {
+				c.fail(ErrUnsupported, path, "minProperties %d above the number of listed properties and one", s.minMembers)
+			}
+			return noExpr
+		}
+		if min(limit, len(names)+1)*(len(names)+1) > maxNodes {
+			c.fail(ErrLimit, path, "minProperties and maxProperties over %d properties", len(names))
+			return noExpr
+		}
+	}
+	type at struct{ i, n int }
+	made := map[at]*expr{}
+	var rest func(i, n int) *expr
+	rest = func(i, n int) *expr {
+		if e, ok := made[at{i, n}]; ok {
+			return e
+		}
+		separator := emptyExpr
+		if n > 0 {
+			separator = textExpr(", ")
+		}
+		full := s.maxMembers != nil && n >= *s.maxMembers
+		var e *expr
+		if i == len(names) {
+			end := textExpr("}")
+			var parts []*expr
+			if n >= s.minMembers {
+				parts = append(parts, end)
+			}
+			if other != nil && !full && n+1 >= s.minMembers {
+				more := -1
+				if s.maxMembers != nil {
+					more = *s.maxMembers - n - 1
+				}
+				parts = append(parts, seqExpr(separator, other, repeatExpr(seqExpr(textExpr(", "), other), 0, more), end))
+			}
+			e = altExpr(parts...)
+		} else {
+			var parts []*expr
+			if !full {
+				parts = append(parts, seqExpr(separator, members[i], rest(i+1, min(n+1, limit))))
+			}
+			if !required[i] {
+				parts = append(parts, rest(i+1, n))
+			}
+			e = altExpr(parts...)
+		}
+		made[at{i, n}] = e
+		return e
+	}
+	return seqExpr(textExpr("{"), rest(0, 0))
+}
+
+// members is the properties that s lists, in order, then those that are only required, and whether there may be others.
+func (c *schemaCompiler) members(s *shape) (names []string, open bool) {
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	said := false
+	for _, o := range s.objects {
+		for _, name := range o.names {
+			add(name)
+		}
+		said = said || o.others != nil
+	}
+	open = !s.closed && (said || len(names) == 0)
+	for _, name := range s.required {
+		add(name)
+	}
+	return names, open
+}
+
+// schemasOf is what the parts of s say of a property, or of those that none of them lists.
+func (c *schemaCompiler) schemasOf(s *shape, name string, other bool) (all conjunction) {
+	for _, o := range s.objects {
+		if l, ok := o.properties[name]; ok && !other {
+			all = append(all, l)
+		} else if o.others != nil {
+			all = append(all, *o.others)
+		}
+	}
+	return all
+}
+
+// otherKey is the names, in quotes, that are none of names.
+func (c *schemaCompiler) otherKey(s *shape, names []string, path string) *expr {
+	if len(s.names) > 0 {
+		if len(names) > 0 {
+			c.fail(ErrUnsupported, path, "propertyNames beside properties and others")
+			return noExpr
+		}
+		var key shape
+		key.types = anyType
+		for _, l := range s.names {
+			c.gather(&key, l, nil)
+		}
+		key.types &= typeString
+		return c.union(&key, path)
+	}
+	if len(names) == 0 {
+		return c.json.string()
+	}
+	sorted := slices.Clone(names)
+	slices.Sort(sorted)
+	more := repeatExpr(anyChar, 0, -1)
+	var at func(words [][]rune) *expr
+	at = func(words [][]rune) *expr { // what completes a name of which words are what is left of the listed ones that begin so
+		listed := false
+		var next []rune // pairs
+		kids := map[rune][][]rune{}
+		var order []rune
+		for _, w := range words {
+			if len(w) == 0 {
+				listed = true
+				continue
+			}
+			if _, ok := kids[w[0]]; !ok {
+				order = append(order, w[0])
+				next = append(next, w[0], w[0])
+			}
+			kids[w[0]] = append(kids[w[0]], w[1:])
+		}
+		var parts []*expr
+		if !listed {
+			parts = append(parts, textExpr(`"`))
+		}
+		for _, r := range order {
+			parts = append(parts, seqExpr(charExpr(runeSet{r, r}), at(kids[r])))
+		}
+		// Another character, not as an escape that could be one of next.
+		parts = append(parts, seqExpr(charExpr(tidy(next).not()), more, textExpr(`"`)))
+		return altExpr(parts...)
+	}
+	words := make([][]rune, len(sorted))
+	for i, n := range sorted {
+		words[i] = []rune(n)
+	}
+	return seqExpr(textExpr(`"`), at(words))
+}
