@@ -23,6 +23,8 @@ type Layer interface {
 	Offset() int
 	// State gives the live arrays; empty before the first update.
 	State() []*mlx.Array
+	// CanRewind reports whether Rewind would.
+	CanRewind(target int) bool
 	// Rewind forgets the tokens from target on. It is false, and changes nothing, where the layer cannot go there; to 0
 	// and to its offset every layer can.
 	Rewind(target int) bool

@@ -89,9 +89,12 @@ func (c *KV) drop(target int) {
 	}
 }
 
+// CanRewind implements Layer.
+func (c *KV) CanRewind(target int) bool { return 0 <= target && target <= c.offset }
+
 // Rewind implements Layer.
 func (c *KV) Rewind(target int) bool {
-	if target < 0 || target > c.offset {
+	if !c.CanRewind(target) {
 		return false
 	}
 	c.drop(target)
@@ -100,13 +103,15 @@ func (c *KV) Rewind(target int) bool {
 }
 
 // Snapshot implements Layer: it holds the positions from from on, and is nil where there are none.
-func (c *KV) Snapshot(from int) (s *Snapshot) {
-	from = max(from, 0)
-	if c.offset <= from {
+func (c *KV) Snapshot(from int) *Snapshot { return c.snapshot(max(from, 0), c.offset) }
+
+// snapshot copies the positions [from, to); nil where there are none.
+func (c *KV) snapshot(from, to int) (s *Snapshot) {
+	if to <= from {
 		return nil
 	}
 	c.join(c.offset)
-	c.scope(func() { s = joined(Full, from, c.offset, c.slots(from, c.offset)) })
+	c.scope(func() { s = joined(Full, from, to, c.slots(from, to)) })
 	return s
 }
 

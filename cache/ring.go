@@ -91,13 +91,18 @@ func arrange(live pair, offset, capacity int) pair {
 	return join(live.zeros(begin), live, live.zeros(capacity-begin-n))
 }
 
-// Rewind implements Layer: positions that are past the window are gone, so it goes back only while there are none.
+// CanRewind implements Layer: positions that are past the window are gone, so it goes back only while there are none.
+func (c *Ring) CanRewind(target int) bool {
+	return target == 0 || target == c.offset || 0 < target && target < c.offset && c.offset <= c.window
+}
+
+// Rewind implements Layer.
 func (c *Ring) Rewind(target int) bool {
-	switch {
-	case target == 0:
-		c.Free()
-	case target != c.offset && (target < 0 || target > c.offset || c.offset > c.window):
+	if !c.CanRewind(target) {
 		return false
+	}
+	if target == 0 {
+		c.Free()
 	}
 	c.offset = target
 	return true

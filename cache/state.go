@@ -35,7 +35,10 @@ func (c *State) State() []*mlx.Array {
 	return []*mlx.Array{c.conv, c.delta}
 }
 
-// Rewind implements Layer. The state of an earlier position is gone, but for that of position 0.
+// CanRewind implements Layer. The state of an earlier position is gone, but for that of position 0.
+func (c *State) CanRewind(target int) bool { return target == 0 || target == c.offset }
+
+// Rewind implements Layer.
 func (c *State) Rewind(target int) bool {
 	if target == 0 {
 		c.Free()

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 
-	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/spf13/cobra"
@@ -32,9 +31,6 @@ func (a *app) runnerCmd() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				if o.PrefixCache < 0 {
-					o.PrefixCache = cacheShare(ctx, thread)
-				}
 				o.Loaded = loaded
 				model, err := runtime.Load(ctx, thread, store, entry, o)
 				if err != nil {
@@ -47,19 +43,12 @@ func (a *app) runnerCmd() *cobra.Command {
 	}
 	f := c.Flags()
 	f.BoolVar(&o.Float32, "float32", false, "compute in float32")
-	f.Int64Var(&o.PrefixCache, "cache-size", -1, "bytes of state kept of past requests; 0 keeps none (default a fourth of the memory that the engine may use)")
+	f.Int64Var(&o.PrefixCache, "cache-size", -1, "bytes of state kept of past requests; 0 keeps none (default a fourth of the memory that weights leave)")
 	f.StringVar(&o.PrefixDir, "cache-dir", "", "folder for state that has no room in memory, also for later runs (default none)")
 	f.Int64Var(&o.PrefixDisk, "cache-disk", 16<<30, "most bytes in that folder")
-	f.Int64Var(&o.Memory, "memory", 0, "bytes of state that running requests may have together (default no limit but the engine's)")
+	f.Int64Var(&o.Memory, "memory", 0, "bytes of state that running requests may have together; below 0 no limit (default what the engine's memory leaves)")
 	f.IntVar(&o.Sequences, "parallel", 0, "requests that run at once (default 32)")
 	f.IntVar(&o.Queue, "queue", 0, "requests that wait beside them (default 512)")
 	cpu.add(c)
 	return c
-}
-
-// cacheShare is what the prefix cache gets where nobody says otherwise.
-func cacheShare(ctx context.Context, t *mlx.Thread) int64 {
-	var budget int64
-	_ = t.Do(ctx, func() error { budget = t.Memory().Budget; return nil })
-	return budget / 4
 }

@@ -20,6 +20,7 @@ type batcher struct {
 	mu      sync.Mutex
 	waiting []*generation // in order of arrival
 	looping bool
+	busy    busy // since the loop last looked
 
 	running []*generation // in order of admission; the loop's
 	queue   int           // most that wait
@@ -38,8 +39,7 @@ const (
 )
 
 func newBatcher(l *Local, o Options) *batcher {
-	b := &batcher{l: l, queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk,
-		memory: memory{limit: o.Memory}}
+	b := &batcher{l: l, queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk}
 	if b.queue <= 0 {
 		b.queue = defaultQueue
 	}
@@ -70,7 +70,9 @@ func (b *batcher) loop() {
 		b.retire()
 		b.squeeze()
 		b.admit()
+		used := b.used()
 		b.mu.Lock()
+		b.busy = busy{len(b.running), used}
 		if len(b.running) == 0 && len(b.waiting) == 0 {
 			b.looping = false
 			b.mu.Unlock()

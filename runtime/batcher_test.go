@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	goruntime "runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -19,22 +16,40 @@ import (
 // cached loads a model of testdata with a prefix cache.
 func cached(t *testing.T, name string, o Options) *Local {
 	t.Helper()
-	store, entry := pack(t, name)
-	o.Float32 = true
-	before := arrays(t)
-	l, err := Load(t.Context(), mlxtest.Open(t), store, entry, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noArrays(t)
+	l := loadCached(t, name, o)()
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-		if after := arrays(t); after != before {
-			t.Errorf("%d arrays live after Close, %d before Load", after, before)
-		}
 	})
 	return l
+}
+
+// loadCached packs a model and gives what loads it, each time anew.
+func loadCached(t *testing.T, name string, o Options) func() *Local {
+	t.Helper()
+	store, entry := pack(t, name)
+	o.Float32 = true
+	return func() *Local {
+		t.Helper()
+		l, err := Load(t.Context(), mlxtest.Open(t), store, entry, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+}
+
+// noArrays checks that as many arrays live at the end of a test as now.
+func noArrays(t *testing.T) {
+	t.Helper()
+	before := arrays(t)
+	t.Cleanup(func() {
+		if after := arrays(t); after != before {
+			t.Errorf("%d arrays live at the end, %d before", after, before)
+		}
+	})
 }
 
 // environments are models whose layers keep all, a window, and a recurrent state.
@@ -56,11 +71,14 @@ type oracle struct {
 	known map[string][]int32
 }
 
-func (o *oracle) want(prompt []int32, n int) []int32 {
+func (o *oracle) want(prompt []int32, n int, pictures ...Picture) []int32 {
 	o.t.Helper()
 	key := fmt.Sprint(prompt)
+	for _, p := range pictures {
+		key += " " + p.Name
+	}
 	if len(o.known[key]) < n {
-		ids, _, _, err := collect(o.t.Context(), o, Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true})
+		ids, _, _, err := collect(o.t.Context(), o, Request{Prompt: prompt, Pictures: pictures, MaxTokens: n, IgnoreEOS: true})
 		if err != nil {
 			o.t.Fatal(err)
 		}
@@ -188,93 +206,6 @@ func TestPrefixDir(t *testing.T) {
 				t.Errorf("in another type %d tokens are cached", n)
 			}
 		})
-	}
-}
-
-// Random arrivals, branches, repeats and cancels give what each request gives alone, whatever is evicted.
-func TestRandomTraffic(t *testing.T) {
-	for i, name := range environments {
-		for seed := range uint64(2) {
-			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
-				want := newOracle(t, name)
-				l := cached(t, name, Options{PrefixCache: []int64{40 << 10, 400 << 10}[seed], Sequences: 5, Memory: []int64{0, 300 << 10}[seed]})
-				l.batcher.ahead = seed == 1
-				traffic(t, l, want, rand.New(rand.NewPCG(seed, uint64(i))), 40)
-			})
-		}
-	}
-}
-
-func traffic(t *testing.T, l *Local, want *oracle, r *rand.Rand, requests int) {
-	t.Helper()
-	var mu sync.Mutex
-	var past [][]int32
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, 8)
-	for range requests {
-		mu.Lock()
-		var prompt []int32
-		if len(past) > 0 && r.IntN(4) > 0 {
-			p := past[r.IntN(len(past))]
-			prompt = slices.Clone(p[:r.IntN(len(p)+1)])
-		}
-		mu.Unlock()
-		prompt = append(prompt, randomPrompt(r, l, 1+r.IntN(30))...)
-		n, leave := 1+r.IntN(12), 0
-		if r.IntN(4) == 0 {
-			leave = 1 + r.IntN(n)
-		}
-		if len(prompt)+n >= l.Context() {
-			continue
-		}
-		expect := want.want(prompt, n)
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var ids []int32
-			for e, err := range l.Generate(ctx, Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true}) {
-				if err != nil {
-					if !errors.Is(err, context.Canceled) {
-						t.Error(err)
-					}
-					break
-				}
-				ids = append(ids, e.IDs...)
-				if leave > 0 && len(ids) >= leave {
-					cancel()
-				}
-			}
-			if !slices.Equal(ids, expect[:len(ids)]) || leave == 0 && len(ids) != n {
-				t.Errorf("a prompt of %d: %v, want %v", len(prompt), ids, expect)
-			}
-			mu.Lock()
-			past = append(past, append(slices.Clone(prompt), ids...))
-			mu.Unlock()
-		})
-	}
-	wg.Wait()
-}
-
-// The same for long: INGOT_SOAK_REQUESTS of them, 10,000 in `make soak`, a tenth in its short form.
-func TestSoakTraffic(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv("INGOT_SOAK_REQUESTS"))
-	if err != nil {
-		t.Skip("takes minutes: INGOT_SOAK_REQUESTS says how many requests, and make soak sets it")
-	}
-	before := goruntime.NumGoroutine()
-	for i, name := range environments {
-		t.Run(name, func(t *testing.T) {
-			want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: 300 << 10, Sequences: 6, Memory: 2 << 20})
-			l.batcher.ahead = i == 1
-			traffic(t, l, want, rand.New(rand.NewPCG(7, uint64(i))), n/len(environments))
-		})
-	}
-	for deadline := time.Now().Add(5 * time.Second); goruntime.NumGoroutine() > before+1; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines, %d before", goruntime.NumGoroutine(), before)
-		}
 	}
 }
 

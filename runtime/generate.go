@@ -70,7 +70,6 @@ type generation struct {
 	points  []int   // positions of the prompt where the state is kept, ascending, the passed ones taken away
 	chosen  *answer // says which token comes next, or nil: the device may still be at it
 	alone   bool    // its next step runs without others, since one with others failed
-	bytes   int64   // of its state
 	budget  int     // new tokens that may still come
 	started time.Time
 	stats   Stats
@@ -105,6 +104,10 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	if show != nil {
 		r.Prompt = show.prompt
 	}
+	room := l.batcher.memory.tokens(limit)
+	if room <= len(r.Prompt) {
+		return nil, l.batcher.memory.refuse(len(r.Prompt))
+	}
 	g := &generation{
 		Local:   l,
 		ctx:     ctx,
@@ -117,7 +120,7 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 		show:    show,
 		keys:    show.keys(r.Prompt),
 		tokens:  slices.Clone(r.Prompt),
-		budget:  limit - len(r.Prompt),
+		budget:  room - len(r.Prompt),
 		started: started,
 		stats:   Stats{PromptTokens: len(r.Prompt)},
 	}

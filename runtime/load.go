@@ -21,12 +21,12 @@ import (
 // Options are how a model is loaded. The zero value computes in the type of the weights.
 type Options struct {
 	Float32     bool   // activations, accumulation and caches in float32; weights converted exactly
-	PrefixCache int64  // bytes of state that is kept of past requests; 0 keeps none
+	PrefixCache int64  // bytes of state that is kept of past requests; 0 keeps none, below it a fourth of what weights leave of the engine's memory
 	PrefixDir   string // where what has no room in memory is kept, also for later processes; empty: nowhere. A folder may serve many models
 	PrefixDisk  int64  // most bytes there; 0: no limit
 	Sequences   int    // requests that run at once; 0: 32
 	Queue       int    // requests that wait beside them; 0: 512
-	Memory      int64  // bytes of state that running requests may have together; 0: no limit but the engine's
+	Memory      int64  // bytes of state that running requests may have together; 0: what the engine's memory leaves, below it no limit
 	Chunk       int    // rows of prompts in a step; 0: by the time that they take
 
 	Loaded func(part float64) // is told how much of the weights is loaded, 0 to 1; may be nil
@@ -103,18 +103,22 @@ func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
 	if err != nil {
 		return err
 	}
+	built := false
+	defer func() {
+		if !built { // failed, or left by a panic
+			weights.Free()
+		}
+	}()
 	model, err := models.Build(l.thread, l.config, weights)
 	if err != nil {
-		weights.Free()
 		return err
 	}
 	l.model, l.weights = model, weights
 	l.batcher = newBatcher(l, o)
-	if o.PrefixCache > 0 {
-		l.tree = prefix.New(model.Layers(), o.PrefixCache)
-	}
+	l.divide(blobs, o)
 	l.uncut = slices.ContainsFunc(model.Layers(), func(k cache.Kind) bool { return k != cache.Full && k != cache.None })
 	l.sight.look(model)
+	built = true
 	return nil
 }
 

@@ -2,49 +2,125 @@ package runtime
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/cache/prefix"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
 )
 
-// memory is what the state of running requests may take, and what it takes.
+// ErrMemory says that a request alone would need more memory for its state than all requests together may have.
+var ErrMemory = errors.New("too little memory for the request")
+
+// memory is what the state of running requests takes, and may take. All of it is known before the first step.
 type memory struct {
-	limit    int64 // bytes; 0 is no limit
-	perToken int64 // the most that was seen of a sequence of some length; 0 before that
+	limit int64 // bytes; 0 is no limit
+	alone int64 // what one may take: the limit that the model was loaded with
+	shape cache.Shape
+	rows  int // most of one prompt in a step
 }
 
-// Below this many tokens the steps in which storage grows tell more than the tokens.
-const tellingTokens = 256
+// Tokens beyond those that a request has, for which there must be room to let it in: with less it would soon be sent back.
+const roomToSpeak = 256
 
-// measure notes what the sequences of a step take. It runs on the engine's thread.
-func (m *memory) measure(plan []stepped) {
-	if m.limit <= 0 {
-		return // nobody asks
+// measureState finds out what a sequence's state takes: a step is built for that and not evaluated. It runs on the engine's
+// thread.
+func (l *Local) measureState() (shape cache.Shape) {
+	l.thread.Scope(func() {
+		seq := cache.NewSequence(l.model.Layers())
+		defer seq.Free()
+		l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: []int32{0}}))
+		shape = seq.Shape()
+	})
+	return shape
+}
+
+// share divides what the engine may still take once the weights are loaded: the prefix cache gets what it is given, or a
+// fourth, and running requests the rest beyond the working set of a step.
+func (o Options) share(m mlx.Memory, working int64) (state, prefixes int64) {
+	free := max(m.Budget-m.Active-m.Mapped, m.Budget/8) // the pages of mapped weights can go, at a price
+	state, prefixes = o.Memory, o.PrefixCache
+	if prefixes < 0 {
+		prefixes = free / 4
 	}
-	for _, s := range plan {
-		s.g.bytes = 0
-		for _, a := range s.g.seq.State() {
-			s.g.bytes += int64(a.Bytes())
+	if state == 0 && m.Budget > 0 {
+		state = max(free-prefixes-working, free/4)
+	}
+	return max(state, 0), prefixes
+}
+
+// working estimates the memory of a step of so many rows, of which so many have scores, beside state and weights. An
+// activation of the hidden width lives in a few forms at once, the widest one in two or three; scores are float32, and to sort
+// them takes more.
+func working(f arch.Facts, blobs []blob, rows, scored int) int64 {
+	widest := f.Hidden
+	for _, b := range blobs {
+		if shape := b.parts[""].Shape; len(shape) == 2 && shape[0] != f.Vocab {
+			widest = max(widest, shape[0])
 		}
-		if n := int64(s.g.seq.Offset()); n > 0 {
-			m.perToken = max(m.perToken, s.g.bytes/max(n, tellingTokens))
-		}
+	}
+	return 4 * (int64(rows)*(8*f.Hidden+3*widest) + 4*int64(scored)*f.Vocab)
+}
+
+// divide gives running requests and the prefix cache their memory. It runs on the engine's thread, once the model is built.
+func (l *Local) divide(blobs []blob, o Options) {
+	m := memory{shape: l.measureState(), rows: mostRows}
+	if o.Chunk > 0 {
+		m.rows = o.Chunk
+	}
+	var prefixes int64
+	m.alone, prefixes = o.share(l.thread.Memory(), working(l.config.Facts(), blobs, m.rows, l.batcher.most))
+	m.limit = m.alone
+	l.batcher.memory = m
+	if prefixes > 0 {
+		l.tree = prefix.New(l.model.Layers(), prefixes)
 	}
 }
 
-// used is what running requests take now.
+// tokens are how many one request can have, at most most.
+func (m memory) tokens(most int) int {
+	if m.alone <= 0 {
+		return most
+	}
+	return m.shape.Tokens(m.alone, most, m.rows)
+}
+
+// refuse tells of a prompt that leaves no room for a token.
+func (m memory) refuse(prompt int) error {
+	return fmt.Errorf("the state of a prompt of %d tokens takes %s, and requests may take %s: %w",
+		prompt, megabytes(m.shape.Bytes(prompt+1, m.rows)), megabytes(m.alone), ErrMemory)
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// need is what a request's state takes with more tokens than it has: all of them, read or not.
+func (b *batcher) need(g *generation, more int) int64 {
+	rows := 1
+	if g.prefilling() {
+		rows = b.memory.rows
+	}
+	return b.memory.shape.Bytes(len(g.tokens)+more, rows)
+}
+
+// used is what running requests take after their next token.
 func (b *batcher) used() (n int64) {
 	for _, g := range b.running {
-		n += g.bytes
+		n += b.need(g, 1)
 	}
 	return n
 }
 
-// fits reports whether there is memory for the tokens that a request has so far, and a little more.
+// fits reports whether there is memory for a request beside those that run.
 func (b *batcher) fits(g *generation) bool {
-	return b.memory.limit <= 0 || b.used()+b.memory.perToken*int64(len(g.tokens)+tellingTokens) <= b.memory.limit
+	return b.memory.limit <= 0 || b.used()+b.need(g, roomToSpeak) <= b.memory.limit
 }
 
-// squeeze sends the youngest requests back to the queue while the state of all takes more than it may. They come first there, in their old order, and
-// go on from what the prefix cache keeps of them, or evaluate their tokens again; their readers see a pause. The last one stays.
+// squeeze sends the youngest requests back to the queue while the state of all would take more than it may. They come first there, in their old
+// order, and go on from what the prefix cache keeps of them, or evaluate their tokens again; their readers see a pause. The last one stays.
 func (b *batcher) squeeze() {
 	for b.memory.limit > 0 && len(b.running) > 1 && b.used() > b.memory.limit {
 		last := len(b.running) - 1
@@ -67,5 +143,4 @@ func (g *generation) pause() {
 		g.session = nil
 	}
 	g.forget()
-	g.bytes = 0
 }

@@ -81,7 +81,6 @@ func (b *batcher) step() {
 		for _, a := range answers {
 			said = append(said, a.read())
 		}
-		b.memory.measure(plan)
 		return nil
 	})
 	if err != nil {

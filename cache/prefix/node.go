@@ -100,9 +100,9 @@ func (t *Tree) split(n *node, k int) *node {
 	upper := &node{parent: n.parent, children: []*node{n}, edge: slices.Clone(n.edge[:k]), end: n.start() + k, used: n.used}
 	n.parent.children[slices.Index(n.parent.children, n)] = upper
 	n.parent, n.edge = upper, slices.Clone(n.edge[k:])
-	before := n.snapshots.Size()
+	before := t.size(n)
 	upper.snapshots, n.snapshots = n.snapshots.Split(upper.end)
-	t.bytes += upper.snapshots.Size() + n.snapshots.Size() - before
+	t.bytes += t.size(upper) + t.size(n) - before
 	return upper
 }
 
@@ -112,9 +112,9 @@ func (t *Tree) merge(n *node) {
 		panic(fmt.Sprintf("prefix: merge of a node with %d children", len(n.children)))
 	}
 	c := n.children[0]
-	before := n.snapshots.Size() + c.snapshots.Size()
+	before := t.size(n) + t.size(c)
 	c.snapshots = n.snapshots.Merge(c.snapshots)
-	t.bytes += c.snapshots.Size() - before
+	t.bytes += t.size(c) - before
 	c.edge = slices.Concat(n.edge, c.edge)
 	c.parent, c.used = n.parent, max(n.used, c.used)
 	n.parent.children[slices.Index(n.parent.children, n)] = c
@@ -133,7 +133,7 @@ func (t *Tree) remove(n *node) {
 
 // drop closes a node's snapshots.
 func (t *Tree) drop(n *node) {
-	t.bytes -= n.snapshots.Size()
+	t.bytes -= t.size(n)
 	n.snapshots.Close()
 	n.snapshots = nil
 }

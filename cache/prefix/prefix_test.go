@@ -163,8 +163,9 @@ func (w *world) wantRun(evaluated, branch int, prompt []Key, said ...Key) {
 func (w *world) check() {
 	w.t.Helper()
 	var bytes int64
+	seen := map[*cache.Snapshot]bool{}
 	w.each(func(n *node) {
-		bytes += n.snapshots.Size()
+		bytes += w.size(n)
 		if n == w.root {
 			if n.end != 0 || len(n.edge) != 0 || n.held() {
 				w.t.Error("the root holds something")
@@ -186,6 +187,10 @@ func (w *world) check() {
 			if s != nil && s.To() != n.end {
 				w.t.Errorf("a snapshot ends at %d, its node at %d", s.To(), n.end)
 			}
+			if s != nil && (s.Size() == 0 || seen[s]) {
+				w.t.Error("a snapshot in the tree was closed, or is there twice")
+			}
+			seen[s] = true
 		}
 	})
 	if bytes != w.bytes {

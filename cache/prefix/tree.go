@@ -18,8 +18,9 @@ type Tree struct {
 	sessions map[*Session]bool
 
 	stats  Stats
-	disk   *Disk       // nil without a second tier
-	thread *mlx.Thread // that it loads on
+	sized  func(cache.Snapshots) int64 // for tests: what snapshots count as
+	disk   *Disk                       // nil without a second tier
+	thread *mlx.Thread                 // that it loads on
 }
 
 // Stats are counts since the tree was made, and what it holds now.
@@ -54,10 +55,29 @@ func (n *node) keys() []Key {
 	return keys
 }
 
-// spill writes a node to the second tier, where there is one.
-func (t *Tree) spill(n *node) {
+// spill writes a node to the second tier, where there is one; it may wait for that tier to keep up.
+func (t *Tree) spill(n *node, wait bool) {
 	if t.disk != nil && n.held() {
-		t.disk.save(n, n.keys())
+		t.disk.save(n, n.keys(), wait)
+	}
+}
+
+// spillAll writes all nodes, the last used ones first, each behind those that it needs: the process may be killed meanwhile.
+func (t *Tree) spillAll() {
+	if t.disk == nil {
+		return
+	}
+	var all []*node
+	t.each(func(n *node) { all = append(all, n) })
+	slices.SortStableFunc(all, func(a, b *node) int { return cmp.Compare(b.used, a.used) })
+	done := map[*node]bool{}
+	for _, n := range all {
+		for _, p := range n.path() {
+			if !done[p] {
+				done[p] = true
+				t.spill(p, true)
+			}
+		}
 	}
 }
 
@@ -69,7 +89,14 @@ func (t *Tree) fetch(keys []Key) {
 	if t.disk == nil {
 		return
 	}
-	whole, within := t.disk.find(keys)
+	last, matched := t.root.match(keys)
+	var from []int
+	for _, n := range last.path() {
+		if n.end <= matched {
+			from = append(from, n.end)
+		}
+	}
+	whole, within := t.disk.find(keys, from...)
 	for _, f := range whole {
 		if n, matched := t.root.match(keys[:f.end]); matched != f.end || n.end != f.end || !t.whole(n) {
 			t.fetchNode(f, keys)
@@ -109,7 +136,7 @@ func (t *Tree) whole(n *node) bool {
 // back is not needed: its parents have it.
 func (t *Tree) insert(keys []Key, all cache.Snapshots) {
 	n := t.place(keys)
-	before := n.snapshots.Size()
+	before := t.size(n)
 	if n.snapshots == nil {
 		n.snapshots = make(cache.Snapshots, len(t.kinds))
 	}
@@ -129,7 +156,7 @@ func (t *Tree) insert(keys []Key, all cache.Snapshots) {
 		}
 		n.snapshots[i] = s
 	}
-	t.bytes += n.snapshots.Size() - before
+	t.bytes += t.size(n) - before
 }
 
 // place gives the node at the end of keys, and makes it: of what is there nothing is extended in place.
@@ -170,7 +197,7 @@ func (t *Tree) Close() {
 		s.closed = true
 	}
 	t.sessions = map[*Session]bool{}
-	t.each(t.spill)
+	t.spillAll()
 	t.each(t.drop)
 	t.root = &node{}
 }
@@ -202,7 +229,7 @@ func (t *Tree) stoodOn(n *node, s *Session) bool {
 
 // attach gives a node the snapshots that it lacks, of a sequence that stands at its end.
 func (t *Tree) attach(n *node, seq *cache.Sequence) {
-	before := n.snapshots.Size()
+	before := t.size(n)
 	if n.snapshots == nil {
 		n.snapshots = make(cache.Snapshots, len(t.kinds))
 	}
@@ -211,7 +238,7 @@ func (t *Tree) attach(n *node, seq *cache.Sequence) {
 			n.snapshots[i] = l.Snapshot(n.start())
 		}
 	}
-	t.bytes += n.snapshots.Size() - before
+	t.bytes += t.size(n) - before
 }
 
 // evict keeps to the budget. Of all nodes but the root, those on the path of a session and those with several children, it
@@ -230,7 +257,7 @@ func (t *Tree) evict() {
 		}
 		var oldest *node
 		t.each(func(n *node) {
-			if !live[n] && len(n.children) < 2 && (oldest == nil || older(n, oldest) < 0) {
+			if !live[n] && len(n.children) < 2 && (oldest == nil || t.older(n, oldest) < 0) {
 				oldest = n
 			}
 		})
@@ -238,7 +265,7 @@ func (t *Tree) evict() {
 			return
 		}
 		t.stats.Evicted++
-		t.spill(oldest)
+		t.spill(oldest, false)
 		if len(oldest.children) == 0 {
 			t.remove(oldest)
 		} else {
@@ -247,6 +274,14 @@ func (t *Tree) evict() {
 	}
 }
 
-func older(a, b *node) int {
-	return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(b.end, a.end), cmp.Compare(b.snapshots.Size(), a.snapshots.Size()))
+func (t *Tree) older(a, b *node) int {
+	return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(b.end, a.end), cmp.Compare(t.size(b), t.size(a)))
+}
+
+// size is the bytes of a node's snapshots.
+func (t *Tree) size(n *node) int64 {
+	if t.sized != nil {
+		return t.sized(n.snapshots)
+	}
+	return n.snapshots.Size()
 }

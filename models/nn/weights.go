@@ -70,6 +70,16 @@ func (w *Weights) Constant(a *mlx.Array) *mlx.Array {
 	return a
 }
 
+// Bytes is the size of all tensors and constants.
+func (w *Weights) Bytes() (n int64) {
+	for _, a := range w.owned {
+		if a != nil { // as biases that a format does not have
+			n += int64(a.Bytes())
+		}
+	}
+	return n
+}
+
 // Free ends the life of all tensors and constants.
 func (w *Weights) Free() {
 	for _, g := range w.groups {

@@ -53,6 +53,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, load func(ctx conte
 			switch {
 			case m.Cancel:
 				c.cancel(m.ID)
+			case m.Usage:
+				wg.Go(func() { c.usage(ctx, engine, m.ID) })
 			case m.Generate != nil:
 				one, stop := context.WithCancel(ctx)
 				c.add(m.ID, stop)
@@ -85,6 +87,26 @@ func (c *child) cancel(id uint64) {
 		stop()
 		delete(c.running, id)
 	}
+}
+
+// usage tells how the engine does.
+func (c *child) usage(ctx context.Context, engine runtime.Engine, id uint64) {
+	last := toParent{ID: id, Ended: true}
+	u, err := usage(ctx, engine)
+	if err != nil {
+		last.Error = wireError(err)
+	} else {
+		last.Usage = &u
+	}
+	_ = c.out.write(last)
+}
+
+func usage(ctx context.Context, engine runtime.Engine) (runtime.Usage, error) {
+	r, ok := engine.(runtime.Reporter)
+	if !ok {
+		return runtime.Usage{}, fmt.Errorf("the usage of a %T: %w", engine, errors.ErrUnsupported)
+	}
+	return r.Usage(ctx)
 }
 
 // generate runs a request. A panic in it is its own error.

@@ -42,7 +42,8 @@ type Runner struct {
 	grace time.Duration
 
 	mu      sync.Mutex
-	streams map[uint64]*stream.Stream[runtime.Event]
+	streams map[uint64]*stream.Stream[runtime.Event] // nil once the child has ended
+	reports map[uint64]chan toParent                 // one element each
 	next    uint64
 	closing bool
 	err     error // why the child ended; set before done is closed
@@ -56,7 +57,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		o.Grace = defaultGrace
 	}
 	r := &Runner{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &tail{copy: o.Stderr}, grace: o.Grace,
-		streams: map[uint64]*stream.Stream[runtime.Event]{}, done: make(chan struct{})}
+		streams: map[uint64]*stream.Stream[runtime.Event]{}, reports: map[uint64]chan toParent{}, done: make(chan struct{})}
 	r.cmd.Env = o.Env
 	r.cmd.Stderr = r.tail
 	r.cmd.WaitDelay = time.Second // for what the child itself may have started
@@ -182,6 +183,10 @@ func (r *Runner) death(err, garbled error) error {
 func (r *Runner) deliver(m toParent) {
 	r.mu.Lock()
 	s := r.streams[m.ID]
+	if report := r.reports[m.ID]; report != nil {
+		report <- m
+		delete(r.reports, m.ID)
+	}
 	if m.Ended {
 		delete(r.streams, m.ID)
 	}
@@ -218,27 +223,58 @@ func (r *Runner) Generate(ctx context.Context, req runtime.Request) iter.Seq2[ru
 }
 
 func (r *Runner) open(req runtime.Request) (uint64, *stream.Stream[runtime.Event], error) {
-	r.mu.Lock()
-	if r.streams == nil || r.closing {
-		r.mu.Unlock()
-		<-r.done
-		return 0, nil, r.ended()
-	}
-	r.next++
-	id, s := r.next, stream.New[runtime.Event]()
-	r.streams[id] = s
-	r.mu.Unlock()
-	err := r.out.write(toChild{ID: id, Generate: &req})
+	s := stream.New[runtime.Event]()
+	id, err := r.send(toChild{Generate: &req}, func(id uint64) { r.streams[id] = s })
 	var unsupported *json.UnsupportedValueError
 	if errors.As(err, &unsupported) {
 		r.leave(id)
 		return 0, nil, fmt.Errorf("a parameter is %s, which is no number: %w", unsupported.Str, runtime.ErrSampling)
 	}
-	if err != nil {
-		<-r.done // a child that does not read has ended
-		return 0, nil, r.ended()
+	return id, s, err
+}
+
+// send gives a message a number and tells where answers go before it sends it.
+func (r *Runner) send(m toChild, answers func(id uint64)) (uint64, error) {
+	r.mu.Lock()
+	if r.streams == nil || r.closing {
+		r.mu.Unlock()
+		<-r.done
+		return 0, r.ended()
 	}
-	return id, s, nil
+	r.next++
+	m.ID = r.next
+	answers(m.ID)
+	r.mu.Unlock()
+	err := r.out.write(m)
+	var unsupported *json.UnsupportedValueError
+	if err != nil && !errors.As(err, &unsupported) {
+		<-r.done // a child that does not read has ended
+		err = r.ended()
+	}
+	return m.ID, err
+}
+
+// Usage implements runtime.Reporter.
+func (r *Runner) Usage(ctx context.Context) (runtime.Usage, error) {
+	answer := make(chan toParent, 1)
+	id, err := r.send(toChild{Usage: true}, func(id uint64) { r.reports[id] = answer })
+	if err != nil {
+		return runtime.Usage{}, err
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil || m.Usage == nil {
+			return runtime.Usage{}, m.Error.error()
+		}
+		return *m.Usage, nil
+	case <-r.done:
+		return runtime.Usage{}, r.ended()
+	case <-ctx.Done():
+		r.mu.Lock()
+		delete(r.reports, id)
+		r.mu.Unlock()
+		return runtime.Usage{}, ctx.Err()
+	}
 }
 
 // leave ends a request that the child may still be at.

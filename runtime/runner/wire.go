@@ -13,22 +13,24 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// toChild is a line from the parent. Of Generate and Cancel one is set.
+// toChild is a line from the parent. Of Generate, Cancel and Usage one is set.
 type toChild struct {
 	ID       uint64           `json:"id"`
 	Generate *runtime.Request `json:"generate,omitempty"`
 	Cancel   bool             `json:"cancel,omitempty"`
+	Usage    bool             `json:"usage,omitempty"`
 }
 
 // toParent is a line from the child. Without an ID it is about the child itself: how far it has loaded, that it is ready, or why it
 // will not be.
 type toParent struct {
-	ID     uint64  `json:"id,omitempty"`
-	Event  *event  `json:"event,omitempty"`
-	Error  *failed `json:"error,omitempty"`
-	Ended  bool    `json:"ended,omitempty"` // nothing more comes of the request
-	Ready  bool    `json:"ready,omitempty"`
-	Loaded float64 `json:"loaded,omitempty"` // 0 to 1
+	ID     uint64         `json:"id,omitempty"`
+	Event  *event         `json:"event,omitempty"`
+	Usage  *runtime.Usage `json:"usage,omitempty"`
+	Error  *failed        `json:"error,omitempty"`
+	Ended  bool           `json:"ended,omitempty"` // nothing more comes of the request
+	Ready  bool           `json:"ready,omitempty"`
+	Loaded float64        `json:"loaded,omitempty"` // 0 to 1
 }
 
 // event is a runtime.Event with short names, as there is one for each token.
@@ -71,6 +73,7 @@ var kinds = map[string]error{
 	"busy":      runtime.ErrBusy,
 	"format":    runtime.ErrFormat,
 	"memory":    mlx.ErrOutOfMemory,
+	"room":      runtime.ErrMemory,
 	"canceled":  context.Canceled,
 	"deadline":  context.DeadlineExceeded,
 }
@@ -94,7 +97,12 @@ type remoteError struct {
 func (e *remoteError) Error() string { return e.message }
 func (e *remoteError) Unwrap() error { return e.kind }
 
-func (f *failed) error() error { return &remoteError{f.Message, kinds[f.Kind]} }
+func (f *failed) error() error {
+	if f == nil {
+		return errors.New("the model's process gave no answer")
+	}
+	return &remoteError{f.Message, kinds[f.Kind]}
+}
 
 // lines writes values as lines of JSON, from any goroutine.
 type lines struct {

@@ -1,0 +1,81 @@
+package cache
+
+import "slices"
+
+// Shape is how much memory the state of a model's sequences takes. It is known before anything is computed.
+type Shape struct {
+	position int64       // bytes of a position, in layers that keep all
+	rings    []ringShape // by window
+	fixed    int64       // bytes of what does not grow
+}
+
+type ringShape struct {
+	window   int
+	position int64 // bytes
+}
+
+// Shape is that of a sequence that has seen at least one token; nothing needs to be evaluated.
+func (s *Sequence) Shape() Shape {
+	var shape Shape
+	for _, l := range s.Layers {
+		if l == nil {
+			continue
+		}
+		var n int64
+		for _, a := range l.State() {
+			n += int64(a.Bytes())
+		}
+		switch c := l.(type) {
+		case *KV:
+			shape.position += n / int64(c.k.Dim(2))
+		case *Ring:
+			shape.ring(c.window, n/int64(c.k.Dim(2)))
+		default:
+			shape.fixed += n
+		}
+	}
+	return shape
+}
+
+func (s *Shape) ring(window int, position int64) {
+	i := slices.IndexFunc(s.rings, func(r ringShape) bool { return r.window == window })
+	if i < 0 {
+		i = len(s.rings)
+		s.rings = append(s.rings, ringShape{window: window})
+	}
+	s.rings[i].position += position
+}
+
+// Bytes is the most that the storage of so many tokens takes, of which the last rows come in one step: that of all positions,
+// of a [Ring] what the step's rows see.
+func (s Shape) Bytes(tokens, rows int) int64 {
+	if tokens <= 0 {
+		return 0
+	}
+	rows = min(max(rows, 1), tokens)
+	n := s.fixed + s.position*int64(ceil(tokens))
+	for _, r := range s.rings {
+		slots := min(ceil(tokens), r.window)
+		if tokens > r.window {
+			slots = r.window - 1 + ceil(rows) // also of one row: what a longer step has left stays until it is too large by as much
+		}
+		n += r.position * int64(slots)
+	}
+	return n
+}
+
+// Tokens is how many a sequence can have, at most most, so that its storage takes no more than so many bytes.
+func (s Shape) Tokens(bytes int64, most, rows int) int {
+	if s.Bytes(most, rows) <= bytes {
+		return most
+	}
+	fits, not := 0, most
+	for not-fits > 1 {
+		if n := (fits + not) / 2; s.Bytes(n, rows) <= bytes {
+			fits = n
+		} else {
+			not = n
+		}
+	}
+	return fits
+}

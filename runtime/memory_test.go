@@ -1,0 +1,141 @@
+package runtime
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+)
+
+// What the state of a request takes is known when the model is loaded, and is what it takes.
+func TestStateIsKnown(t *testing.T) {
+	for _, name := range trafficked {
+		t.Run(name, func(t *testing.T) {
+			l := cached(t, name, Options{Chunk: 16})
+			var worst int64
+			l.batcher.steps = func(plan []stepped) error {
+				for _, s := range plan {
+					var n int64
+					for _, a := range s.g.seq.State() {
+						n += int64(a.Bytes())
+					}
+					if promised := l.batcher.need(s.g, 1); n > promised {
+						t.Errorf("the state of %d tokens takes %d bytes, %d were foreseen", s.g.seq.Offset(), n, promised)
+					}
+					worst = max(worst, n)
+				}
+				return nil
+			}
+			prompt := randomPrompt(rand.New(rand.NewPCG(1, 1)), l, 60)
+			for i := range prompt {
+				prompt[i] = min(prompt[i], visionStart-1)
+			}
+			if _, _, _, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 30, IgnoreEOS: true}); err != nil {
+				t.Fatal(err)
+			}
+			if promised := l.batcher.memory.shape.Bytes(90, 1); worst == 0 || promised > 2*worst {
+				t.Errorf("the state takes %d bytes, %d were foreseen", worst, promised)
+			}
+		})
+	}
+}
+
+// A request that can never fit alone is refused, and one that fits ends where the memory does.
+func TestMemoryOfOne(t *testing.T) {
+	l := cached(t, "llama-default", Options{Memory: 100})
+	_, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{4, 5, 6}, MaxTokens: 2})
+	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "of 3 tokens") || !strings.Contains(err.Error(), "0.2 MB") || !strings.Contains(err.Error(), "0.0 MB") {
+		t.Errorf("a request without room: %v", err)
+	}
+	// Room grows by steps of 256 tokens, the context here is 128: a shape of our own.
+	l.batcher.memory.alone = l.batcher.memory.shape.Bytes(1, 1)
+	if _, _, last, err := collect(t.Context(), l, Request{Prompt: []int32{4, 5, 6}, MaxTokens: 2, IgnoreEOS: true}); err != nil || last.Done != DoneLength {
+		t.Errorf("a request with room: %+v, %v", last, err)
+	}
+}
+
+// Requests wait for memory that others have, and all of them come to their end.
+func TestWaitForMemory(t *testing.T) {
+	for _, name := range environments {
+		t.Run(name, func(t *testing.T) {
+			want := newOracle(t, name)
+			one := want.batcher.memory.shape.Bytes(100, 100)
+			l := cached(t, name, Options{Memory: 2*one + one/2})
+			most := 0
+			l.batcher.steps = func(plan []stepped) error { most = max(most, len(plan)); return nil }
+			r := rand.New(rand.NewPCG(4, 9))
+			var wg sync.WaitGroup
+			for range 6 {
+				prompt := randomPrompt(r, l, 10+r.IntN(40))
+				expect := want.want(prompt, 8)
+				wg.Go(func() {
+					ids, _, _, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 8, IgnoreEOS: true})
+					if err != nil || len(ids) != 8 || ids[7] != expect[7] {
+						t.Errorf("%v, %v; want %v", ids, err, expect)
+					}
+				})
+			}
+			wg.Wait()
+			if most > 2 {
+				t.Errorf("%d requests ran at once in memory for two", most)
+			}
+		})
+	}
+}
+
+// What is left of the engine's memory is divided, whatever is given.
+func TestShare(t *testing.T) {
+	m := mlx.Memory{Budget: 1000, Active: 100, Mapped: 300}
+	for _, c := range []struct {
+		o               Options
+		working         int64
+		state, prefixes int64
+	}{
+		{Options{}, 100, 500, 0},
+		{Options{PrefixCache: -1}, 100, 350, 150},
+		{Options{PrefixCache: 200}, 100, 300, 200},
+		{Options{PrefixCache: 590}, 100, 150, 590}, // a fourth stays
+		{Options{Memory: 77, PrefixCache: 200}, 100, 77, 200},
+		{Options{Memory: -1}, 100, 0, 0},
+	} {
+		if state, prefixes := c.o.share(m, c.working); state != c.state || prefixes != c.prefixes {
+			t.Errorf("%+v: %d and %d, want %d and %d", c.o, state, prefixes, c.state, c.prefixes)
+		}
+	}
+	if state, _ := (Options{}).share(mlx.Memory{Budget: 800, Active: 790}, 50); state != 50 {
+		t.Errorf("a full engine leaves %d", state)
+	}
+	if state, prefixes := (Options{PrefixCache: -1}).share(mlx.Memory{}, 50); state != 0 || prefixes != 0 {
+		t.Errorf("without a budget %d and %d", state, prefixes)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	l := cached(t, "qwen3_5-default", Options{PrefixCache: 1 << 20, Memory: 1 << 30})
+	b := l.batcher
+	b.steps = func([]stepped) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.busy.requests != 1 || b.busy.bytes < 1000 {
+			t.Errorf("while a request runs: %+v", b.busy)
+		}
+		return nil
+	}
+	if _, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{4, 5, 6, 7, 8, 9}, MaxTokens: 5, IgnoreEOS: true}); err != nil {
+		t.Fatal(err)
+	}
+	var r Reporter = l
+	u, err := r.Usage(t.Context())
+	for u.Running > 0 && err == nil { // the loop ends after the stream
+		u, err = r.Usage(t.Context())
+	}
+	if err != nil || u.Weights < 100_000 || u.StateLimit != 1<<30 || u.State != 0 || u.Waiting != 0 || u.Disk != nil {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if p := u.Prefix; p == nil || p.Lookups != 1 || p.Keys != 6 || p.Nodes == 0 || p.Bytes == 0 || p.Budget != 1<<20 {
+		t.Errorf("the prefix cache: %+v", p)
+	}
+}

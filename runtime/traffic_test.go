@@ -1,0 +1,284 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	goruntime "runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// trafficked are models of every kind of state: all positions, windows, recurrent, shared between layers and compressed; one
+// takes pictures.
+var trafficked = []string{"llama-default", "llama-mistral", "qwen3_5-default", "gemma4-e2b", "glm4_moe_lite-default", "qwen3_5-vision"}
+
+// Random arrivals, branches, repeats, cancels, pauses, evictions and restarts: what a request gives is what it gives alone,
+// without a cache.
+func TestRandomTraffic(t *testing.T) {
+	for i, name := range trafficked {
+		for seed := range uint64(2) {
+			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				f := newTraffic(t, name, seed, uint64(i))
+				f.run(25)
+				f.end()
+			})
+		}
+	}
+}
+
+// The same for long: INGOT_SOAK_REQUESTS of them, 10,000 in `make soak`, a tenth in its short form.
+func TestSoakTraffic(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("INGOT_SOAK_REQUESTS"))
+	if err != nil {
+		t.Skip("takes minutes: INGOT_SOAK_REQUESTS says how many requests, and make soak sets it")
+	}
+	before := goruntime.NumGoroutine()
+	for i, name := range trafficked {
+		t.Run(name, func(t *testing.T) {
+			f := newTraffic(t, name, 7+uint64(i), 7)
+			f.run(n / len(trafficked))
+			f.end()
+		})
+	}
+	for deadline := time.Now().Add(5 * time.Second); goruntime.NumGoroutine() > before+1; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", goruntime.NumGoroutine(), before)
+		}
+	}
+}
+
+// traffic is random requests to a model.
+type traffic struct {
+	t *testing.T
+	*rand.Rand
+	load     func() *Local
+	l        *Local
+	budget   int64
+	want     *oracle
+	pictures []Picture // that there may be in prompts
+	slots    chan struct{}
+	running  sync.WaitGroup
+
+	mu   sync.Mutex
+	past []said
+
+	steps, pauses, cancels, cached, restarts atomic.Int64
+	loaded                                   int64 // nodes that came from the disk
+}
+
+// said is what was asked and answered.
+type said struct {
+	tokens   []int32
+	pictures []Picture
+}
+
+func newTraffic(t *testing.T, name string, seed, stream uint64) *traffic {
+	t.Helper()
+	noArrays(t)
+	f := &traffic{t: t, Rand: rand.New(rand.NewPCG(seed, stream)), slots: make(chan struct{}, 8)}
+	f.budget = []int64{100 << 10, 2 << 20}[seed%2]
+	f.load = loadCached(t, name, Options{
+		PrefixCache: f.budget, PrefixDir: t.TempDir(), PrefixDisk: 4 << 20, Sequences: 6, Chunk: []int{0, 16}[stream%2],
+	})
+	f.want = newOracle(t, name)
+	if f.want.sight != nil {
+		f.pictures = shown(t, "shapes.png", "wide.png")
+		f.pictures[0].Name, f.pictures[1].Name = "shapes", "wide"
+	}
+	f.open(seed%2 == 1)
+	return f
+}
+
+// open loads the model. Now and then it has memory for one request only, for a step.
+func (f *traffic) open(ahead bool) {
+	f.l = f.load()
+	b := f.l.batcher
+	b.ahead = ahead
+	limit, r := b.memory.limit, rand.New(rand.NewPCG(f.Uint64(), 1))
+	b.steps = func(plan []stepped) error {
+		f.steps.Add(1)
+		b.memory.limit = limit
+		if len(plan) > 1 && r.IntN(12) == 0 {
+			f.pauses.Add(1)
+			b.memory.limit = 1
+		}
+		return nil
+	}
+}
+
+func (f *traffic) restart() {
+	f.t.Helper()
+	f.running.Wait()
+	ahead := f.l.batcher.ahead
+	f.close()
+	f.open(ahead)
+	f.restarts.Add(1)
+}
+
+func (f *traffic) close() {
+	f.t.Helper()
+	if err := f.l.Close(); err != nil {
+		f.t.Error(err)
+	}
+	f.loaded += f.l.disk.Stats().Loaded
+}
+
+// end closes the model, and tells what it went through.
+func (f *traffic) end() {
+	f.t.Helper()
+	f.running.Wait()
+	u, err := f.l.Usage(f.t.Context())
+	if err != nil || u.Running != 0 || u.Waiting != 0 || u.State != 0 || u.Weights == 0 || u.Prefix.Bytes > f.budget {
+		f.t.Errorf("afterwards: %+v, %v", u, err)
+	}
+	f.close()
+	f.t.Logf("%d steps, %d cancels, %d pauses, %d restarts, %d tokens cached, %d nodes from the disk",
+		f.steps.Load(), f.cancels.Load(), f.pauses.Load(), f.restarts.Load(), f.cached.Load(), f.loaded)
+	if f.cached.Load() == 0 {
+		f.t.Error("nothing was ever cached")
+	}
+}
+
+// run sends requests, of which some are at work at once.
+func (f *traffic) run(requests int) {
+	f.t.Helper()
+	for range requests {
+		switch f.IntN(30) {
+		case 0:
+			f.restart()
+		case 1, 2:
+			f.evict()
+		}
+		q := f.request()
+		expect := f.want.want(q.Prompt, q.MaxTokens, q.Pictures...)
+		f.vary(&q)
+		stop := f.ending(q.MaxTokens)
+		f.slots <- struct{}{}
+		f.running.Go(func() {
+			defer func() { <-f.slots }()
+			f.send(q, expect, stop)
+		})
+	}
+}
+
+// vary sets what must not change what a greedy request gives.
+func (f *traffic) vary(*Request) {}
+
+// evict takes the prefix cache's memory away, and gives it back.
+func (f *traffic) evict() {
+	f.t.Helper()
+	budget := f.Int64N(f.budget)
+	err := f.l.do(f.t.Context(), func() error {
+		f.l.tree.SetBudget(budget + 1)
+		f.l.tree.SetBudget(f.budget)
+		return nil
+	})
+	if err != nil {
+		f.t.Error(err)
+	}
+}
+
+// request makes one: new, or one that goes on from any point of an earlier one, or repeats it.
+func (f *traffic) request() Request {
+	for {
+		var p said
+		f.mu.Lock()
+		if len(f.past) > 0 && f.IntN(4) > 0 {
+			p = f.past[len(f.past)-1-f.IntN(min(len(f.past), 60))]
+		}
+		f.mu.Unlock()
+		p.tokens = slices.Clone(p.tokens[:f.IntN(len(p.tokens)+1)])
+		more := 1 + f.IntN(30)
+		if len(p.tokens) > 0 && f.IntN(4) == 0 {
+			more = 0
+		}
+		pads := countPads(f, p.tokens)
+		p.pictures = slices.Clone(p.pictures[:pads])
+		for _, id := range randomPrompt(f.Rand, f.want.Local, more) {
+			if f.pictures != nil && id >= visionStart {
+				p.pictures = append(p.pictures, f.pictures[f.IntN(len(f.pictures))])
+				p.tokens = append(p.tokens, 9, imagePad, 9) // apart, so that each is one
+				continue
+			}
+			p.tokens = append(p.tokens, id)
+		}
+		n := 1 + f.IntN(12)
+		if len(p.tokens)+8*len(p.pictures)+n < f.l.Context() && len(p.pictures) < 4 {
+			return Request{Prompt: p.tokens, Pictures: p.pictures, MaxTokens: n, IgnoreEOS: true}
+		}
+	}
+}
+
+func countPads(f *traffic, tokens []int32) (n int) {
+	for _, id := range tokens {
+		if f.pictures != nil && id == imagePad {
+			n++
+		}
+	}
+	return n
+}
+
+// ending is how a request is cut short; the zero value is not.
+type ending struct {
+	cancel int           // after so many tokens
+	leave  int           // by a reader who takes no more after so many
+	after  time.Duration // by a deadline
+}
+
+func (f *traffic) ending(n int) (e ending) {
+	switch f.IntN(12) {
+	case 0:
+		e.cancel = 1 + f.IntN(n)
+	case 1:
+		e.leave = 1 + f.IntN(n)
+	case 2:
+		e.after = time.Duration(1+f.IntN(20_000)) * time.Microsecond
+	}
+	return e
+}
+
+// send runs a request and compares.
+func (f *traffic) send(q Request, expect []int32, e ending) {
+	ctx, cancel := context.WithTimeout(f.t.Context(), cmp.Or(e.after, time.Hour))
+	defer cancel()
+	var ids []int32
+	var last Event
+	for ev, err := range f.l.Generate(ctx, q) {
+		if err != nil {
+			if e == (ending{}) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+				f.t.Error(err)
+			}
+			break
+		}
+		ids, last = append(ids, ev.IDs...), ev
+		if e.cancel > 0 && len(ids) >= e.cancel {
+			cancel()
+		}
+		if e.leave > 0 && len(ids) >= e.leave {
+			break
+		}
+	}
+	if len(ids) > len(expect) || !slices.Equal(ids, expect[:len(ids)]) || e == (ending{}) && (len(ids) != len(expect) || last.Done != DoneLength) {
+		f.t.Errorf("a prompt of %d with %d pictures: %v, want %v", len(q.Prompt), len(q.Pictures), ids, expect)
+	}
+	f.cached.Add(int64(last.Stats.CachedTokens))
+	if last.Done == "" {
+		f.cancels.Add(1)
+	}
+	if f.pictures != nil { // what the model says may look like the mark of a picture
+		if i := slices.IndexFunc(ids, func(id int32) bool { return id >= visionStart }); i >= 0 {
+			ids = ids[:i]
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.past = append(f.past, said{append(slices.Clone(q.Prompt), ids...), q.Pictures})
+}
