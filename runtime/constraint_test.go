@@ -51,7 +51,7 @@ func TestFormat(t *testing.T) {
 			return text == strings.Repeat("(", n)+inner+strings.Repeat(")", n)
 		}
 		var wg sync.WaitGroup
-		for i := range 40 {
+		for i := range 25 {
 			seed := int64(i)
 			f := formats[i%len(formats)]
 			r := prompted(t, l, "Once upon a time, "+strings.Repeat("there ", i%7), Request{MaxTokens: 12 + i, Format: f})
