@@ -36,6 +36,7 @@ func TestFormat(t *testing.T) {
 			regex(`[a-z]+( [a-z]+){3}`),
 			regex(`"[^"\\]*"`),
 			{Kind: FormatJSON},
+			{Kind: FormatSchema, Source: `{"type": "object", "properties": {"name": {"type": "string"}, "legs": {"type": "integer", "minimum": 0}}, "required": ["name", "legs"], "additionalProperties": false}`},
 			{Kind: FormatEBNF, Source: `root ::= "(" root ")" | [a-z]*`},
 		}
 		holds := func(f Format, text string) bool {
@@ -45,6 +46,14 @@ func TestFormat(t *testing.T) {
 			case FormatJSON:
 				var v map[string]any
 				return json.Unmarshal([]byte(text), &v) == nil
+			case FormatSchema:
+				v := struct {
+					Name *string
+					Legs *int64
+				}{}
+				d := json.NewDecoder(strings.NewReader(text))
+				d.DisallowUnknownFields()
+				return d.Decode(&v) == nil && v.Name != nil && v.Legs != nil && *v.Legs >= 0
 			}
 			inner := strings.Trim(text, "()")
 			n := (len(text) - len(inner)) / 2
@@ -54,7 +63,7 @@ func TestFormat(t *testing.T) {
 		for i := range 25 {
 			seed := int64(i)
 			f := formats[i%len(formats)]
-			r := prompted(t, l, "Once upon a time, "+strings.Repeat("there ", i%7), Request{MaxTokens: 12 + i, Format: f})
+			r := prompted(t, l, "Once upon a time, "+strings.Repeat("there ", i%7), Request{MaxTokens: 20 + i, Format: f})
 			if i%3 > 0 {
 				r.Sampling = Sampling{Temperature: float64(i%3) * 0.8, TopK: 40 * (i % 2), Seed: &seed, RepeatPenalty: 1.1, RepeatLastN: 64}
 			}
@@ -234,6 +243,7 @@ func TestFormatRefused(t *testing.T) {
 	}{
 		{"no such kind", Format{Kind: "yaml"}, 0, ErrFormat},
 		{"a bad expression", regex(`(a`), 0, grammar.ErrInvalid},
+		{"a schema with what cannot be held", Format{Kind: FormatSchema, Source: `{"type": "array", "uniqueItems": true}`}, 0, grammar.ErrUnsupported},
 		{"what no token sequence fits", regex(`[a-z]{50,}`), 4, grammar.ErrBudget},
 	} {
 		r := prompted(t, l, "Once", Request{MaxTokens: test.n, Format: test.f})

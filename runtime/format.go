@@ -122,10 +122,12 @@ func (f Format) compile() (*grammar.Grammar, error) {
 	switch f.Kind {
 	case FormatJSON:
 		return grammar.JSONObject(), nil
+	case FormatSchema:
+		return grammar.CompileSchema([]byte(f.Source))
 	case FormatRegex:
 		return grammar.CompileRegex(f.Source)
 	case FormatEBNF:
 		return grammar.CompileEBNF(f.Source)
 	}
-	return nil, fmt.Errorf("%q is none of json, regex and ebnf", f.Kind)
+	return nil, fmt.Errorf("%q is none of json, schema, regex and ebnf", f.Kind)
 }
