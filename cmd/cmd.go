@@ -12,10 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
@@ -37,14 +34,15 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	quiet    bool
+
+	interrupts interrupts
 }
 
 // Main runs the command line and gives the exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	a := &app{in: in, out: out, err: errs}
+	ctx, stop := a.signals()
+	defer stop()
 	root := a.root()
 	root.SetArgs(args)
 	return a.exitCode(ctx, root.ExecuteContext(ctx))

@@ -6,31 +6,39 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strings"
 
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
+	"github.com/ingotml/ingot/server"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func (a *app) runCmd() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use:   "run NAME [PROMPT]",
-		Short: "Let a model continue a prompt",
-		Long: `Let a model continue a prompt, given as an argument, on standard input, or as token ids.
-What flags leave open, the image's parameters decide. A model without a tokenizer answers with token ids, too.
+		Short: "Talk with a model, or let it continue a prompt",
+		Long: `Talk with a model on a terminal, or have it answer a prompt that is an argument, standard input (which comes first where both
+are given), or token ids. What flags leave open, the image's parameters decide. A model without a tokenizer answers with token ids, too.
 
 Where the model has a chat template, the prompt is the user's turn of a conversation that begins with the image's own
 system text and messages. The answer goes to standard output, calls of tools as lines of JSON; what the model thinks goes
 to standard error, on a terminal or with --verbose. --raw gives prompt and answer as they are.
 
+Without a prompt, on a terminal, there is a conversation: /? lists its commands, Ctrl-C stops an answer, Ctrl-D leaves. What was
+said is kept for the keys Up and Down of later ones.
+
 Models that see are shown the pictures whose paths are in a prompt given as an argument: words with a slash that end in
 .png, .jpg, .jpeg, .gif, .webp or .bmp, in quotes or with \ before spaces where they have some. They come before the text,
-in their order, and their paths are taken out of it. A path that leads to no file stays text.`,
-		Example: `  ingot run mymodel "Once upon a time"
+in their order, and their paths are taken out of it. A path that leads to no file stays text.
+
+A server at $INGOT_HOST with the same store is asked for the answer; where there is none, and with --local, --float32, --prompt-ids,
+--threads or --cpu-math, the model is loaded in this process.`,
+		Example: `  ingot run mymodel
+  ingot run mymodel "Once upon a time"
+  ingot run mymodel "Summarise this text." < text
   ingot run mymodel --temperature 0 --json < prompt.txt
   ingot run mymodel "What is in this picture? ./cat.png"`,
 		Args: between(1, 2),
@@ -50,7 +58,8 @@ in their order, and their paths are taken out of it. A path that leads to no fil
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens to generate; 0 is what the context leaves")
 	f.StringArrayVar(&o.stop, "stop", nil, "end before this text (repeatable)")
 	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "go on after the end of the text")
-	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	f.BoolVar(&o.float32, "float32", false, "compute in float32, in this process")
+	f.BoolVar(&o.local, "local", false, "load the model in this process, although a server may have it")
 	o.cpu.add(c)
 	f.BoolVar(&o.json, "json", false, "print one JSON object at the end, no text before")
 	f.BoolVar(&o.verbose, "verbose", false, "print statistics to standard error")
@@ -58,7 +67,7 @@ in their order, and their paths are taken out of it. A path that leads to no fil
 }
 
 type runOptions struct {
-	raw                bool
+	raw, local         bool
 	system, think      string
 	promptIDs, format  string
 	sampling           runtime.Sampling
@@ -83,6 +92,9 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(args) == 1 && o.promptIDs == "" && !o.json && !o.raw && a.onTerminals() {
+		return a.converse(c, args[0], o, format)
+	}
 	prompt, err := a.readPrompt(ctx, args[1:], o)
 	if err != nil {
 		return err
@@ -94,78 +106,64 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := store.CheckPresent(entry, false); err != nil {
-		return err
-	}
-	conversation, err := o.conversation(c, store, entry, prompt)
+	style, err := openStyle(store, entry)
 	if err != nil {
 		return err
+	}
+	if !o.raw && prompt.ids == nil {
+		if err := o.readTemplate(c, store, entry, style); err != nil {
+			return err
+		}
 	}
 	pictures, err := readPictures(prompt.pictures)
 	if err != nil {
 		return err
 	}
-	thread, err := a.openEngine(ctx, o.cpu)
+	voices := a.voices(c, store, o)
+	defer voices.close()
+	voice, err := voices.open(ctx, entry, style)
 	if err != nil {
 		return err
 	}
-	defer thread.Close()
-	model, err := runtime.Load(ctx, thread, store, entry, runtime.Options{Float32: o.float32})
-	if err != nil {
+	defer voice.close()
+	o.idsOnly = voice.idsOnly()
+	q := o.question(c, style, prompt, pictures)
+	q.format = format
+	result := newRunJSON()
+	if err := a.hear(voice.answer(ctx, q), a.answer(&result, o), o); err != nil {
 		return err
 	}
-	defer model.Close()
-	request := o.request(c, model.Defaults())
-	request.Format = format
-	var reader talk.Reader
-	switch {
-	case prompt.ids != nil:
-		request.Prompt = prompt.ids
-	case conversation != nil:
-		var p *talk.Prompt
-		if p, err = conversation.begin(ctx, model, pictures); err == nil {
-			request.Prompt, request.Pictures, request.Special, reader = p.IDs, p.Pictures, p.Special, p.Reader
-			request.Format.After = p.Thinking
-		}
-	default:
-		var text string
-		if text, request.Pictures, err = model.ShowPictures(prompt.text, pictures); err == nil {
-			request.Prompt, err = model.Encode(text)
-		}
+	if o.json {
+		return a.printJSON(result)
 	}
-	if err != nil {
-		return err
-	}
-	o.idsOnly = model.Tokenizer() == nil
-	return a.generate(ctx, model, request, o, reader)
+	return nil
 }
 
 // request puts flags over the image's defaults.
-func (o runOptions) request(c *cobra.Command, d runtime.Defaults) runtime.Request {
-	r := runtime.Request{Sampling: d.Sampling, MaxTokens: d.MaxTokens, Stop: d.Stop, IgnoreEOS: o.ignoreEOS}
-	given := c.Flags().Changed
-	if given("temperature") {
-		r.Sampling.Temperature = o.sampling.Temperature
+func (o runOptions) request(d runtime.Defaults) runtime.Request {
+	return runtime.Request{Sampling: d.Sampling, MaxTokens: d.MaxTokens, Stop: d.Stop, IgnoreEOS: o.ignoreEOS}
+}
+
+// parameters are those that flags set, by the names of a Modelfile.
+func (o runOptions) parameters(c *cobra.Command) map[string]any {
+	set := map[string]any{}
+	for _, p := range []struct {
+		flag, name string
+		value      any
+	}{
+		{"temperature", "temperature", o.sampling.Temperature},
+		{"top-k", "top_k", o.sampling.TopK},
+		{"top-p", "top_p", o.sampling.TopP},
+		{"min-p", "min_p", o.sampling.MinP},
+		{"seed", "seed", o.seed},
+		{"max-tokens", "num_predict", o.maxTokens},
+		{"stop", "stop", o.stop},
+	} {
+		if c.Flags().Changed(p.flag) {
+			set[p.name] = p.value
+		}
 	}
-	if given("top-k") {
-		r.Sampling.TopK = o.sampling.TopK
-	}
-	if given("top-p") {
-		r.Sampling.TopP = o.sampling.TopP
-	}
-	if given("min-p") {
-		r.Sampling.MinP = o.sampling.MinP
-	}
-	if given("seed") {
-		r.Sampling.Seed = &o.seed
-	}
-	if given("max-tokens") {
-		r.MaxTokens = o.maxTokens
-	}
-	if given("stop") {
-		r.Stop = o.stop
-	}
-	return r
+	return set
 }
 
 // prompt is a text and the paths of its pictures, or token ids.
@@ -180,21 +178,30 @@ func (a *app) readPrompt(ctx context.Context, args []string, o runOptions) (prom
 		ids, err := a.readIDs(ctx, o.promptIDs)
 		return prompt{ids: ids}, err
 	}
+	var p prompt
 	if len(args) > 0 {
-		text, pictures, missing := takePictures(args[0])
+		var missing []string
+		p.text, p.pictures, missing = takePictures(args[0])
 		for _, path := range missing {
 			a.note("there is no file %s: the path is a part of the text", path)
 		}
-		return prompt{text: text, pictures: pictures}, nil
 	}
-	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return prompt{}, usagef("no prompt: give one as an argument or on standard input")
+	if isTerminal(a.in) {
+		if len(args) == 0 {
+			return p, usagef("no prompt: give one as an argument or on standard input")
+		}
+		return p, nil
 	}
 	text, err := io.ReadAll(a.stdin(ctx))
 	if err != nil {
-		return prompt{}, fmt.Errorf("reading the prompt: %w", err)
+		return p, fmt.Errorf("reading the prompt: %w", err)
 	}
-	return prompt{text: strings.TrimSuffix(string(text), "\n")}, nil
+	given := strings.TrimSuffix(string(text), "\n")
+	if given != "" && p.text != "" {
+		given += "\n\n"
+	}
+	p.text = given + p.text
+	return p, nil
 }
 
 func (a *app) readIDs(ctx context.Context, path string) ([]int32, error) {
@@ -221,51 +228,47 @@ type runJSON struct {
 	Thinking   string        `json:"thinking,omitempty"`
 	ToolCalls  []runToolCall `json:"tool_calls,omitempty"`
 	DoneReason string        `json:"done_reason"`
-	Stats      runStats      `json:"stats"`
+	Stats      server.Stats  `json:"stats"`
 }
 
-type runStats struct {
-	PromptTokens  int     `json:"prompt_tokens"`
-	CachedTokens  int     `json:"cached_tokens"`
-	PromptSeconds float64 `json:"prompt_seconds"`
-	Tokens        int     `json:"tokens"`
-	Seconds       float64 `json:"seconds"`
-}
+func newRunJSON() runJSON { return runJSON{IDs: []int32{}} }
 
-func (a *app) generate(ctx context.Context, model runtime.Engine, r runtime.Request, o runOptions, reader talk.Reader) error {
-	result := runJSON{IDs: []int32{}}
-	answer := a.answer(&result, o)
-	for e, err := range model.Generate(ctx, r) {
+// hear takes an answer as it comes.
+func (a *app) hear(pieces iter.Seq2[said, error], w *answer, o runOptions) error {
+	var damage error
+	for s, err := range pieces {
 		if err != nil {
 			return err
 		}
-		result.IDs = append(result.IDs, e.IDs...)
-		result.DoneReason = string(e.Done)
-		s := e.Stats
-		result.Stats = runStats{s.PromptTokens, s.CachedTokens, s.PromptTime.Seconds(), s.Tokens, s.GenerateTime.Seconds()}
-		if err := answer.add(reader.Feed(e.Text)); err != nil {
+		w.result.IDs = append(w.result.IDs, s.ids...)
+		w.result.DoneReason, w.result.Stats = s.done, s.stats
+		if s.damage != nil {
+			damage = s.damage
+		}
+		if err := w.add(s.events); err != nil {
 			return err
 		}
 	}
-	rest, damage := reader.Close()
-	if err := answer.add(rest); err != nil {
-		return err
-	}
-	if err := answer.end(); err != nil {
+	if err := w.end(); err != nil {
 		return err
 	}
 	if damage != nil {
 		a.note("the answer is shown as it is where it could not be read: %v", damage)
 	}
 	if o.verbose {
-		s := result.Stats
-		fmt.Fprintf(a.err, "\nprompt: %d tokens in %.2f s (%.1f tokens/s); generated: %d tokens in %.2f s (%.1f tokens/s)\n",
-			s.PromptTokens, s.PromptSeconds, rate(s.PromptTokens-s.CachedTokens, s.PromptSeconds), s.Tokens, s.Seconds, rate(s.Tokens, s.Seconds))
-	}
-	if o.json {
-		return a.printJSON(result)
+		fmt.Fprintf(a.err, "\n%s\n", statsText(w.result.Stats))
 	}
 	return nil
+}
+
+// statsText says what an answer took.
+func statsText(s server.Stats) string {
+	cached := ""
+	if s.CachedTokens > 0 {
+		cached = fmt.Sprintf(", %d of them cached,", s.CachedTokens)
+	}
+	return fmt.Sprintf("prompt: %d tokens%s in %.2f s (%.1f tokens/s); generated: %d tokens in %.2f s (%.1f tokens/s)",
+		s.PromptTokens, cached, s.PromptSeconds, rate(s.PromptTokens-s.CachedTokens, s.PromptSeconds), s.Tokens, s.Seconds, rate(s.Tokens, s.Seconds))
 }
 
 func rate(n int, seconds float64) float64 {

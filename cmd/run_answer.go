@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/chat/parse"
-	"golang.org/x/term"
+	"github.com/ingotml/ingot/cmd/terminal"
 )
 
 // runToolCall is a call of a tool in JSON.
@@ -23,7 +23,7 @@ type answer struct {
 	result   *runJSON
 	out      io.Writer // nil: nothing is printed
 	thoughts io.Writer // nil: thinking is not shown
-	dim      bool      // with escape sequences
+	marks    io.Writer // gets the escape sequences that make thinking dim; nil: a word does
 	ids      bool      // there is no text: print the token ids
 	thinking bool      // thoughts are being printed
 	inLine   bool      // the answer's last line has not ended
@@ -35,12 +35,20 @@ func (a *app) answer(result *runJSON, o runOptions) *answer {
 	if o.json {
 		return w
 	}
-	w.out, w.ids = a.out, o.idsOnly
-	f, ok := a.err.(*os.File)
-	terminal := ok && term.IsTerminal(int(f.Fd()))
-	if o.verbose || terminal && !a.quiet {
-		w.thoughts = a.err
-		w.dim = terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	w.out, w.ids = modelText(a.out), o.idsOnly
+	if o.verbose || isTerminal(a.err) && !a.quiet {
+		w.thoughts = modelText(a.err)
+		if isTerminal(a.err) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+			w.marks = a.err
+		}
+	}
+	return w
+}
+
+// modelText is where a model's text goes: what a terminal would obey stays out of it.
+func modelText(w io.Writer) io.Writer {
+	if isTerminal(w) {
+		return &terminal.Wrapper{To: w}
 	}
 	return w
 }
@@ -107,11 +115,11 @@ func (w *answer) think(text string) error {
 	}
 	if !w.thinking {
 		w.thinking = true
-		begin := "thinking: "
-		if w.dim {
-			begin = dimOn
+		if w.marks == nil {
+			text = "thinking: " + text
+		} else if _, err := io.WriteString(w.marks, dimOn); err != nil {
+			return err
 		}
-		text = begin + text
 	}
 	_, err := io.WriteString(w.thoughts, text)
 	return err
@@ -122,11 +130,12 @@ func (w *answer) endThoughts() error {
 		return nil
 	}
 	w.thinking = false
-	end := "\n"
-	if w.dim {
-		end = dimOff + end
+	if w.marks != nil {
+		if _, err := io.WriteString(w.marks, dimOff); err != nil {
+			return err
+		}
 	}
-	_, err := io.WriteString(w.thoughts, end)
+	_, err := io.WriteString(w.thoughts, "\n")
 	return err
 }
 

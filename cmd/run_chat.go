@@ -1,15 +1,11 @@
 package cmd
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/talk"
@@ -31,78 +27,50 @@ func (o runOptions) checkChat(c *cobra.Command) error {
 	return nil
 }
 
-// conversation is what a chat template makes a prompt of.
-type conversation struct {
-	style *talk.Style
-	talk.Conversation
-}
-
-// conversation is nil where the prompt goes to the model as it is.
-func (o runOptions) conversation(c *cobra.Command, store *manifest.Store, entry *manifest.Entry, p prompt) (*conversation, error) {
+// openStyle reads how a model of the store is talked to, if it can be run at all.
+func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error) {
+	if err := store.CheckPresent(entry, false); err != nil {
+		return nil, err
+	}
 	style, err := talk.Open(store, entry)
 	if err != nil {
 		return nil, err
 	}
-	if err := style.Texts.CheckRequires(entry.Name.String(), Version); err != nil {
-		return nil, err
-	}
-	if o.raw || p.ids != nil {
-		return nil, nil
-	}
+	return style, style.Texts.CheckRequires(entry.Name.String(), Version)
+}
+
+// readTemplate adds the chat template to a style, and refuses flags that would go into one where there is none.
+func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry, style *talk.Style) error {
 	if err := style.ReadTemplate(store, entry); err != nil {
-		return nil, fmt.Errorf("%w; --raw gives the model the prompt as it is", err)
+		return fmt.Errorf("%w; --raw gives the model the prompt as it is", err)
 	}
+	for _, name := range []string{"think", "system"} {
+		if style.Template == nil && c.Flags().Changed(name) {
+			return fmt.Errorf("%s has no chat template, which --%s would go into", entry.Name, name)
+		}
+	}
+	return nil
+}
+
+// question is what the command line asks.
+func (o runOptions) question(c *cobra.Command, style *talk.Style, p prompt, pictures []runtime.Picture) question {
+	q := question{prompt: p, pictures: pictures, think: o.think, parameters: o.parameters(c), ignoreEOS: o.ignoreEOS, wantIDs: o.json}
 	if style.Template == nil {
-		for _, name := range []string{"think", "system"} {
-			if c.Flags().Changed(name) {
-				return nil, fmt.Errorf("%s has no chat template, which --%s would go into", entry.Name, name)
-			}
-		}
-		return nil, nil
+		return q
 	}
-	now, err := clock("")
-	if err != nil {
-		return nil, err
-	}
-	t := &conversation{style: style}
-	t.Request = chat.Request{AddGenerationPrompt: true, Options: jinja.Options{Now: now}}
-	t.Messages = o.messages(c, style.Texts, p)
-	if o.think != "" {
-		think := o.think != "off"
-		t.Think = &think
-		if slices.Contains(thinkLevels, o.think) {
-			t.ThinkLevel = o.think
-		}
-	}
-	return t, nil
-}
-
-// messages are the system text, the image's messages, and the prompt, its pictures first.
-func (o runOptions) messages(c *cobra.Command, texts *convert.Texts, p prompt) []chat.Message {
-	system := texts.System
+	q.system = style.Texts.System
 	if c.Flags().Changed("system") {
-		system = o.system
+		q.system = o.system
 	}
-	var out []chat.Message
-	if system != "" {
-		out = append(out, chat.Message{Role: "system", Content: system})
-	}
-	for _, m := range texts.Messages {
-		out = append(out, chat.Message{Role: m.Role, Content: m.Content})
-	}
-	turn := chat.Message{Role: "user", Content: p.text}
-	if len(p.pictures) > 0 {
-		turn.Parts = talk.TextParts(p.text, len(p.pictures))
-	}
-	return append(out, turn)
+	q.turns = []chat.Message{userTurn(p.text, len(pictures))}
+	return q
 }
 
-// begin makes the prompt for a model that is loaded.
-func (t *conversation) begin(ctx context.Context, model *runtime.Local, pictures []runtime.Picture) (*talk.Prompt, error) {
-	t.Pictures = pictures
-	p, err := t.style.Begin(ctx, model, t.Conversation)
-	if errors.Is(err, jinja.ErrRender) || errors.Is(err, jinja.ErrLimit) {
-		err = fmt.Errorf("%w; --raw gives the model the prompt as it is", err)
+// userTurn is a message that shows pictures before its text.
+func userTurn(text string, pictures int) chat.Message {
+	m := chat.Message{Role: "user", Content: text}
+	if pictures > 0 {
+		m.Parts = talk.TextParts(text, pictures)
 	}
-	return p, err
+	return m
 }

@@ -52,6 +52,23 @@ func (f files) defaults() (Defaults, error) {
 	return d, err
 }
 
+// With gives the defaults with parameters in their place, by their names in a Modelfile; what a request does not have is left out.
+func (d Defaults) With(set map[string]any) (Defaults, error) {
+	var p parameters
+	b, err := json.Marshal(set)
+	if err == nil {
+		err = json.Unmarshal(b, &p)
+	}
+	if err != nil {
+		return d, fmt.Errorf("%w: %w", ErrSampling, err)
+	}
+	if p.Stop != nil {
+		d.Stop = nil
+	}
+	p.apply(&d)
+	return d, nil
+}
+
 // suppressed gives the suppress_tokens of generation_config.json.
 func (f files) suppressed() ([]int32, error) {
 	const name = "generation_config.json"

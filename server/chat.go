@@ -139,19 +139,29 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, whole)
 }
 
-// conversation is what the template gets: the image's system text, where the request has none, its messages, and the request's.
+// conversation is what the template gets: the system text of the request, else the image's, the image's messages, and the request's. An
+// empty system text is none.
 func (q chatRequest) conversation(style *talk.Style) (talk.Conversation, error) {
 	var c talk.Conversation
 	c.Tools, c.Think, c.ThinkLevel = q.Tools, q.Think.on, q.Think.level
+	list := q.Messages
 	if style.Template != nil {
-		if style.Texts.System != "" && q.Messages[0].Role != "system" {
-			c.Messages = append(c.Messages, chat.Message{Role: "system", Content: style.Texts.System})
+		var own []chatMessage
+		switch first := list[0]; {
+		case first.Role == "system":
+			if first.Content != "" || first.Parts != nil {
+				own = append(own, first)
+			}
+			list = list[1:]
+		case style.Texts.System != "":
+			own = append(own, chatMessage{Message: chat.Message{Role: "system", Content: style.Texts.System}})
 		}
 		for _, t := range style.Texts.Messages {
-			c.Messages = append(c.Messages, chat.Message{Role: t.Role, Content: t.Content})
+			own = append(own, chatMessage{Message: chat.Message{Role: t.Role, Content: t.Content}})
 		}
+		list = append(own, list...)
 	}
-	for _, m := range q.Messages {
+	for _, m := range list {
 		for _, text := range m.images {
 			p, err := decodePicture(text, len(c.Pictures))
 			if err != nil {

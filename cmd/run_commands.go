@@ -1,0 +1,222 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+)
+
+// sessionCommand is what begins with a slash in a session. Its name may have two words.
+type sessionCommand struct {
+	name, arguments, help string
+	run                   func(s *session, ctx context.Context, rest string) error
+}
+
+// errLeave ends a session.
+var errLeave = errors.New("leave")
+
+// sessionCommands are in the order of the help. It is a function, as the help lists them.
+func sessionCommands() []sessionCommand {
+	return append(append(sessionSettings(), sessionParts()...),
+		sessionCommand{"/load", "NAME", "go on with another model, and with what was saved in it", func(s *session, ctx context.Context, rest string) error {
+			if err := oneWord(rest, "/load NAME"); err != nil {
+				return err
+			}
+			return s.load(ctx, rest)
+		}},
+		sessionCommand{"/save", "NAME", "store the model with what is set and what was said", (*session).save},
+		sessionCommand{"/clear", "", "forget what was said", func(s *session, _ context.Context, rest string) error {
+			s.clear()
+			return noWords(rest, "/clear")
+		}},
+		sessionCommand{"/help", "", "this list; so does /?", func(s *session, _ context.Context, _ string) error { return s.help("") }},
+		sessionCommand{"/bye", "", "leave; so does Ctrl-D", func(*session, context.Context, string) error { return errLeave }},
+	)
+}
+
+// sessionAliases are other words for commands.
+var sessionAliases = map[string]string{"/?": "/help", "/exit": "/bye", "/quit": "/bye"}
+
+// obey carries a command out, and tells whether the text is one. A path is none.
+func (s *session) obey(ctx context.Context, text string) (bool, error) {
+	first, rest := cutWord(text)
+	if !strings.HasPrefix(first, "/") {
+		return false, nil
+	}
+	if alias, ok := sessionAliases[first]; ok {
+		first = alias
+	}
+	group := false
+	for _, c := range sessionCommands() {
+		name, sub, _ := strings.Cut(c.name, " ")
+		if name != first {
+			continue
+		}
+		if sub == "" {
+			return true, c.run(s, ctx, rest)
+		}
+		group = true
+		if word, rest := cutWord(rest); word == sub {
+			return true, c.run(s, ctx, rest)
+		}
+	}
+	switch word, _ := cutWord(rest); {
+	case group && word == "":
+		return true, s.help(first)
+	case group:
+		return true, fmt.Errorf("unknown command %q; %s lists what there is", first+" "+word, first)
+	case strings.Contains(first[1:], "/") || strings.Contains(first, "."):
+		return false, nil
+	}
+	return true, fmt.Errorf("unknown command %q; /? lists them, and a space before it makes it a message", first)
+}
+
+// cutWord takes the first word off a text.
+func cutWord(text string) (word, rest string) {
+	text = strings.TrimSpace(text)
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		return text[:i], strings.TrimSpace(text[i:])
+	}
+	return text, ""
+}
+
+func oneWord(rest, usage string) error {
+	if word, more := cutWord(rest); word == "" || more != "" {
+		return fmt.Errorf("usage: %s", usage)
+	}
+	return nil
+}
+
+func noWords(rest, usage string) error {
+	if rest != "" {
+		return fmt.Errorf("usage: %s", usage)
+	}
+	return nil
+}
+
+// sessionKeys are what else the help tells.
+var sessionKeys = [][2]string{
+	{`"""`, "begins and ends a message of several lines"},
+	{"Alt-Enter", "breaks the line in a message; text that is pasted keeps its lines"},
+	{"Up, Down", "what was said before, also in earlier sessions; what begins with a space is not kept"},
+	{"./cat.png", "a path with a slash shows a picture to a model that sees"},
+	{"Ctrl-C", "stops the answer"},
+}
+
+// help lists the commands that begin with a word, or all of them, and the keys.
+func (s *session) help(group string) error {
+	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	for _, c := range sessionCommands() {
+		if name, _, _ := strings.Cut(c.name, " "); group == "" || name == group {
+			fmt.Fprintf(w, "%s\t%s\n", strings.TrimSpace(c.name+" "+c.arguments), c.help)
+		}
+	}
+	if group == "" {
+		for _, k := range sessionKeys {
+			fmt.Fprintf(w, "%s\t%s\n", k[0], k[1])
+		}
+	}
+	return w.Flush()
+}
+
+// save stores the session as a model: the same weights, with what is set and what was said.
+func (s *session) save(ctx context.Context, rest string) error {
+	if err := oneWord(rest, "/save NAME"); err != nil {
+		return err
+	}
+	name, err := manifest.ParseName(rest)
+	if err != nil {
+		return err
+	}
+	from := s.entry.Name
+	from.Digest = s.entry.Digest // whatever the name has come to mean
+	file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: from.String()}}}
+	add := func(c modelfile.Command) { file.Commands = append(file.Commands, c) }
+	if s.system != s.style.Texts.System {
+		add(modelfile.Command{Name: modelfile.System, Value: s.system})
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.parameters)) {
+		for _, v := range convert.ParameterValues(s.parameters[key]) {
+			add(modelfile.Command{Name: modelfile.Parameter, Key: key, Value: v})
+		}
+	}
+	if len(s.messages) > 0 { // these lines replace those of the image
+		for _, m := range s.style.Texts.Messages {
+			add(modelfile.Command{Name: modelfile.Message, Key: m.Role, Value: m.Content})
+		}
+	}
+	for _, m := range s.messages {
+		add(modelfile.Command{Name: modelfile.Message, Key: m.Role, Value: m.Content})
+	}
+	if len(s.pictures) > 0 {
+		s.note("note: pictures are not saved")
+	}
+	result, err := convert.Create(ctx, s.store, name, file, convert.Options{Version: Version})
+	if err != nil {
+		return err
+	}
+	for _, w := range result.Warnings {
+		s.note("note: %s", w)
+	}
+	_, err = fmt.Fprintf(s.out, "saved %s@%s\n", result.Name, result.Digest)
+	return err
+}
+
+// setParameter reads what /set parameter says.
+func (s *session) setParameter(_ context.Context, rest string) error {
+	name, value := cutWord(rest)
+	if name == "" {
+		_, err := io.WriteString(s.out, parameterHelp())
+		return err
+	}
+	p, ok := modelfile.LookupParameter(name)
+	if !ok {
+		return fmt.Errorf("there is no parameter %q; /set parameter lists them", name)
+	}
+	values := []string{value}
+	if p.Type == modelfile.Strings {
+		values = words(value)
+	}
+	file := &modelfile.File{}
+	for _, v := range values {
+		file.Commands = append(file.Commands, modelfile.Command{Name: modelfile.Parameter, Key: name, Value: v})
+	}
+	set, notes, err := file.Params()
+	if err == nil && len(values) == 0 {
+		err = fmt.Errorf("usage: /set parameter %s TEXT", name)
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		s.note("note: %s", n)
+	}
+	plain, err := plainParameters(set)
+	maps.Copy(s.parameters, plain)
+	return err
+}
+
+// words are those of a text, in double quotes where they have spaces.
+func words(text string) (list []string) {
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		if rest, ok := strings.CutPrefix(text, `"`); ok {
+			if word, after, closed := strings.Cut(rest, `"`); closed {
+				list, text = append(list, word), after
+				continue
+			}
+		}
+		var word string
+		word, text = cutWord(text)
+		list = append(list, word)
+	}
+	return list
+}
