@@ -176,7 +176,7 @@ func (v *voices) open(ctx context.Context, entry *manifest.Entry, style *talk.St
 	}
 	options := runtime.Options{Float32: v.o.float32}
 	if v.prefix {
-		options.PrefixCache = cacheShare(ctx, v.thread)
+		options.PrefixCache = -1 // as much as there is room for
 	}
 	model, err := runtime.Load(ctx, v.thread, v.store, entry, options)
 	if err != nil {
