@@ -20,9 +20,9 @@ type constraint struct {
 	text   func(id int32) []byte
 	begin  func(left int) (*grammar.Matcher, error)
 
-	now   *grammar.Matcher // the state of the masks below; nil: none were made
-	left  int              // tokens that were left then
-	ahead []int32          // the drafts that they go along
+	// The masks that were made last, with so many tokens left, along drafts.
+	left  int
+	ahead []int32
 	masks [][]uint32
 }
 
@@ -69,15 +69,19 @@ func (l *Local) bytes(id int32) []byte {
 	return []byte(text)
 }
 
-// mask gives the tokens that may follow, of which so many are left.
+// mask gives the tokens that may follow, of which so many are left. Those that end the text are the runtime's to allow, whatever they
+// would write.
 func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
 	bits := make([]uint32, c.words)
 	m.Mask(bits, left)
-	if m.Done() {
-		for _, id := range c.ends {
-			if int(id)/32 < len(bits) {
-				bits[id/32] |= 1 << (id % 32)
-			}
+	for _, id := range c.ends {
+		if id < 0 || int(id)/32 >= len(bits) {
+			continue
+		}
+		if bit := uint32(1) << (id % 32); m.Done() {
+			bits[id/32] |= bit
+		} else {
+			bits[id/32] &^= bit
 		}
 	}
 	return bits
