@@ -105,6 +105,9 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 			case <-time.After(time.Millisecond / 4):
 			}
 			e := runtime.Event{IDs: []int32{r.Prompt[0] + i}, Text: "\u00e9\n", Stats: runtime.Stats{PromptTokens: len(r.Prompt), Tokens: int(i) + 1, PromptTime: 5}}
+			if r.Format.Kind != "" {
+				e.Text = r.Format.After + string(r.Format.Value())
+			}
 			if r.LogProbs {
 				e.LogProbs = []runtime.LogProb{{ID: e.IDs[0], LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: float32(r.Sampling.LogitBias[7])}}}}
 			}
@@ -188,8 +191,13 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 func TestLogProbs(t *testing.T) {
 	want := []runtime.LogProb{{ID: 5, LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: -2.5}}}}
 	r := runtime.Request{Prompt: []int32{5}, MaxTokens: 1, LogProbs: true, TopLogProbs: 1, Sampling: runtime.Sampling{LogitBias: map[int32]float64{7: -2.5}}}
-	if _, last, err := collect(t.Context(), start(t), r); err != nil || !reflect.DeepEqual(last.LogProbs, want) {
+	r.Format = runtime.Format{Kind: runtime.FormatRegex, Source: "a\n|b", After: "</think>"}
+	_, last, err := collect(t.Context(), start(t), r)
+	if err != nil || !reflect.DeepEqual(last.LogProbs, want) {
 		t.Errorf("%+v, %v; want %+v", last.LogProbs, err, want)
+	}
+	if want := `</think>"regex:a\n|b"`; last.Text != want {
+		t.Errorf("the format came as %q, want %q", last.Text, want)
 	}
 }
 
