@@ -1,0 +1,57 @@
+package runtime
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+// BenchmarkVerdicts is what a step spends on choosing, from scores that are about as certain as those of a model.
+func BenchmarkVerdicts(b *testing.B) {
+	const vocab = 1 << 18
+	history := make([]int32, 64)
+	for i := range history {
+		history[i] = int32(i * 7)
+	}
+	half := make([]uint32, vocab/32)
+	for i := range half {
+		half[i] = 0x5555_5555
+	}
+	common := Sampling{Temperature: 0.8, TopK: 40, TopP: 0.9}
+	penalized := common
+	penalized.RepeatPenalty, penalized.RepeatLastN = 1.1, 64
+	for _, test := range []struct {
+		name string
+		Sampling
+		masks [][]uint32
+		logs  int
+	}{
+		{"greedy", Sampling{}, nil, -1},
+		{"greedy, masked", Sampling{}, [][]uint32{half}, -1},
+		{"top_k 40, top_p 0.9", common, nil, -1},
+		{"top_k 40, top_p 0.9, masked", common, [][]uint32{half}, -1},
+		{"top_k 40, top_p 0.9, penalties", penalized, nil, -1},
+		{"top_k 40, top_p 0.9, 5 log-probabilities", common, nil, 5},
+		{"temperature 1", Sampling{Temperature: 1}, nil, -1},
+		{"top_p 0.9", Sampling{Temperature: 1, TopP: 0.9}, nil, -1},
+		{"min_p 0.05", Sampling{Temperature: 1, MinP: 0.05}, nil, -1},
+	} {
+		for _, rows := range []int{1, 8} {
+			b.Run(fmt.Sprintf("%s/rows %d", test.name, rows), func(b *testing.B) {
+				mlxtest.Do(b, func(e *mlx.Thread) {
+					scores := mlx.AsType(mlx.MultiplyScalar(mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, rows, vocab), 5), mlx.BFloat16)
+					mlx.Eval(scores)
+					asks := make([]ask, rows)
+					for i := range asks {
+						asks[i] = ask{s: &sampler{Sampling: test.Sampling, seed: uint64(i), history: history}, masks: test.masks, logs: test.logs}
+					}
+					for b.Loop() {
+						e.Scope(func() { decide(scores, asks...) })
+					}
+				})
+			})
+		}
+	}
+}
