@@ -168,7 +168,8 @@ func (c *Checkpoint) checkShared(t *testing.T) {
 					scores[who[j]], all = append(scores[who[j]], all[:n]...), all[n:]
 				}
 			})
-			if len(left[1]) == 0 && seqs[1].Offset() > 0 {
+			if left[1] != nil && len(left[1]) == 0 {
+				left[1] = nil
 				// Taken back to the beginning where its layers can; else it is gone as a whole.
 				if err := seqs[1].Remove(begin, math.MaxInt); (err != nil) != (seqs[1].Offset() == 0) {
 					t.Errorf("removed to %d: %v", seqs[1].Offset(), err)
