@@ -9,8 +9,8 @@
 namespace ingot::cpu::INGOT_ISA {
 
 constexpr int kFewTile = 16;
-constexpr int kFewBlock = 4;  // rows of activations that lie together
-constexpr int kFewRows = 8;   // and whose sums fit in registers
+constexpr int kFewBlock = 4;  // rows of activations that lie together, and whose sums fit in registers
+constexpr int kFewRows = 8;   // that meet weights while they are at hand
 
 #if defined(__AVX512VNNI__)
 IG_INLINE __m256i few16(__m256i sum, __m256i w, __m256i x) { return _mm256_dpwssd_epi32(sum, w, x); }
@@ -63,7 +63,10 @@ struct Operands {
       const __m128i odd = _mm_setr_epi8(2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1);
       return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(j ? odd : even));
     }
-    __m256i q = _mm256_and_si256(_mm256_srli_epi32(v, 4 * j), _mm256_set1_epi32(Wide ? 0x000f000f : 0x0f0f0f0f));
+    if (Wide && !FP4 && j == 3) {
+      return _mm256_srli_epi16(v, 12);
+    }
+    __m256i q = _mm256_and_si256(j ? _mm256_srli_epi32(v, 4 * j) : v, _mm256_set1_epi32(Wide ? 0x000f000f : 0x0f0f0f0f));
     if (FP4) {
       q = _mm256_shuffle_epi8(fp4_table(), Wide ? _mm256_or_si256(q, _mm256_set1_epi32(int(0x80008000))) : q);
     }
@@ -71,59 +74,73 @@ struct Operands {
   }
 };
 
-// Adds to y[r][0..8) of R0 + R1 rows what a step of eight weight rows gives. The activations are of two blocks of R0 and
-// R1 rows: data holds their dwords of [columns/2 or /4][rows of the block]; by and sums are the first row's scales and sums
-// of this step. Fit is how many int8 sums fit in 16 bits, 0 for int16.
-template <int R0, int R1, int Fit, bool Nibbles, bool FP4>
-IG_INLINE void few_block(const Turned<Nibbles>& t, const float* scales, const float* biases, int blocks,
-                         const int32_t* data0, const int32_t* data1, const float* by, const float* sums, int64_t stride, float* y) {
+// Adds to y[r][0..16) of R rows of activations, four at most, what a step of sixteen weight rows gives: each broadcast serves both
+// eights, and nothing leaves the registers before it is a sum. data holds the rows' dwords of [columns/2 or /4][R]; by and sums are
+// the first row's scales and sums of this step. Fit is how many int8 sums fit in 16 bits, 0 for int16. Blocks are those of a step;
+// 0 where the argument says.
+template <int R, int Fit, bool Nibbles, bool FP4, int Blocks = 0>
+IG_INLINE void few_block(const Turned<Nibbles>* t, const Scales8* scales, int at, int blocks, const int32_t* data, const float* by,
+                         const float* sums, int64_t stride, float* y) {
   using Op = Operands<Fit == 0, Nibbles, FP4>;
   constexpr bool narrow = Fit != 0 && kNarrowSums;
-  constexpr int R = R0 + R1, kEach = Op::kEach;
-  constexpr int kRun = narrow ? Fit / kEach : 1;  // dwords that are summed before they are widened
+  constexpr int kEach = Op::kEach;
+  constexpr int kRun = narrow ? Fit / kEach : 1;
+  blocks = Blocks ? Blocks : blocks;
   const int dwords = Turned<Nibbles>::kDwords / blocks;
-  const __m256i* v = t.v;
+  const __m256i *v0 = t[0].v, *v1 = t[1].v;
 #pragma GCC unroll 1
   for (int b = 0; b < blocks; b++) {
     IG_BARRIER();
-    __m256i total[R];
+    __m256i total[2][R];
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
-      total[r] = _mm256_setzero_si256();
+      total[0][r] = total[1][r] = _mm256_setzero_si256();
     }
 #pragma GCC unroll 1
     for (int d = 0; d < dwords; d += kRun) {
-      __m256i part[R];
+      __m256i part[2][R];
 #pragma GCC unroll 8
-      for (int r = 0; r < R; r++) {
-        part[r] = narrow ? _mm256_setzero_si256() : total[r];
+      for (int r = 0; r < R && !narrow; r++) {
+        part[0][r] = total[0][r];
+        part[1][r] = total[1][r];
       }
 #pragma GCC unroll 8
       for (int i = 0; i < kRun * kEach; i++) {
-        __m256i q = Op::get(v[i / kEach], i % kEach);
+        __m256i q0 = Op::get(v0[i / kEach], i % kEach), q1 = Op::get(v1[i / kEach], i % kEach);
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
-          __m256i a = _mm256_set1_epi32(r < R0 ? data0[i * R0 + r] : data1[i * R1 + r - R0]);
-          part[r] = Fit ? few8(part[r], q, a) : few16(part[r], q, a);
-          IG_KEEP(part[r]);
+          __m256i a = _mm256_set1_epi32(data[i * R + r]);
+          if (narrow && i == 0) {
+            part[0][r] = _mm256_maddubs_epi16(q0, a);
+            part[1][r] = _mm256_maddubs_epi16(q1, a);
+          } else {
+            part[0][r] = Fit ? few8(part[0][r], q0, a) : few16(part[0][r], q0, a);
+            part[1][r] = Fit ? few8(part[1][r], q1, a) : few16(part[1][r], q1, a);
+          }
+          IG_KEEP(part[0][r]);
+          IG_KEEP(part[1][r]);
         }
       }
 #pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
-        total[r] = narrow ? _mm256_add_epi32(total[r], _mm256_madd_epi16(part[r], _mm256_set1_epi16(1))) : part[r];
+        total[0][r] = narrow ? _mm256_add_epi32(total[0][r], _mm256_madd_epi16(part[0][r], _mm256_set1_epi16(1))) : part[0][r];
+        total[1][r] = narrow ? _mm256_add_epi32(total[1][r], _mm256_madd_epi16(part[1][r], _mm256_set1_epi16(1))) : part[1][r];
       }
-      data0 += kRun * kEach * R0;
-      data1 += kRun * kEach * R1;
-      v += kRun;
+      data += kRun * kEach * R;
+      v0 += kRun;
+      v1 += kRun;
     }
     IG_BARRIER();
-    __m256 scale = _mm256_load_ps(scales + b * 8), bias = _mm256_load_ps(biases + b * 8);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; h++) {
+      __m256 scale = _mm256_load_ps(scales[h].scales + at + b * 8), bias = _mm256_load_ps(scales[h].biases + at + b * 8);
 #pragma GCC unroll 8
-    for (int r = 0; r < R; r++) {
-      float* to = y + r * kFewTile;
-      __m256 sum = _mm256_fmadd_ps(_mm256_mul_ps(scale, _mm256_set1_ps(by[r * stride + b])), _mm256_cvtepi32_ps(total[r]),
-                                   _mm256_loadu_ps(to));
-      _mm256_storeu_ps(to, _mm256_fmadd_ps(bias, _mm256_set1_ps(sums[r * stride + b]), sum));
+      for (int r = 0; r < R; r++) {
+        float* to = y + r * kFewTile + h * 8;
+        __m256 sum = _mm256_fmadd_ps(_mm256_mul_ps(scale, _mm256_set1_ps(by[r * stride + b])), _mm256_cvtepi32_ps(total[h][r]),
+                                     _mm256_loadu_ps(to));
+        _mm256_storeu_ps(to, _mm256_fmadd_ps(bias, _mm256_set1_ps(sums[r * stride + b]), sum));
+      }
     }
   }
 }
@@ -176,45 +193,107 @@ static void few_rows(const Weights& w, const Activations& x, int64_t n0, int64_t
       const float* by = x.scales + m * stride + (k >> shift);
       const float* sums = x.sums + m * stride + (k >> shift);
       const int c = (int(k % kDepth) >> shift) * 8;
-      for (int h = 0; h < 2; h++) {
-        float* to = y + (m - m0) * kFewTile + h * 8;
-        auto go = [&]<int R0, int R1>() __attribute__((always_inline)) {
-          few_block<R0, R1, Fit, Nibbles, FP4>(t[h], scales[h].scales + c, scales[h].biases + c, blocks, data0, data1, by, sums,
-                                               stride, to);
-        };
-        switch (rows) {
+      float* to = y + (m - m0) * kFewTile;
+      auto one = [&]<int R>(const int32_t* data, const float* by, const float* sums, float* to) __attribute__((always_inline)) {
+        few_block<R, Fit, Nibbles, FP4>(t, scales, c, blocks, data, by, sums, stride, to);
+      };
+      auto go = [&](int n, const int32_t* data, const float* by, const float* sums, float* to) __attribute__((always_inline)) {
+        switch (n) {
           case 1:
-            go.template operator()<1, 0>();
-            break;
+            return one.template operator()<1>(data, by, sums, to);
           case 2:
-            go.template operator()<2, 0>();
-            break;
+            return one.template operator()<2>(data, by, sums, to);
           case 3:
-            go.template operator()<3, 0>();
-            break;
+            return one.template operator()<3>(data, by, sums, to);
           case 4:
-            go.template operator()<4, 0>();
-            break;
-          case 5:
-            go.template operator()<4, 1>();
-            break;
-          case 6:
-            go.template operator()<4, 2>();
-            break;
-          case 7:
-            go.template operator()<4, 3>();
-            break;
-          default:
-            go.template operator()<4, 4>();
+            return one.template operator()<4>(data, by, sums, to);
+        }
+      };
+      go(first, data0, by, sums, to);
+      go(second, data1, by + kFewBlock * stride, sums + kFewBlock * stride, to + kFewBlock * kFewTile);
+    }
+  }
+}
+
+// few_rows of affine nibbles in whole steps and a whole tile, for R0 + R1 rows: nothing is decided on the way.
+template <int R0, int R1, int Fit, int Blocks>
+static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y) {
+  constexpr int kWide = Fit ? 1 : 2;  // bytes of an activation
+  constexpr int block = kStep / Blocks, blocks = Blocks;
+  const int64_t stride = x.columns / block, row = w.row_bytes();
+  const uint8_t* codes = w.codes + n0 * row;
+  Turned<true> turned[2];
+  Scales8 scales[2];
+  __builtin_memset(y, 0, size_t(R0 + R1) * kFewTile * sizeof(float));
+  const float *by = x.scales + m0 * stride, *sums = x.sums + m0 * stride;
+  for (int64_t k0 = 0; k0 < x.columns; k0 += kDepth) {
+    const int columns = int(x.columns - k0 < kDepth ? x.columns - k0 : kDepth);
+    eight_scales(w, n0, k0, columns, block, scales[0]);
+    eight_scales(w, n0 + 8, k0, columns, block, scales[1]);
+    auto data0 = static_cast<const int32_t*>(x.data) + place(x, m0, k0, R0) * kWide / 4;
+    auto data1 = static_cast<const int32_t*>(x.data) + place(x, m0 + R0, k0, R1) * kWide / 4;
+    int c = 0;
+    for (int k = 0; k < columns; k += kStep) {
+#pragma GCC unroll 2
+      for (int h = 0; h < 2; h++) {
+        __m256i v[8];
+#pragma GCC unroll 8
+        for (int r = 0; r < 8; r++) {
+          v[r] = load_bytes(codes + (h * 8 + r) * row);
+        }
+        transpose(v);
+#pragma GCC unroll 8
+        for (int r = 0; r < 8; r++) {
+          turned[h].v[r] = v[r];
         }
       }
+      codes += 32;
+      prefetch_tile(w, n0 + kFewTile, k0 + k);
+      few_block<R0, Fit, true, false, Blocks>(turned, scales, c, blocks, data0, by, sums, stride, y);
+      if constexpr (R1 > 0) {
+        few_block<R1, Fit, true, false, Blocks>(turned, scales, c, blocks, data1, by + R0 * stride, sums + R0 * stride, stride,
+                                                y + R0 * kFewTile);
+      }
+      data0 += kStep * kWide / 4 * R0;
+      data1 += kStep * kWide / 4 * R1;
+      by += blocks;
+      sums += blocks;
+      c += 8 * blocks;
     }
+  }
+}
+
+template <int Fit, int Blocks>
+static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int rows, float* y) {
+  switch (rows) {
+    case 2:
+      return few_whole<2, 0, Fit, Blocks>(w, x, n0, m0, y);
+    case 3:
+      return few_whole<3, 0, Fit, Blocks>(w, x, n0, m0, y);
+    case 4:
+      return few_whole<4, 0, Fit, Blocks>(w, x, n0, m0, y);
+    case 5:
+      return few_whole<4, 1, Fit, Blocks>(w, x, n0, m0, y);
+    case 6:
+      return few_whole<4, 2, Fit, Blocks>(w, x, n0, m0, y);
+    case 7:
+      return few_whole<4, 3, Fit, Blocks>(w, x, n0, m0, y);
+    case 8:
+      return few_whole<4, 4, Fit, Blocks>(w, x, n0, m0, y);
   }
 }
 
 // y[m-m0][0..16) = products of rows [m0, m1), m0 a multiple of kFewBlock, with weight rows n0 to n0+15.
 static void few_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
   bool wide = x.layout.mode == Mode::i16;
+  const int rows = int(m1 - m0);
+  if (w.bits == 4 && w.format == Format::affine && x.layout.block >= kStep / 2 && rows > 1 && rows <= kFewRows &&
+      n0 + kFewTile <= w.rows && w.columns % kStep == 0) {
+    if (x.layout.block == kStep) {
+      return wide ? few_whole<0, 1>(w, x, n0, m0, rows, y) : few_whole<8, 1>(w, x, n0, m0, rows, y);
+    }
+    return wide ? few_whole<0, 2>(w, x, n0, m0, rows, y) : few_whole<8, 2>(w, x, n0, m0, rows, y);
+  }
   if (w.bits != 4) {
     return wide ? few_rows<0, false, false>(w, x, n0, m0, m1, y) : few_rows<2, false, false>(w, x, n0, m0, m1, y);
   }

@@ -249,6 +249,36 @@ IG_INLINE __m256 load_scales(const void* p, int64_t at) {
   }
 }
 
+// eight_groups of bfloat16, which is the upper half of a float32: scales go through the lower lanes, biases through the upper ones.
+IG_INLINE void bf16_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales, __m256i* biases) {
+  auto at = [&](const void* p, int64_t i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(static_cast<const bf16*>(p) + i)); };
+  __m256i v[8], a[8], b[8];
+#pragma GCC unroll 8
+  for (int r = 0; r < 8; r++) {
+    int64_t i = (n0 + r < w.rows ? n0 + r : w.rows - 1) * w.groups() + g;
+    v[r] = _mm256_inserti128_si256(_mm256_castsi128_si256(at(w.scales, i)), at(w.biases, i), 1);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {  // groups 0-3 and 4-7 of two rows
+    a[i] = _mm256_unpacklo_epi16(v[2 * i], v[2 * i + 1]);
+    a[i + 4] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {  // two groups of four rows
+    b[2 * i] = _mm256_unpacklo_epi32(a[2 * i], a[2 * i + 1]);
+    b[2 * i + 1] = _mm256_unpackhi_epi32(a[2 * i], a[2 * i + 1]);
+  }
+  const __m256i zero = _mm256_setzero_si256();
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++) {  // group i of eight rows
+    const int j = i / 4 * 4 + i % 4 / 2;
+    __m256i c = i % 2 ? _mm256_unpackhi_epi64(b[j], b[j + 2]) : _mm256_unpacklo_epi64(b[j], b[j + 2]);
+    __m256i low = _mm256_unpacklo_epi16(zero, c), high = _mm256_unpackhi_epi16(zero, c);
+    scales[i] = _mm256_permute2x128_si256(low, high, 0x20);
+    biases[i] = _mm256_permute2x128_si256(low, high, 0x31);
+  }
+}
+
 // Eight groups of eight rows, as scales and biases of [group][8].
 template <ScaleType T>
 IG_INLINE void eight_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales, __m256i* biases) {
@@ -277,7 +307,7 @@ static void any_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales,
     case ScaleType::f16:
       return eight_groups<ScaleType::f16>(w, n0, g, scales, biases);
     case ScaleType::bf16:
-      return eight_groups<ScaleType::bf16>(w, n0, g, scales, biases);
+      return bf16_groups(w, n0, g, scales, biases);
     case ScaleType::e8m0:
       return eight_groups<ScaleType::e8m0>(w, n0, g, scales, biases);
     case ScaleType::e4m3:
@@ -296,6 +326,13 @@ static void eight_scales(const Weights& w, int64_t n0, int64_t k0, int columns, 
   for (; g + 8 <= groups; g += 8) {
     __m256i s[8], o[8];
     any_groups(w, n0, first + g, s, o);
+    if (per == 1) {
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; i++) {
+        put(g + i, s[i], o[i]);
+      }
+      continue;
+    }
     for (int i = 0; i < 8 * per; i++) {
       put(g * per + i, s[i / per], o[i / per]);
     }
