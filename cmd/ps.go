@@ -17,12 +17,16 @@ func (a *app) psCmd() *cobra.Command {
 		Use:   "ps",
 		Short: "List the models that the server has loaded",
 		Long: `List the models that the server has loaded or is loading. SIZE is the memory that each has room for, UNTIL how long it
-stays if nobody asks for it. With -v come the requests that each runs and has waiting, the bytes that they and past requests take,
-and how much of the prompts was found there.`,
+stays if nobody asks for it. With -v come its process, the requests that it runs and has waiting, the bytes that their state takes and
+that of past requests, and how much of the prompts was found there.`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
+			path := "/api/ps"
+			if verbose {
+				path += "?verbose=true"
+			}
 			var list server.PsJSON
-			if err := a.newClient(host).get(c.Context(), http.MethodGet, "/api/ps", nil, &list); err != nil {
+			if err := a.newClient(host).get(c.Context(), http.MethodGet, path, nil, &list); err != nil {
 				return err
 			}
 			if asJSON {
@@ -45,14 +49,37 @@ func addHost(c *cobra.Command, host *string) {
 
 func (a *app) printPs(list []server.PsModel, verbose bool) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tDIGEST\tSIZE\tREQUESTS\tUNTIL")
+	more := ""
+	if verbose {
+		more = "\tPID\tRUNNING\tWAITING\tSTATE\tPAST\tREUSED"
+	}
+	fmt.Fprintf(w, "NAME\tDIGEST\tSIZE\tREQUESTS\tUNTIL%s\n", more)
 	for _, m := range list {
-		fmt.Fprintf(w, "%s\t%.12s\t%s\t%d\t%s\n", m.Name, m.Digest, size(m.Size), m.Requests, until(m, time.Now()))
+		if verbose {
+			more = "\t" + work(m)
+		}
+		fmt.Fprintf(w, "%s\t%.12s\t%s\t%d\t%s%s\n", m.Name, m.Digest, size(m.Size), m.Requests, until(m, time.Now()), more)
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	return w.Flush()
+}
+
+// work is what a model does: requests, the bytes of their state and of past ones', and how much of all prompts was found there.
+func work(m server.PsModel) string {
+	u := m.Usage
+	if u == nil {
+		return fmt.Sprintf("%d\t-\t-\t-\t-\t-", m.PID)
 	}
-	return nil
+	past, reused := "off", "-"
+	if p := u.Prefix; p != nil {
+		past = size(p.Bytes)
+		if u.Disk != nil {
+			past += " + " + size(u.Disk.Bytes) + " on disk"
+		}
+		if p.Keys > 0 {
+			reused = fmt.Sprintf("%.0f%% of %d tokens", 100*float64(p.Cached)/float64(p.Keys), p.Keys)
+		}
+	}
+	return fmt.Sprintf("%d\t%d\t%d\t%s\t%s\t%s", m.PID, u.Running, u.Waiting, size(u.State), past, reused)
 }
 
 // until says how long a model stays.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -220,6 +221,11 @@ func TestServe(t *testing.T) {
 	out, err := ingotAt("ps")
 	if err != nil || !strings.Contains(out, "demo:latest") {
 		t.Errorf("ps: %s, %v", out, err)
+	}
+
+	out, err = ingotAt("ps", "-v")
+	if err != nil || !regexp.MustCompile(`demo:latest .* [0-9]+ +0 +0 +0 B +[0-9.]+ [kM]?B +[1-9][0-9]?% of [0-9]+ tokens`).MatchString(out) {
+		t.Errorf("ps -v: %s, %v", out, err)
 	}
 
 	// Another model needs the room.

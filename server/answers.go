@@ -23,6 +23,7 @@ type piece struct {
 	ids            []int32
 	text, thinking string
 	calls          []parse.ToolCall
+	logProbs       []runtime.LogProb
 }
 
 // outcome is how an answer ended.
@@ -47,7 +48,7 @@ func (s *Server) run(ctx context.Context, j job, each func(piece) error) (outcom
 			return o, err
 		}
 		o.done, o.stats = e.Done, e.Stats
-		p := piece{ids: e.IDs}
+		p := piece{ids: e.IDs, logProbs: e.LogProbs}
 		p.add(j.reader.Feed(e.Text))
 		if e.Done != "" {
 			rest, damage := j.reader.Close()
@@ -78,5 +79,7 @@ func (p *piece) add(events []parse.Event) {
 	}
 }
 
-// empty tells whether a client would notice nothing.
-func (p piece) empty() bool { return p.text == "" && p.thinking == "" && len(p.calls) == 0 }
+// empty tells whether a client would notice nothing, but for ids.
+func (p piece) empty() bool {
+	return p.text == "" && p.thinking == "" && len(p.calls) == 0 && len(p.logProbs) == 0
+}

@@ -21,7 +21,9 @@ type chatRequest struct {
 	Think     thinking      `json:"think"`
 	KeepAlive keepAlive     `json:"keep_alive"`
 	Options   options       `json:"options"`
-	IDs       bool          `json:"ids"` // ours: token ids are wanted beside the text
+	Format    format        `json:"format"`
+	logProbOptions
+	IDs bool `json:"ids"` // ours: token ids are wanted beside the text
 }
 
 // chatMessage is a message as Ollama has it: pictures are beside the text.
@@ -58,11 +60,12 @@ func (m *chatMessage) UnmarshalJSON(b []byte) error {
 
 // chatJSON is a message of the answer.
 type chatJSON struct {
-	Model     string     `json:"model"`
-	CreatedAt time.Time  `json:"created_at"`
-	Message   answerJSON `json:"message"`
-	IDs       []int32    `json:"ids,omitempty"`
-	Done      bool       `json:"done"`
+	Model     string        `json:"model"`
+	CreatedAt time.Time     `json:"created_at"`
+	Message   answerJSON    `json:"message"`
+	IDs       []int32       `json:"ids,omitempty"`
+	LogProbs  []logProbJSON `json:"logprobs,omitempty"`
+	Done      bool          `json:"done"`
 	endJSON
 }
 
@@ -106,7 +109,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j := job{model: m, reader: prompt.Reader, keep: q.KeepAlive.Duration, begun: begun}
-	j.request = runtime.Request{Prompt: prompt.IDs, Pictures: prompt.Pictures, Special: prompt.Special}
+	j.request = runtime.Request{Prompt: prompt.IDs, Pictures: prompt.Pictures, Special: prompt.Special, Format: q.Format.after(prompt)}
+	j.request.LogProbs, j.request.TopLogProbs = q.LogProbs, q.TopLogProbs
 	if err := q.Options.request(m, &j.request); err != nil {
 		return err
 	}
@@ -115,6 +119,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.run(r.Context(), j, func(p piece) error {
 		part := chatJSON{Model: m.name(), CreatedAt: now(), Message: answerJSON{assistant, p.text, p.thinking, calls(count, p.calls)}}
 		count += len(p.calls)
+		part.LogProbs = m.logProbs(p.logProbs)
 		if q.IDs {
 			part.IDs = p.ids
 		}
@@ -124,6 +129,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 			whole.Message.Thinking += p.thinking
 			whole.Message.Calls = append(whole.Message.Calls, part.Message.Calls...)
 			whole.IDs = append(whole.IDs, part.IDs...)
+			whole.LogProbs = append(whole.LogProbs, part.LogProbs...)
 		case !p.empty() || len(part.IDs) > 0:
 			return writeLine(w, part)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"unicode"
 
@@ -54,6 +55,8 @@ var statuses = []struct {
 	{jinja.ErrLimit, http.StatusBadRequest},
 	{runner.ErrDied, http.StatusInternalServerError},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout},
+	{runtime.ErrFormat, http.StatusBadRequest},
+	{runtime.ErrMemory, http.StatusBadRequest},
 }
 
 // retryAfter is what a client that finds the server busy is told to wait, in seconds.
@@ -69,11 +72,16 @@ func status(err error) (int, string) {
 		return f.status, message
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is longer than %d bytes", large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return http.StatusRequestTimeout, "the request did not come to its end in time"
 	}
 	for _, s := range statuses {
 		if errors.Is(err, s.is) {
-			if s.is == manifest.ErrNotFound {
+			switch s.is {
+			case manifest.ErrNotFound:
 				message += "; `ingot pull` fetches a model, `ingot ls` lists those that are here"
+			case runtime.ErrMemory:
+				message += "; `ingot serve --context TOKENS` makes room for more"
 			}
 			return s.status, message
 		}
@@ -81,21 +89,19 @@ func status(err error) (int, string) {
 	return http.StatusInternalServerError, message
 }
 
-// fail answers with an error: with a status where the answer has not begun, as the last line of a stream that has. A client that left is told
-// nothing.
+// fail answers with an error: with a status where the answer has not begun, as the last line of a stream that has.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if cause := context.Cause(r.Context()); cause != nil {
-		if !errors.Is(cause, errStopping) {
-			return
-		}
+	cause := context.Cause(r.Context())
+	if errors.Is(cause, errStopping) {
 		err = cause
 	}
 	code, message := status(err)
-	if code >= http.StatusInternalServerError && !errors.Is(err, errStopping) && !errors.Is(err, runtime.ErrBusy) {
+	if code >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) { // else it is the client's, or said elsewhere
 		s.opts.Log("%s %s: %s", r.Method, clip(r.URL.Path), message)
 	}
 	a, _ := w.(*answer)
 	switch {
+	case a != nil && a.broken:
 	case a != nil && a.stream:
 		_ = writeLine(w, errorJSON{message})
 	case a != nil && a.begun:

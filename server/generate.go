@@ -24,19 +24,22 @@ type generateRequest struct {
 	Think     thinking  `json:"think"`
 	KeepAlive keepAlive `json:"keep_alive"`
 	Options   options   `json:"options"`
-	IDs       bool      `json:"ids"` // ours: token ids are wanted beside the text
+	Format    format    `json:"format"`
+	logProbOptions
+	IDs bool `json:"ids"` // ours: token ids are wanted beside the text
 }
 
 // generateJSON is a message of the answer.
 type generateJSON struct {
-	Model     string     `json:"model"`
-	CreatedAt time.Time  `json:"created_at"`
-	Response  string     `json:"response"`
-	Thinking  string     `json:"thinking,omitempty"`
-	Calls     []callJSON `json:"tool_calls,omitempty"`
-	IDs       []int32    `json:"ids,omitempty"`
-	Done      bool       `json:"done"`
-	Context   []int32    `json:"context,omitempty"`
+	Model     string        `json:"model"`
+	CreatedAt time.Time     `json:"created_at"`
+	Response  string        `json:"response"`
+	Thinking  string        `json:"thinking,omitempty"`
+	Calls     []callJSON    `json:"tool_calls,omitempty"`
+	IDs       []int32       `json:"ids,omitempty"`
+	LogProbs  []logProbJSON `json:"logprobs,omitempty"`
+	Done      bool          `json:"done"`
+	Context   []int32       `json:"context,omitempty"`
 	endJSON
 }
 
@@ -63,7 +66,8 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j := job{model: m, reader: prompt.Reader, keep: q.KeepAlive.Duration, begun: begun}
-	j.request = runtime.Request{Prompt: prompt.IDs, Pictures: prompt.Pictures, Special: prompt.Special}
+	j.request = runtime.Request{Prompt: prompt.IDs, Pictures: prompt.Pictures, Special: prompt.Special, Format: q.Format.after(prompt)}
+	j.request.LogProbs, j.request.TopLogProbs = q.LogProbs, q.TopLogProbs
 	if err := q.Options.request(m, &j.request); err != nil {
 		return err
 	}
@@ -74,6 +78,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 		said = append(said, p.ids...)
 		part := generateJSON{Model: m.name(), CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: calls(count, p.calls)}
 		count += len(p.calls)
+		part.LogProbs = m.logProbs(p.logProbs)
 		if q.IDs {
 			part.IDs = p.ids
 		}
@@ -83,6 +88,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 			whole.Thinking += p.thinking
 			whole.Calls = append(whole.Calls, part.Calls...)
 			whole.IDs = append(whole.IDs, part.IDs...)
+			whole.LogProbs = append(whole.LogProbs, part.LogProbs...)
 		case !p.empty() || len(part.IDs) > 0:
 			return writeLine(w, part)
 		}

@@ -11,9 +11,7 @@ import (
 
 // ServeHTTP implements http.Handler: what is around all routes.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.active.Add(1)
-	defer s.active.Done()
-	a := &answer{ResponseWriter: w}
+	a := &answer{ResponseWriter: w, patience: s.times.write}
 	defer s.recovered(a, r)
 	if !s.guard.admit(a, r) {
 		return
@@ -23,7 +21,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Body != nil && r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // an answer to a test has none
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body)) // an answer to a test has none
 		r.Body = http.MaxBytesReader(a, r.Body, s.opts.MaxBody)
 	}
 	s.mux.ServeHTTP(a, r)
@@ -45,8 +43,10 @@ func (s *Server) recovered(a *answer, r *http.Request) {
 // answer knows whether an answer has begun, and gives every write a time.
 type answer struct {
 	http.ResponseWriter
-	begun  bool
-	stream bool // lines of JSON: an error is the last of them
+	patience time.Duration
+	begun    bool
+	stream   bool // lines of JSON: an error is the last of them
+	broken   bool // the client takes no more
 }
 
 func (a *answer) WriteHeader(status int) {
@@ -56,8 +56,10 @@ func (a *answer) WriteHeader(status int) {
 
 func (a *answer) Write(p []byte) (int, error) {
 	a.begun = true
-	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout)) // an answer to a test has none
-	return a.ResponseWriter.Write(p)
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.patience)) // an answer to a test has none
+	n, err := a.ResponseWriter.Write(p)
+	a.broken = a.broken || err != nil
+	return n, err
 }
 
 // Unwrap lets a ResponseController find what the answer is around.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 )
 
 const (
@@ -18,7 +19,7 @@ func readJSON(r *http.Request, to any) error {
 	b, err := io.ReadAll(r.Body)
 	var large *http.MaxBytesError
 	switch {
-	case errors.As(err, &large):
+	case errors.As(err, &large), errors.Is(err, os.ErrDeadlineExceeded):
 		return err
 	case err != nil:
 		return badRequest("reading the request: %v", err)

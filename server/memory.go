@@ -18,21 +18,25 @@ type room struct {
 
 func (r room) total() int64 { return r.weights + r.state + r.cache + workingSet }
 
-// room is what a model gets: its weights, the state of what it reads and says, and what it keeps of past requests. The
-// last two are each an eighth of what the weights leave, so that several models have room, but no more than a request of the model's
-// whole context takes.
+// slack is room beyond a count of tokens: storage grows in steps, and windows hold a step's rows.
+func slack(n int64) int64 { return n + n/4 + 32<<20 }
+
+// room is what a model gets: its weights, the state of what it reads and says, and what it keeps of past requests. State gets a fourth of
+// what the weights leave and the past an eighth, so that several models have room, but no more than a request of the model's whole
+// context takes.
 func (s *Server) room(m *model) room {
 	var r room
 	for _, l := range m.entry.Image.Layers {
 		r.weights += l.Size
 	}
-	whole := m.StateBytes(m.Context(), s.opts.Float32)
-	share := max((s.opts.Memory-r.weights-workingSet)/8, 0)
-	r.state = min(max(m.StateBytes(min(m.Context(), leastContext), s.opts.Float32), share), whole)
+	bytes := func(tokens int) int64 { return slack(m.StateBytes(tokens, s.opts.Float32)) }
+	free := max(s.opts.Memory-r.weights-workingSet, 0)
+	whole := bytes(m.Context())
+	r.state = min(max(bytes(min(m.Context(), leastContext)), free/4), whole)
 	if s.opts.Context > 0 {
-		r.state = m.StateBytes(s.opts.Context, s.opts.Float32)
+		r.state = bytes(s.opts.Context)
 	}
-	r.cache = min(share, whole)
+	r.cache = min(free/8, whole)
 	if s.opts.CacheSize >= 0 {
 		r.cache = s.opts.CacheSize
 	}

@@ -27,7 +27,16 @@ type options struct {
 	NumPredict       *int     `json:"num_predict"`
 	NumCtx           *int     `json:"num_ctx"`
 	Stop             texts    `json:"stop"`
-	IgnoreEOS        bool     `json:"ignore_eos"`
+
+	// Ours.
+	IgnoreEOS bool              `json:"ignore_eos"`
+	LogitBias map[int32]float64 `json:"logit_bias"` // by token id
+}
+
+// logProbOptions ask for log-probabilities.
+type logProbOptions struct {
+	LogProbs    bool `json:"logprobs"`
+	TopLogProbs int  `json:"top_logprobs"`
 }
 
 // texts is a text or a list of texts.
@@ -65,6 +74,9 @@ func (o options) request(m *model, r *runtime.Request) error {
 	set(&r.MaxTokens, o.NumPredict)
 	if o.Seed != nil {
 		r.Sampling.Seed = o.Seed
+	}
+	if o.LogitBias != nil {
+		r.Sampling.LogitBias = o.LogitBias
 	}
 	if o.Stop != nil {
 		r.Stop = o.Stop

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,24 +42,38 @@ type Options struct {
 	MaxBody int64                            // bytes of a request; 0: 128 MiB
 	Clock   func() time.Time                 // of chat templates; nil: the present
 	Log     func(format string, args ...any) // what whoever runs the server should know; may be nil
+
+	patience    time.Duration // in tests: in place of all times for what clients do
+	connections int           // in tests: in place of maxConnections
 }
 
-const defaultMaxBody = 128 << 20
-
-// Bounds of connections that do nothing, or hardly anything.
 const (
-	headerTimeout = 10 * time.Second // for the head of a request
-	idleTimeout   = 3 * time.Minute  // between requests
-	bodyTimeout   = 2 * time.Minute  // for a request's body
-	writeTimeout  = time.Minute      // for a write that the client does not take
-	maxHeader     = 64 << 10         // bytes
+	defaultMaxBody = 128 << 20
+	maxHeader      = 64 << 10 // bytes of a request's head
+	maxConnections = 4096     // more wait until others have ended
 )
+
+// times bound what clients do not do.
+type times struct {
+	header time.Duration // for the head of a request
+	body   time.Duration // for its body
+	idle   time.Duration // between requests
+	write  time.Duration // for a write that the client does not take
+}
+
+func (o Options) times() times {
+	if p := o.patience; p > 0 {
+		return times{p, p, p, p}
+	}
+	return times{10 * time.Second, 2 * time.Minute, 3 * time.Minute, time.Minute}
+}
 
 var errStopping = errors.New("the server is stopping")
 
 // Server serves models. Its methods may be called from any goroutine.
 type Server struct {
 	opts     Options
+	times    times
 	pool     *pool.Pool
 	known    known
 	guard    guard
@@ -68,7 +81,6 @@ type Server struct {
 	http     *http.Server
 	stop     context.CancelCauseFunc // ends all requests
 	stopping atomic.Bool
-	active   sync.WaitGroup
 }
 
 // New makes a server. Close frees it.
@@ -82,15 +94,18 @@ func New(o Options) *Server {
 	if o.Memory <= 0 {
 		o.Memory = machineMemory()
 	}
-	s := &Server{opts: o, guard: newGuard(o)}
+	if o.connections <= 0 {
+		o.connections = maxConnections
+	}
+	s := &Server{opts: o, times: o.times(), guard: newGuard(o)}
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.mux = s.routes()
 	base, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
 	s.http = &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
+		ReadHeaderTimeout: s.times.header,
+		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          quiet(),
@@ -100,7 +115,7 @@ func New(o Options) *Server {
 
 // Serve answers on a listener until Shutdown or Close; it gives nil then.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(l)
+	err := s.http.Serve(newCounted(l, s.opts.connections))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

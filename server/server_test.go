@@ -65,6 +65,9 @@ func (p *parrot) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runt
 				}
 			}
 			e.IDs, e.Text = []int32{int32(i)}, text
+			if r.LogProbs {
+				e.LogProbs = []runtime.LogProb{{ID: int32(i), LogProb: -1, Top: []runtime.TokenProb{{ID: 1022, LogProb: -2}}}}
+			}
 			e.Stats.Tokens++
 			if last && p.fail == nil {
 				e.Done = runtime.DoneStop
@@ -321,8 +324,19 @@ func TestChat(t *testing.T) {
 	}
 	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"system","content":"other"},{"role":"user","content":"Hi"}],"stream":false}`, 200,
 		`"role":"assistant"`, `"thinking":"hm"`, `"done":true`, `"stats":{`)
+	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x"}],"format":{"type":"object"},"stream":false,"logprobs":true,"top_logprobs":2}`, 200,
+		`"logprobs":[{"token":"`)
+	if got := f.parrot.last(t); got.Format != (runtime.Format{Kind: runtime.FormatSchema, Source: `{"type":"object"}`}) || !got.LogProbs || got.TopLogProbs != 2 {
+		t.Errorf("the request with a format: %+v", got)
+	}
+	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"json","stream":false}`, 200)
+	if got := f.parrot.last(t); got.Format.Kind != runtime.FormatJSON || got.Format.Source != "" {
+		t.Errorf("the request with a format: %+v", got)
+	}
 	f.has(t, "POST", "/api/chat", `{"model":"plain","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"stream":false}`, 200)
 	for body, want := range map[string]string{
+		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"xml"}`:                   "bad format",
+		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":7}`:                       "bad format",
 		`{"model":"plain","messages":[{"role":"system","content":"s"},{"role":"user","content":"x"}]}`: "a system text",
 		`{"model":"talk","messages":[{"content":"x"}]}`:                                                "without a role",
 		`{"model":"talk","messages":[{"role":"user","content":"x","images":["AAAA"]}]}`:                "vision",

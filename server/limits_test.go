@@ -1,0 +1,116 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// dial opens a connection to the server.
+func (f *fixture) dial(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c
+}
+
+// Requests that never come to their end do.
+func TestSlowRequests(t *testing.T) {
+	for name, c := range map[string]struct{ say, want string }{
+		"nothing":     {"", ""},
+		"half a head": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nX-A: b", ""},
+		"half a body": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"model\"", "408 Request Timeout"},
+		"no chunks":   {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "408 Request Timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, func(o *Options) { o.patience = 100 * time.Millisecond })
+			conn := f.dial(t)
+			fmt.Fprint(conn, c.say)
+			got, err := io.ReadAll(conn)
+			if err != nil || !strings.Contains(string(got), c.want) {
+				t.Errorf("the answer is %q, %v; want %q and the end", got, err, c.want)
+			}
+		})
+	}
+}
+
+// A client that does not read is given up, and holds up nobody.
+func TestSlowReader(t *testing.T) {
+	f := serve(t, func(o *Options) { o.patience = 200 * time.Millisecond })
+	f.says = make([]string, 2000)
+	for i := range f.says {
+		f.says[i] = strings.Repeat("word ", 2000)
+	}
+	conn := f.dial(t)
+	body := `{"model":"plain","prompt":"x"}`
+	fmt.Fprintf(conn, "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200, `"done":true`)
+	for deadline := time.Now().Add(15 * time.Second); f.pool.List()[0].Leases > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("its request goes on")
+		}
+	}
+}
+
+// Heads that are too long, and what is no HTTP.
+func TestBadHeads(t *testing.T) {
+	f := serve(t, nil)
+	for _, say := range []string{
+		"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("b", 2*maxHeader) + "\r\n\r\n",
+		"GET /" + strings.Repeat("a", 2*maxHeader) + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"hello\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+	} {
+		conn := f.dial(t)
+		go fmt.Fprint(conn, say)
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err == nil && answer.StatusCode < 400 {
+			t.Errorf("%.40q: status %d", say, answer.StatusCode)
+		}
+	}
+	f.has(t, "GET", "/healthz", "", 200)
+}
+
+// More connections than there may be wait.
+func TestManyConnections(t *testing.T) {
+	f := serve(t, func(o *Options) { o.connections = 3 })
+	for range 3 {
+		f.dial(t)
+	}
+	late := f.dial(t)
+	fmt.Fprint(late, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	_ = late.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	if b, err := io.ReadAll(late); err == nil || len(b) > 0 {
+		t.Errorf("the fourth connection is served: %q, %v", b, err)
+	}
+}
+
+// Names are no paths.
+func TestPaths(t *testing.T) {
+	f := serve(t, nil)
+	for _, name := range []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", strings.Repeat("a", 5000), "a\x00b", "con:", "."} {
+		body, err := encode(map[string]string{"model": name, "prompt": "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/api/generate", "/api/show"} {
+			if status, text := f.ask(t, "POST", path, string(body)); status != 400 && status != 404 || len(text) > 1000 {
+				t.Errorf("%s %.40q: status %d: %.200s", path, name, status, text)
+			}
+		}
+	}
+	for _, path := range []string{"/../../etc/passwd", "/api/../..", "/%2e%2e/%2e%2e/etc/passwd", "/api//chat", "/api/chat/"} {
+		if status, text := f.ask(t, "GET", path, ""); status != 404 && status != 405 && status != 301 && status != 200 || strings.Contains(text, "root:") {
+			t.Errorf("%s: status %d: %s", path, status, text)
+		}
+	}
+}

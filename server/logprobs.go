@@ -1,0 +1,45 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/ingotml/ingot/runtime"
+)
+
+// logProbJSON is how likely the model found a token.
+type logProbJSON struct {
+	Token   string        `json:"token"`
+	LogProb float32       `json:"logprob"`
+	Bytes   []int         `json:"bytes,omitempty"` // of the token, which need not be whole characters
+	Top     []logProbJSON `json:"top_logprobs,omitempty"`
+}
+
+// logProbs names the tokens.
+func (m *model) logProbs(list []runtime.LogProb) (out []logProbJSON) {
+	for _, l := range list {
+		p := m.logProb(l.ID, l.LogProb)
+		for _, t := range l.Top {
+			p.Top = append(p.Top, m.logProb(t.ID, t.LogProb))
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func (m *model) logProb(id int32, p float32) logProbJSON {
+	out := logProbJSON{LogProb: p}
+	tok := m.Tokenizer()
+	if tok == nil {
+		return out
+	}
+	text, ok := tok.Bytes(id)
+	if !ok { // a special one
+		name, _ := tok.Token(id)
+		text = []byte(name)
+	}
+	out.Token = strings.ToValidUTF8(string(text), "\uFFFD")
+	for _, b := range text {
+		out.Bytes = append(out.Bytes, int(b))
+	}
+	return out
+}
