@@ -9,7 +9,7 @@ PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$
 SCRIPTED = ^(TestScripts|TestKilledTransfers)$$
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-transfer test-interop soak generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-grammar bench-transfer test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -103,6 +103,12 @@ bench-serve: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	bench/cpu/run.sh --peers-only
 	"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/serve.py $(INGOT) bin/bench-cpu $(BENCH_SERVE)
+
+# Times the masks of structured output over a vocabulary of 128,256 tokens: bench/results/grammar.json. BENCH_GRAMMAR may hold
+# -tokenizer FILE, a tokenizer.json to take instead of a made vocabulary.
+bench-grammar:
+	@mkdir -p bench/results
+	$(GO) run ./bench/grammar $(BENCH_GRAMMAR) bench/results/grammar.json
 
 # Writes the figures of the last bench-cpu into docs/performance.md.
 bench-cpu-page:

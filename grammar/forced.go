@@ -27,14 +27,14 @@ func (m *Matcher) Forced(remaining int) []int32 {
 		return tokens
 	}
 	// The tokenizer's cut is not always the one of the fewest tokens: near the end only as much of it as fits.
-	at, fit := m.s, 0
+	at := m.s
 	for i, id := range tokens {
 		at = a.after(at, a.v.tokens[id])
-		if left := int64(remaining - i - 1); left >= 0 && a.fits(at, left) {
-			fit = i + 1
+		if left := int64(remaining - i - 1); left < 0 || !a.fits(at, left) {
+			return tokens[:i]
 		}
 	}
-	return tokens[:fit]
+	return tokens
 }
 
 // only is the byte that must follow, false where there is a choice.

@@ -27,7 +27,7 @@ func (c *schemaCompiler) number(s *shape, path string) *expr {
 	whole := max(len(floor(new(big.Rat).Abs(low)).String()), len(floor(new(big.Rat).Abs(high)).String()))
 	places := 0
 	if !integers {
-		places = min(17, maxNumber-2-whole)
+		places = min(20, maxNumber-2-whole)
 	}
 	var parts []*expr
 	for f := 0; f <= places; f++ {
@@ -187,6 +187,9 @@ func (w *digitWriter) rest(at digitState) *expr {
 		}
 		return emptyExpr
 	}
+	// A limit whose other digits are the least or the most of all is none.
+	at.aboveLow = at.aboveLow && strings.Trim(w.low[len(w.low)-at.left:], "0") != ""
+	at.belowHigh = at.belowHigh && strings.Trim(w.high[len(w.high)-at.left:], "9") != ""
 	if e, ok := w.made[at]; ok {
 		return e
 	}

@@ -1,7 +1,9 @@
 package grammar
 
 import (
+	"fmt"
 	"regexp/syntax"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -185,9 +187,24 @@ const (
 	hostPattern  = label + `(?:\.` + label + `){0,6}`
 	octet        = `(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])`
 	hextet       = `[0-9a-fA-F]{1,4}`
-	ipv6Pattern  = `(?:` + hextet + `:){7}` + hextet + `|(?:` + hextet + `(?::` + hextet + `){0,5})?::(?:` + hextet + `)?`
 	uriChar      = `[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}`
 )
+
+// ipv6Pattern is an address of eight groups, or of fewer around ::, or of an IPv4 address that is mapped (RFC 4291, section 2.2).
+var ipv6Pattern = func() string {
+	forms := []string{`(?:` + hextet + `:){7}` + hextet, `::ffff:(?:` + octet + `\.){3}` + octet}
+	for before := range 8 {
+		form := "::"
+		if before > 0 {
+			form = fmt.Sprintf(`%s(?::%s){%d}::`, hextet, hextet, before-1)
+		}
+		if after := 7 - before; after > 0 {
+			form += fmt.Sprintf(`(?:%s(?::%s){0,%d})?`, hextet, hextet, after-1)
+		}
+		forms = append(forms, form)
+	}
+	return strings.Join(forms, "|")
+}()
 
 // unheldFormats are those of the specification that are not regular, or that nobody asked for.
 var unheldFormats = map[string]bool{"idn-email": true, "idn-hostname": true, "iri": true, "iri-reference": true, "uri-reference": true,

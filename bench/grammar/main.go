@@ -1,0 +1,172 @@
+// Command grammar times the masks of structured output: for schemas as people write them and a vocabulary of 128,256 tokens,
+// what one token costs (Mask and Accept) while a document is written, the first one of a new grammar and later ones, and what
+// compiling costs. Usage: grammar [-tokenizer FILE] [-documents N] RESULTS. RESULTS is a JSON file; FILE a tokenizer.json
+// whose vocabulary is taken instead of a made one.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/ingotml/ingot/grammar"
+	"github.com/ingotml/ingot/grammar/grammartest"
+	"github.com/ingotml/ingot/tokenizer"
+)
+
+func main() {
+	path := flag.String("tokenizer", "", "a tokenizer.json")
+	documents := flag.Int("documents", 50, "how often each document is written")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(*path, *documents, flag.Arg(0)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// times are microseconds.
+type times struct {
+	P50 float64 `json:"p50_us"`
+	P99 float64 `json:"p99_us"`
+	Max float64 `json:"max_us"`
+}
+
+type result struct {
+	Compile float64 `json:"compile_us"` // from the text of the schema to a grammar
+	Bind    float64 `json:"bind_us"`    // to the first matcher with the vocabulary
+	Tokens  int     `json:"tokens"`     // of the document
+	First   times   `json:"first"`      // per token of the first document
+	Later   times   `json:"later"`
+}
+
+type results struct {
+	Vocabulary   int               `json:"vocabulary"`
+	VocabularyMS float64           `json:"vocabulary_ms"` // once per tokenizer
+	First        times             `json:"first"`         // of all schemas
+	All          times             `json:"all"`           // of all tokens of all documents
+	Schemas      map[string]result `json:"schemas"`
+}
+
+func run(path string, documents int, out string) error {
+	tokens := grammartest.Tokens(128256)
+	if path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		t, err := tokenizer.Load(data, nil)
+		if err != nil {
+			return err
+		}
+		tokens = make([][]byte, t.Size())
+		for id := range tokens {
+			tokens[id], _ = t.Bytes(int32(id))
+		}
+	}
+	began := time.Now()
+	v := grammar.NewVocabulary(tokens, nil)
+	all := results{Vocabulary: len(tokens), VocabularyMS: float64(time.Since(began).Microseconds()) / 1000, Schemas: map[string]result{}}
+	ids := longest(tokens)
+	var firsts, every []time.Duration
+	for _, c := range cases {
+		began := time.Now()
+		g, err := c.compile()
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		r := result{Compile: micro(time.Since(began))}
+		began = time.Now()
+		if _, err = g.Matcher(v, 4096); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		r.Bind = micro(time.Since(began))
+		var later []time.Duration
+		for n := range documents {
+			took, err := write(g, v, ids(c.document))
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			every = append(every, took...)
+			if n > 0 {
+				later = append(later, took...)
+				continue
+			}
+			r.Tokens, r.First = len(took), summary(took)
+			firsts = append(firsts, took...)
+		}
+		r.Later = summary(later)
+		all.Schemas[c.name] = r
+	}
+	all.First, all.All = summary(firsts), summary(every)
+	data, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\n", data)
+	return os.WriteFile(out, append(data, '\n'), 0o644)
+}
+
+// write takes the tokens of a document and tells what each cost.
+func write(g *grammar.Grammar, v *grammar.Vocabulary, ids []int32) ([]time.Duration, error) {
+	budget := 4096
+	m, err := g.Matcher(v, budget)
+	if err != nil {
+		return nil, err
+	}
+	mask := make([]uint32, grammar.Words(v.Size()))
+	took := make([]time.Duration, 0, len(ids))
+	for i, id := range ids {
+		began := time.Now()
+		m.Mask(mask, budget-i)
+		if mask[id/32]&(1<<(id%32)) == 0 {
+			return nil, fmt.Errorf("token %d of the document, %q, is not allowed", i, v.Bytes(id))
+		}
+		if err := m.Accept(id); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(began))
+	}
+	if !m.Done() {
+		return nil, fmt.Errorf("the document is not complete")
+	}
+	return took, nil
+}
+
+// longest cuts texts into the longest tokens.
+func longest(tokens [][]byte) func(string) []int32 {
+	ids := map[string]int32{}
+	most := 0
+	for id, b := range tokens {
+		if len(b) > 0 {
+			ids[string(b)] = int32(id)
+			most = max(most, len(b))
+		}
+	}
+	return func(text string) (out []int32) {
+		for text != "" {
+			n := min(most, len(text))
+			for ; n > 1; n-- {
+				if _, ok := ids[text[:n]]; ok {
+					break
+				}
+			}
+			out = append(out, ids[text[:n]])
+			text = text[n:]
+		}
+		return out
+	}
+}
+
+func micro(d time.Duration) float64 { return float64(d.Nanoseconds()/10) / 100 }
+
+func summary(d []time.Duration) times {
+	d = slices.Sorted(slices.Values(d))
+	return times{P50: micro(d[len(d)/2]), P99: micro(d[len(d)*99/100]), Max: micro(d[len(d)-1])}
+}
