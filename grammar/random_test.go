@@ -16,7 +16,7 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-var schemas = flag.Int("schemas", 2500, "how many random schemas to try")
+var schemas = flag.Int("schemas", 2400/raceFactor, "how many random schemas to try")
 
 // randomSchema is a random schema and what makes random valid documents of it, as json.dumps writes them.
 type randomSchema struct {
@@ -28,7 +28,6 @@ type randomSchema struct {
 type schemaMaker struct {
 	r    *rand.Rand
 	defs []string // definitions that may be referred to
-	docs []func() string
 }
 
 var stringSamples = map[string][]string{

@@ -17,7 +17,7 @@ func smallVocabulary() *Vocabulary {
 	for _, s := range []string{"", `{"`, `": `, `": "`, `", "`, `"}`, `"]`, `"]}`, `}]`, `}}`, `], [`, `[[`, `[]`, `{}`, `""`, `, `, `, "`, `: `,
 		"true", "false", "null", "tr", "ue", "name", "the", " the", "ab", "abc", "aaaa", "aaaaaaaaaaaaaaaaaaaaaaaa", "00", "12", "123", "1234567890123456789",
 		"-1", "0.", ".5", "e+", "E-", "\\u", "\\u00", "\\n", "\\\"", "é", "\xc3", "\xa9x", "日本", "\xe6\x97", "\xa5\"", "😀", "\xf0\x9f", "\\ud83d", "\\ude00",
-		"  ", "    ", "        ", "\n", "\"name\": ", "{\"name\": \"", "x", "2026-", "-01", "T12:", "00Z", "a", "id", "\": {\"", "\": [", "\": true", "\": null, \""} {
+		"  ", "    ", "        ", "\n", "\"name\": ", "{\"name\": \"", "\": \"the", "x", "2026-", "-01", "T12:", "00Z", "a", "id", "\": {\"", "\": [", "\": true", "\": null, \""} {
 		tokens = append(tokens, []byte(s))
 	}
 	return NewVocabulary(tokens, nil)

@@ -1,0 +1,150 @@
+package grammar
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestEBNF(t *testing.T) {
+	v := smallVocabulary()
+	for _, c := range []struct {
+		source  string
+		yes, no []string
+	}{
+		{`root ::= "ab" | 'c'`, []string{"ab", "c"}, []string{"a", "abc", ""}},
+		{`root ::= "a"? "b"* "c"+ "d"{2} "e"{1,2} "f"{2,}`, []string{"cddeff", "abbccddeefff"}, []string{"cdeff", "cddeeeff", "ddeff"}},
+		{`a = b ("," b)* ; b = [a-z_]+ ;`, []string{"x", "x,y_z"}, []string{",", "x,"}},
+		{"list ::= item (\", \" item)* # of items\n# nothing\nroot ::= \"[\" list \"]\"\nitem ::= [0-9] | root", []string{"[1]", "[1, [2, 3]]"}, []string{"1", "[]"}},
+		{`root ::= root "+" t | t
+t ::= [0-9]+`, []string{"1", "1+2+33"}, []string{"1+", "+1"}},
+		{`root ::= "(" root ")" root | ""`, []string{"", "()", "(())()"}, []string{"(", ")("}},
+		{`root ::= [^"\n\x00-\x1f] . [\]\-\^é]`, []string{"aé]", "日x-", "ab^"}, []string{"\"ab", "a\n]", "ab"}},
+		{`root ::= "\"\\\n\u00e9\U0001F600\x41"`, []string{"\"\\\né😀A"}, []string{"x"}},
+		{`root ::= ("a" | "b" ("c" | ))+`, []string{"abcb", "a"}, []string{"c", ""}},
+	} {
+		g, err := CompileEBNF(c.source)
+		if err != nil {
+			t.Errorf("%s: %v", c.source, err)
+			continue
+		}
+		for _, text := range c.yes {
+			if !accepts(t, g, v, text) {
+				t.Errorf("%s does not take %q", c.source, text)
+			}
+		}
+		for _, text := range c.no {
+			if accepts(t, g, v, text) {
+				t.Errorf("%s takes %q", c.source, text)
+			}
+		}
+	}
+}
+
+func TestEBNFErrors(t *testing.T) {
+	for _, c := range []struct {
+		source string
+		kind   error
+		says   string
+	}{
+		{"", ErrInvalid, "no rule"},
+		{"root", ErrInvalid, "line 1: want ::="},
+		{"root ::= x", ErrInvalid, "rule x is not there"},
+		{"root ::= \"a\"\nroot ::= \"b\"", ErrInvalid, "line 2: rule root is there twice"},
+		{`root ::= "a`, ErrInvalid, "no closing"},
+		{`root ::= [a`, ErrInvalid, "no ]"},
+		{`root ::= []`, ErrInvalid, "empty"},
+		{`root ::= [z-a]`, ErrInvalid, "empty"},
+		{`root ::= ("a"`, ErrInvalid, "no )"},
+		{`root ::= "a"{2,1}`, ErrInvalid, "{2,1}"},
+		{`root ::= "a"{99999999}`, ErrLimit, "99999999"},
+		{`root ::= "\q"`, ErrInvalid, `\q`},
+		{`root ::= "a" ~`, ErrInvalid, `'~'`},
+		{"root ::= a\na ::= b \"x\"\nb ::= a | \"y\"", ErrUnsupported, "rule a begins with itself (root -> a -> b -> a)"},
+		{`root ::= root`, ErrInvalid, "no finite text"},
+		{`root ::= "a" root`, ErrInvalid, "no finite text"},
+		{"root ::= " + strings.Repeat("(", 300) + `"a"` + strings.Repeat(")", 300), ErrLimit, "levels"},
+		{"root ::= \"\xff\"", ErrInvalid, "UTF-8"},
+	} {
+		_, err := CompileEBNF(c.source)
+		if err == nil || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%.60q: got %v, want %v with %q", c.source, err, c.kind, c.says)
+		}
+	}
+}
+
+func TestRegexErrors(t *testing.T) {
+	for _, c := range []struct {
+		pattern string
+		kind    error
+		says    string
+	}{
+		{`a(`, ErrInvalid, "a("},
+		{`\bx`, ErrUnsupported, `\b`},
+		{`a^b`, ErrUnsupported, "anchor ^"},
+		{`(?=x)`, ErrUnsupported, "look-around"},
+		{`(a)\1`, ErrUnsupported, `\1`},
+		{`a{5000}`, ErrLimit, "a{5000}"},
+		{`[^\x{0}-\x{10FFFF}]`, ErrInvalid, ""},
+	} {
+		_, err := CompileRegex(c.pattern)
+		if err == nil || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v, want %v with %q", c.pattern, err, c.kind, c.says)
+		}
+	}
+}
+
+// Texts that a grammar cannot write in the tokens that are left are refused at the start.
+func TestBudget(t *testing.T) {
+	v := smallVocabulary()
+	g, err := CompileSchema([]byte(`{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for budget := range 3 { // {"name": " and "}
+		_, err := g.Matcher(v, budget)
+		if want := budget < 2; errors.Is(err, ErrBudget) != want {
+			t.Errorf("a budget of %d: %v", budget, err)
+		}
+	}
+	missing := [][]byte{[]byte("a"), []byte("b")}
+	if _, err := g.Matcher(NewVocabulary(missing, nil), -1); !errors.Is(err, ErrVocabulary) {
+		t.Errorf("a vocabulary without braces: %v", err)
+	}
+}
+
+// What has no alternative comes without the model, but for a token that may go on past it.
+func TestForced(t *testing.T) {
+	v := smallVocabulary()
+	text := func(m *Matcher) (s string) {
+		for _, id := range m.Forced(-1) {
+			s += string(v.Bytes(id)) + "|"
+		}
+		return s
+	}
+	g, err := CompileSchema([]byte(`{"type": "object", "properties": {"id": {"const": 12}, "name": {"type": "string"}}, "required": ["id", "name"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := g.Matcher(v, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A token begins with `": "` and goes on into the string.
+	if got, want := text(m), `{"|id|": |12|, "|name|`; got != want {
+		t.Errorf("forced %s, want %s", got, want)
+	}
+	for _, id := range m.Forced(-1) {
+		if err := m.Accept(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range []byte(`": "x`) {
+		if err := m.Accept(int32(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := text(m); got != "" {
+		t.Errorf("inside a string %s is forced", got)
+	}
+}

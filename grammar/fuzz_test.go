@@ -1,0 +1,110 @@
+package grammar
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"regexp"
+	"testing"
+	"unicode/utf8"
+)
+
+// checkErrors holds what every error of a compiler promises.
+func checkErrors(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrLimit) {
+		t.Fatalf("%v is none of this package's errors", err)
+	}
+}
+
+// try writes a few texts of a grammar, if its shortest is not too long, and checks masks on the way.
+func try(t *testing.T, g *Grammar, v *Vocabulary, seed uint64, check func(text string) bool) {
+	t.Helper()
+	m, err := g.Matcher(v, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := m.Fewest()
+	if least > 200 {
+		return
+	}
+	r := rand.New(rand.NewPCG(seed, 1))
+	for i := range 3 {
+		if text := write(t, g, v, least+10*i, r); !check(text) {
+			t.Fatalf("wrote %q", text)
+		}
+	}
+	var text []byte
+	for range 4 {
+		ids := checkMask(t, m, v, -1, text)
+		if len(ids) == 0 {
+			break
+		}
+		id := ids[r.IntN(len(ids))]
+		if err := m.Accept(id); err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, v.Bytes(id)...)
+	}
+}
+
+func FuzzSchema(f *testing.F) {
+	for _, s := range []string{`true`, `{"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}, "required": ["a"], "additionalProperties": {"type": "null"}}`,
+		`{"anyOf": [{"$ref": "#/$defs/x"}, {"enum": [1, "é"]}], "$defs": {"x": {"type": "array", "items": {"$ref": "#"}, "maxItems": 3}}}`,
+		`{"type": "number", "multipleOf": 0.5, "maximum": 7}`, `{"type": "string", "pattern": "^a+$", "minLength": 2}`, `{"oneOf": [{"const": 1}, {"const": "a"}], "nullable": true}`,
+		`{"type": "object", "propertyNames": {"maxLength": 3}, "minProperties": 1}`, `{"prefixItems": [{}, {"format": "date"}], "type": ["array", "null"], "minItems": 1}`} {
+		f.Add([]byte(s), uint64(1))
+	}
+	v := smallVocabulary()
+	f.Fuzz(func(t *testing.T, source []byte, seed uint64) {
+		if len(source) > 2000 {
+			return
+		}
+		g, err := CompileSchema(source)
+		if err != nil {
+			checkErrors(t, err)
+			return
+		}
+		try(t, g, v, seed, func(text string) bool { return json.Valid([]byte(text)) })
+	})
+}
+
+func FuzzRegex(f *testing.F) {
+	for _, s := range []string{`a|b*`, `(x{2,9}y?){3}`, `[^a-z]\p{Greek}`, `(?i)k`, `.{5,}`, `((a*)*|b)+`, `a{0}`, `\x{10ffff}`} {
+		f.Add(s, uint64(1))
+	}
+	v := smallVocabulary()
+	f.Fuzz(func(t *testing.T, pattern string, seed uint64) {
+		if len(pattern) > 300 {
+			return
+		}
+		g, err := CompileRegex(pattern)
+		if err != nil {
+			checkErrors(t, err)
+			return
+		}
+		re, err := regexp.Compile(`^(?:` + pattern + `)$`)
+		if err != nil {
+			return // of RE2's size
+		}
+		try(t, g, v, seed, func(text string) bool { return utf8.ValidString(text) && re.MatchString(text) })
+	})
+}
+
+func FuzzEBNF(f *testing.F) {
+	for _, s := range []string{`root ::= "a" root | 'b'`, `e ::= e "+" t | t; t ::= [0-9]{1,3} | "(" e ")"`, "a = b? # x\nb = [^\\n\"]+ .", `root ::= ("x" | )* "y"`} {
+		f.Add(s, uint64(1))
+	}
+	v := smallVocabulary()
+	f.Fuzz(func(t *testing.T, source string, seed uint64) {
+		if len(source) > 500 {
+			return
+		}
+		g, err := CompileEBNF(source)
+		if err != nil {
+			checkErrors(t, err)
+			return
+		}
+		try(t, g, v, seed, utf8.ValidString)
+	})
+}
