@@ -82,7 +82,7 @@ func (l *Local) divide(blobs []blob, o Options) {
 }
 
 // tokens are how many one request can have, at most most.
-func (m memory) tokens(most int) int {
+func (m *memory) tokens(most int) int {
 	if m.alone <= 0 {
 		return most
 	}
@@ -90,7 +90,7 @@ func (m memory) tokens(most int) int {
 }
 
 // refuse tells of a prompt that leaves no room for a token.
-func (m memory) refuse(prompt int) error {
+func (m *memory) refuse(prompt int) error {
 	return fmt.Errorf("the state of a prompt of %d tokens takes %s, and requests may take %s: %w",
 		prompt, megabytes(m.shape.Bytes(prompt+1, m.rows)), megabytes(m.alone), ErrMemory)
 }

@@ -27,7 +27,7 @@ func TestRandomTraffic(t *testing.T) {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
 				f := newTraffic(t, name, seed, uint64(i))
-				f.run(25)
+				f.run(20)
 				f.end()
 			})
 		}
