@@ -10,10 +10,12 @@ import (
 
 // The bounds of an automaton.
 const (
-	maxPlaces    = 1024    // places of a state; of more, those nearest to their end are kept
-	maxExplored  = 1 << 14 // steps without a byte from one state to the next
-	maxStates    = 1 << 15 // before the cache starts anew
-	maxMaskBytes = 48 << 20
+	maxPlaces   = 512      // places of a state; of more, those nearest to their end are kept
+	maxExplored = 1 << 14  // steps without a byte from one state to the next
+	maxBytes    = 64 << 20 // of states and masks before the cache starts anew
+	// maxWork is how many places are looked at for one mask, a tenth of a second. A mask that would take more is left as it
+	// is, with the shortest way in it: of grammars in which almost every token leads to hundreds of places of its own.
+	maxWork = 1 << 19
 )
 
 // frame is a stack: what follows when the rule or the repeated body that is running has ended, on top of another. Equal
@@ -77,7 +79,8 @@ type automaton struct {
 	frameIDs uint32
 	frames   map[frameKey]*frame
 	states   map[string]*state
-	masks    int // bytes
+	bytes    int // of states and masks, about
+	work     int // places looked at for this mask
 
 	stack  []place // scratch of closure
 	seen   map[place]struct{}
@@ -102,12 +105,13 @@ func (a *automaton) restart() {
 	a.age++
 	a.frames = map[frameKey]*frame{}
 	a.states = map[string]*state{}
-	a.masks = 0
+	a.bytes = 0
 }
 
 // current is s in the cache of today.
 func (a *automaton) current(s *state) *state {
-	if len(a.states) > maxStates || a.masks > maxMaskBytes {
+	a.work = 0
+	if a.bytes > maxBytes {
 		a.restart()
 	}
 	if s.age == a.age {
@@ -172,6 +176,7 @@ func (a *automaton) push(f *frame, node, least, most int32, repeat, rounded bool
 		made.tokens = sum(made.tokens, a.tokens[node])
 	}
 	a.frames[k] = made
+	a.bytes += 120
 	return made
 }
 
@@ -246,6 +251,7 @@ func (a *automaton) close(seeds []place) *state {
 	var accept, unknown bool
 	explored := 0
 	for len(a.stack) > 0 {
+		a.work++
 		at := a.stack[len(a.stack)-1]
 		a.stack = a.stack[:len(a.stack)-1]
 		if !a.p.live[at.node] {
@@ -357,6 +363,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 		s.rounded = s.rounded || p.frame.rounded
 	}
 	a.states[string(key)] = s
+	a.bytes += 250 + 24*len(places)
 	return s
 }
 
@@ -370,6 +377,7 @@ func (a *automaton) step(s *state, b byte) *state {
 			return s
 		}
 		s.next = make([]*state, a.classes)
+		a.bytes += 8 * a.classes
 	}
 	if to := s.next[k]; to != nil {
 		return to

@@ -67,7 +67,10 @@ func (a *automaton) maskOf(s *state) *mask {
 		a.walk(m, &a.v.all, 0, int32(len(a.v.all.nodes)), 0, s)
 	}
 	s.mask = m
-	a.masks += 4*len(m.bits) + 48*len(m.roots)
+	if a.work > maxWork {
+		m.any = a.shortestStep(m.bits, s, -1) || m.any
+	}
+	a.bytes += 4*len(m.bits) + 64*len(m.roots)
 	return m
 }
 
@@ -87,7 +90,7 @@ func (s *state) undecided(bytes int) bool { return s.unknown || s.rounded && byt
 func (a *automaton) walk(m *mask, t *trie, from, to int32, depth int, s *state) {
 	var way [longestToken + 1]*state
 	way[depth] = s
-	for i := from; i < to; {
+	for i := from; i < to && a.work <= maxWork; {
 		n := &t.nodes[i]
 		next := a.step(way[n.depth-1], n.key)
 		if next == a.dead {
@@ -257,7 +260,7 @@ func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 	}
 	var way [longestToken + 1]*state
 	way[0] = s
-	for i := int32(0); int(i) < len(t.nodes); {
+	for i := int32(0); int(i) < len(t.nodes) && a.work <= maxWork; {
 		n := &t.nodes[i]
 		next := a.step(way[n.depth-1], n.key)
 		if next == a.dead {
@@ -270,6 +273,35 @@ func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 		}
 		way[n.depth] = next
 		i++
+	}
+	if a.work > maxWork {
+		any = a.shortestStep(dst, s, remaining) || any
+	}
+	return any
+}
+
+// shortestStep marks the tokens that lie on the shortest ways from s, of those after which the rest fits remaining tokens, the
+// next one included; remaining < 0: all.
+func (a *automaton) shortestStep(bits []uint32, s *state, remaining int64) (any bool) {
+	for _, at := range s.places {
+		t, next, ok := int32(-1), s, true
+		for ok {
+			n := &a.p.nodes[at.node]
+			if n.op != nodeByte {
+				at, ok = a.follow(at)
+				continue
+			}
+			b := byte(a.best[at.node])
+			if t = a.v.all.child(t, b); t < 0 {
+				break
+			}
+			next = a.step(next, b)
+			if n := &a.v.all.nodes[t]; n.token != noToken && (remaining < 0 || a.fits(next, remaining-1)) {
+				a.v.all.set(bits, n)
+				any = true
+			}
+			at.node = n.next
+		}
 	}
 	return any
 }

@@ -56,7 +56,7 @@ func TestMaskIsAccept(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for name, g := range testGrammars(t) {
 		t.Run(name, func(t *testing.T) {
-			for range 6 {
+			for range max(2, 6/raceFactor) {
 				m, err := g.Matcher(v, -1)
 				if err != nil {
 					t.Fatal(err)

@@ -3,4 +3,4 @@
 package grammar
 
 // raceFactor is how much less the long tests do under the race detector.
-const raceFactor = 8
+const raceFactor = 12

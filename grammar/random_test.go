@@ -372,7 +372,7 @@ func fixtureVocabularies(t *testing.T) map[string]*Vocabulary {
 func TestFixtureTokenizers(t *testing.T) {
 	for name, v := range fixtureVocabularies(t) {
 		t.Run(name, func(t *testing.T) {
-			for i := range 30 {
+			for i := range max(12, 30/raceFactor) {
 				r := rand.New(rand.NewPCG(uint64(i), 7))
 				m := &schemaMaker{r: r}
 				s := m.root(1 + i%3)
