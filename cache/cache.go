@@ -37,6 +37,9 @@ type Layer interface {
 	Restore(s *Snapshot, target int) bool
 	// Free gives up all state; the offset is 0 then.
 	Free()
+
+	begin()          // see Sequence.Begin
+	commit(rows int) // see Sequence.Commit
 }
 
 // Attention is a Layer that keeps keys and values, which [mlx.Attend] writes and reads in place.

@@ -94,7 +94,7 @@ func (c *KV) CanRewind(target int) bool { return 0 <= target && target <= c.offs
 
 // Rewind implements Layer.
 func (c *KV) Rewind(target int) bool {
-	if !c.CanRewind(target) {
+	if c.open || !c.CanRewind(target) {
 		return false
 	}
 	c.drop(target)
@@ -107,7 +107,7 @@ func (c *KV) Snapshot(from int) *Snapshot { return c.snapshot(max(from, 0), c.of
 
 // snapshot copies the positions [from, to); nil where there are none.
 func (c *KV) snapshot(from, to int) (s *Snapshot) {
-	if to <= from {
+	if c.open || to <= from {
 		return nil
 	}
 	c.join(c.offset)
@@ -121,7 +121,7 @@ func (c *KV) Restore(s *Snapshot, target int) bool {
 		return c.Rewind(target)
 	}
 	s.check("Restore")
-	if s.kind != Full || target < 0 || target > s.to || c.offset < s.from {
+	if c.open || s.kind != Full || target < 0 || target > s.to || c.offset < s.from {
 		return false
 	}
 	c.Rewind(min(s.from, target))

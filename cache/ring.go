@@ -23,6 +23,9 @@ func (c *Ring) State() []*mlx.Array { return c.arrays() }
 // Reserve implements Attention.
 func (c *Ring) Reserve(k, v *mlx.Array, rows int) Storage {
 	capacity := c.capacity(c.offset, rows)
+	if c.open { // what may be taken back takes the place of nothing that is kept then
+		capacity = c.capacity(c.start, c.offset-c.start+rows+1)
+	}
 	switch {
 	case c.k == nil:
 		c.replace(room(k, v, capacity))
@@ -98,7 +101,7 @@ func (c *Ring) CanRewind(target int) bool {
 
 // Rewind implements Layer.
 func (c *Ring) Rewind(target int) bool {
-	if !c.CanRewind(target) {
+	if c.open || !c.CanRewind(target) {
 		return false
 	}
 	if target == 0 {
@@ -110,7 +113,7 @@ func (c *Ring) Rewind(target int) bool {
 
 // Snapshot implements Layer: it holds the whole window.
 func (c *Ring) Snapshot(from int) (s *Snapshot) {
-	if c.offset > 0 {
+	if c.offset > 0 && !c.open {
 		c.scope(func() { s = joined(Rotating(c.window), max(from, 0), c.offset, c.parts()...) })
 	}
 	return s
@@ -123,7 +126,7 @@ func (c *Ring) Restore(s *Snapshot, target int) bool {
 		return c.Rewind(target)
 	}
 	s.check("Restore")
-	if s.kind != Rotating(c.window) || target < 0 || target > s.to || target < s.to && s.to > c.window {
+	if c.open || s.kind != Rotating(c.window) || target < 0 || target > s.to || target < s.to && s.to > c.window {
 		return false
 	}
 	if target == 0 {

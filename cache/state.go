@@ -6,11 +6,14 @@ import "github.com/ingotml/ingot/mlx"
 // seen, and the memory of its gated delta rule. The zero value is empty.
 //
 // A step is Arrays, the operations that make the new ones ([mlx.CausalConv], [mlx.GatedDeltaRows]), Advance. The old arrays
-// end with Advance, so the new memory may take the place of the old one.
+// end with Advance, so the new memory may take the place of the old one; but not while Trying, where Redo follows.
 type State struct {
 	conv   *mlx.Array // [taps-1, width]
 	delta  *mlx.Array // float32 [value heads, value dim, key dim]
 	offset int
+
+	trial
+	updates []update // of the transaction
 }
 
 // Arrays gives the rows before the next one, [taps-1, width], and the memory, float32 [value heads, value dim, key dim];
@@ -19,6 +22,10 @@ func (c *State) Arrays() (conv, delta *mlx.Array) { return c.conv, c.delta }
 
 // Advance takes the state after rows more positions.
 func (c *State) Advance(conv, delta *mlx.Array, rows int) {
+	if c.open {
+		c.updates = append(c.updates, update{conv: c.conv, delta: c.delta, rows: rows})
+		c.conv, c.delta = nil, nil
+	}
 	c.conv = replace(c.conv, conv)
 	c.delta = replace(c.delta, delta)
 	c.offset += rows
@@ -40,6 +47,9 @@ func (c *State) CanRewind(target int) bool { return target == 0 || target == c.o
 
 // Rewind implements Layer.
 func (c *State) Rewind(target int) bool {
+	if c.open {
+		return false
+	}
 	if target == 0 {
 		c.Free()
 	}
@@ -48,13 +58,14 @@ func (c *State) Rewind(target int) bool {
 
 // Free implements Layer.
 func (c *State) Free() {
+	c.forget()
 	mlx.Free(c.conv, c.delta)
 	*c = State{}
 }
 
 // Snapshot implements Layer: it holds all of the state.
 func (c *State) Snapshot(from int) *Snapshot {
-	if c.conv == nil {
+	if c.conv == nil || c.open {
 		return nil
 	}
 	return owning(c.conv.Thread(), Recurrent, max(from, 0), c.offset, func() []*mlx.Array {
@@ -68,7 +79,7 @@ func (c *State) Restore(s *Snapshot, target int) bool {
 		return c.Rewind(target)
 	}
 	s.check("Restore")
-	if s.kind != Recurrent || target != s.to {
+	if c.open || s.kind != Recurrent || target != s.to {
 		return false
 	}
 	// The state is written in place, the snapshot never.

@@ -12,6 +12,7 @@ type stored struct {
 	pair
 	offset  int
 	readers []*mlx.Array // of this version
+	trial
 }
 
 // pair is keys and values [1, heads, positions, dim]; v is nil where the values are a part of the keys, both where there is

@@ -59,6 +59,7 @@ A server at $INGOT_HOST with the same store is asked for the answer; where there
 	f.StringArrayVar(&o.stop, "stop", nil, "end before this text (repeatable)")
 	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "go on after the end of the text")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32, in this process")
+	f.StringVar(&o.draft, "draft", "auto", "tokens to draft in each step, which the model judges in one go: a number, auto or off; answers stay the same")
 	f.BoolVar(&o.local, "local", false, "load the model in this process, although a server may have it")
 	o.cpu.add(c)
 	f.BoolVar(&o.json, "json", false, "print one JSON object at the end, no text before")
@@ -76,6 +77,7 @@ type runOptions struct {
 	stop               []string
 	ignoreEOS, float32 bool
 	json, verbose      bool
+	draft              string
 	cpu                cpuFlags
 	idsOnly            bool // the model has no text
 }
@@ -91,6 +93,9 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	format, err := readFormat(ctx, o.format)
 	if err != nil {
 		return err
+	}
+	if _, err := runtime.ParseDraft(o.draft); err != nil {
+		return usagef("--draft: %v", err)
 	}
 	if len(args) == 1 && o.promptIDs == "" && !o.json && !o.raw && a.onTerminals() {
 		return a.converse(c, args[0], o, format)
@@ -141,7 +146,9 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 
 // request puts flags over the image's defaults.
 func (o runOptions) request(d runtime.Defaults) runtime.Request {
-	return runtime.Request{Sampling: d.Sampling, MaxTokens: d.MaxTokens, Stop: d.Stop, IgnoreEOS: o.ignoreEOS}
+	r := runtime.Request{Sampling: d.Sampling, MaxTokens: d.MaxTokens, Stop: d.Stop, IgnoreEOS: o.ignoreEOS}
+	r.Draft, _ = runtime.ParseDraft(o.draft) // that was looked at first
+	return r
 }
 
 // parameters are those that flags set, by the names of a Modelfile.
@@ -267,8 +274,12 @@ func statsText(s server.Stats) string {
 	if s.CachedTokens > 0 {
 		cached = fmt.Sprintf(", %d of them cached,", s.CachedTokens)
 	}
-	return fmt.Sprintf("prompt: %d tokens%s in %.2f s (%.1f tokens/s); generated: %d tokens in %.2f s (%.1f tokens/s)",
+	text := fmt.Sprintf("prompt: %d tokens%s in %.2f s (%.1f tokens/s); generated: %d tokens in %.2f s (%.1f tokens/s)",
 		s.PromptTokens, cached, s.PromptSeconds, rate(s.PromptTokens-s.CachedTokens, s.PromptSeconds), s.Tokens, s.Seconds, rate(s.Tokens, s.Seconds))
+	if s.Drafted > 0 {
+		text += fmt.Sprintf("\ndrafts: %d tokens, %d of them accepted; steps of the model: %d", s.Drafted, s.Accepted, s.TargetSteps)
+	}
+	return text
 }
 
 func rate(n int, seconds float64) float64 {

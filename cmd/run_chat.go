@@ -54,7 +54,7 @@ func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry 
 
 // question is what the command line asks.
 func (o runOptions) question(c *cobra.Command, style *talk.Style, p prompt, pictures []runtime.Picture) question {
-	q := question{prompt: p, pictures: pictures, think: o.think, parameters: o.parameters(c), ignoreEOS: o.ignoreEOS, wantIDs: o.json}
+	q := question{prompt: p, pictures: pictures, think: o.think, parameters: o.parameters(c), ignoreEOS: o.ignoreEOS, draft: o.draft, wantIDs: o.json}
 	if style.Template == nil {
 		return q
 	}

@@ -120,6 +120,9 @@ func (v *serverVoice) body(q question) (path string, body serverQuestion, err er
 	if q.ignoreEOS {
 		body.Options["ignore_eos"] = true
 	}
+	if q.draft != "" && q.draft != "auto" {
+		body.Options["draft"] = q.draft
+	}
 	if q.turns == nil {
 		body.Prompt, body.Raw = q.prompt.text, true
 		for _, p := range q.pictures {

@@ -124,7 +124,7 @@ func (s *session) ask(ctx context.Context) (result runJSON, err error) {
 	if w.marks != nil {
 		w.marks = s.out
 	}
-	q := question{turns: s.messages, pictures: s.pictures, system: s.system, think: s.o.think, format: s.format, parameters: s.parameters, ignoreEOS: s.o.ignoreEOS}
+	q := question{turns: s.messages, pictures: s.pictures, system: s.system, think: s.o.think, format: s.format, parameters: s.parameters, ignoreEOS: s.o.ignoreEOS, draft: s.o.draft}
 	err = s.hear(s.voice.answer(ctx, q), w, s.o)
 	if err != nil && (w.printed || w.thinking) { // what follows stands at the beginning of a line
 		_ = w.end()

@@ -37,6 +37,7 @@ type question struct {
 	parameters map[string]any // by the names of a Modelfile, in place of the image's
 	format     runtime.Format
 	ignoreEOS  bool
+	draft      string
 	wantIDs    bool // of the tokens
 }
 
@@ -168,13 +169,17 @@ func (v *voices) open(ctx context.Context, entry *manifest.Entry, style *talk.St
 			return s, nil
 		}
 	}
-	var err error
 	if v.thread == nil {
+		var err error
 		if v.thread, err = v.openEngine(ctx, v.o.cpu); err != nil {
 			return nil, err
 		}
 	}
-	options := runtime.Options{Float32: v.o.float32}
+	draft, err := runtime.ParseDraft(v.o.draft)
+	if err != nil {
+		return nil, err
+	}
+	options := runtime.Options{Float32: v.o.float32, Draft: runtime.DraftOptions{Off: draft.Mode == runtime.DraftOff}}
 	if v.prefix {
 		options.PrefixCache = -1 // as much as there is room for
 	}

@@ -69,6 +69,12 @@ func BuildDraft(t *mlx.Thread, config, target arch.Model, w *nn.Weights) (Draft,
 // whole is a model that drafts: it reads the tokens alone, and so must have seen all of them.
 type whole struct{ Model }
 
+// Standalone reports whether a draft reads tokens alone: a step of it needs neither the target's sequences nor vectors or hidden states.
+func Standalone(d Draft) bool {
+	_, ok := d.(whole)
+	return ok
+}
+
 // Step implements Draft.
 func (d whole) Step(b *DraftBatch) (hidden, scores *mlx.Array) {
 	hidden = d.Forward(b.Batch)

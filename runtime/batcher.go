@@ -22,14 +22,16 @@ type batcher struct {
 	looping bool
 	busy    busy // since the loop last looked
 
-	running []*generation // in order of admission; the loop's
-	queue   int           // most that wait
-	most    int           // most that run
-	ahead   bool          // the next step is sent before the last one is read
-	chunk   int           // rows of prompts in a step; 0: as many as fit its time
-	pace    pace
-	memory  memory
-	steps   func([]stepped) error // for tests: sees what a step will do, and may fail it
+	running  []*generation // in order of admission; the loop's
+	queue    int           // most that wait
+	most     int           // most that run
+	ahead    bool          // the next step is sent before the last one is read
+	chunk    int           // rows of prompts in a step; 0: as many as fit its time
+	pace     pace
+	depths   depths
+	memory   memory
+	proposer proposer
+	steps    func([]stepped) error // for tests: sees what a step will do, and may fail it
 }
 
 // Bounds where the options give none.
@@ -39,7 +41,7 @@ const (
 )
 
 func newBatcher(l *Local, o Options) *batcher {
-	b := &batcher{l: l, queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk}
+	b := &batcher{l: l, queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk, proposer: l.newProposer(o.Draft)}
 	if b.queue <= 0 {
 		b.queue = defaultQueue
 	}
@@ -187,6 +189,7 @@ func (g *generation) free() {
 	}
 	g.show.free()
 	g.seq.Free()
+	g.drafting.free()
 }
 
 // keys are what a prompt's positions depend on: tokens, and pictures by their content.

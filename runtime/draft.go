@@ -2,9 +2,11 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
@@ -20,46 +22,119 @@ const (
 	draftConfig = "draft/config.json"
 )
 
-// draft opens the draft that the image has for its model; its configuration is nil where there is none.
-func (f files) draft(target arch.Model) (arch.Model, []blob, error) {
+// Draft says how a request drafts: tokens that something cheaper than the model guesses, and that the model then judges in one step. It
+// changes how fast an answer comes, never which one: of greedy requests not the tokens, of others not their distribution. The zero value
+// lets measurements decide.
+//
+// What guesses is the draft that came with the model; without one, the text itself, where its last tokens were said before.
+type Draft struct {
+	Mode DraftMode `json:",omitempty"`
+	N    int       `json:",omitempty"` // of DraftFixed: tokens in each step
+}
+
+// ParseDraft reads how to draft: a number of tokens, auto or off.
+func ParseDraft(s string) (Draft, error) {
+	switch s {
+	case "auto":
+		return Draft{}, nil
+	case "off", "0":
+		return Draft{Mode: DraftOff}, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > MaxDraft {
+		return Draft{}, fmt.Errorf("%w: %q, want a number up to %d, auto or off", ErrDraft, s, MaxDraft)
+	}
+	return Draft{Mode: DraftFixed, N: n}, nil
+}
+
+// DraftMode is how the number of drafted tokens is found.
+type DraftMode string
+
+// The modes.
+const (
+	DraftAuto  DraftMode = ""      // as many as pay
+	DraftOff   DraftMode = "off"   // none
+	DraftFixed DraftMode = "fixed" // always N, but for the end of the answer, and as far as something is guessed
+)
+
+// MaxDraft is the most tokens that are drafted in a step.
+const MaxDraft = 16
+
+// ErrDraft says that a request asks for drafts that there cannot be.
+var ErrDraft = errors.New("bad draft")
+
+func (d Draft) check() error {
+	switch {
+	case d.Mode != DraftAuto && d.Mode != DraftOff && d.Mode != DraftFixed:
+		return fmt.Errorf("%w: %q is no mode", ErrDraft, d.Mode)
+	case d.Mode == DraftFixed && (d.N < 1 || d.N > MaxDraft):
+		return fmt.Errorf("%w: %d tokens in a step, from 1 to %d can be drafted", ErrDraft, d.N, MaxDraft)
+	}
+	return nil
+}
+
+// DraftOptions are what a model drafts with. The zero value loads the draft that came with it.
+type DraftOptions struct {
+	Off bool // load none: requests draft from their text alone
+
+	// Guess drafts in place of all else: at most n tokens that follow those of a request. It is for callers who know what will be said, and
+	// for measurements. It is called on one goroutine and must not call the engine.
+	Guess func(tokens []int32, n int) []int32 `json:"-"`
+}
+
+// drafter is the draft of an image: its configuration, nil where there is none, and its tensors.
+type drafter struct {
+	config arch.Model
+	blobs  []blob
+}
+
+// draft opens the draft that the image has for its model.
+func (f files) draft(target arch.Model) (drafter, error) {
 	if _, ok := f.image.Find(manifest.KindFile, draftConfig); !ok {
 		if stray := f.tensorLayers(true); len(stray) > 0 {
-			return nil, nil, fmt.Errorf("tensor %s belongs to a draft, and %s is not in the image: %w", stray[0].Name, draftConfig, ErrImage)
+			return drafter{}, fmt.Errorf("tensor %s belongs to a draft, and %s is not in the image: %w", stray[0].Name, draftConfig, ErrImage)
 		}
-		return nil, nil, nil
+		return drafter{}, nil
 	}
 	config, err := f.configOf(draftConfig)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", draftConfig, err)
+		return drafter{}, fmt.Errorf("%s: %w", draftConfig, err)
 	}
 	if err := arch.CheckDraft(target, config); err != nil {
-		return nil, nil, err
+		return drafter{}, err
 	}
 	blobs, err := f.openBlobs(config, true)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the draft: %w", err)
+		return drafter{}, fmt.Errorf("the draft: %w", err)
 	}
-	return config, blobs, nil
+	return drafter{config, blobs}, nil
 }
 
 // draftSteps is what a probe drafts.
 const draftSteps = 3
 
-// ProbeDraft loads the draft of the model's image, or takes the one that is in the model's own weights, and drafts a few
-// tokens; scores that are not finite are an error. It gives the number of tokens, 0 where there is no draft.
+// ProbeDraft drafts a few tokens with the draft of the model's image, which it loads where the model runs without, or with the one that is
+// in the model's own weights; scores that are not finite are an error. It gives the number of tokens, 0 where there is no draft.
 func (l *Local) ProbeDraft(ctx context.Context, store *manifest.Store, entry *manifest.Entry, o Options) (int, error) {
-	config, blobs, err := files{store, entry.Image}.draft(l.config)
-	if err != nil {
-		return 0, fmt.Errorf("loading the draft of %s: %w", entry.Name, err)
+	var of drafter
+	if l.draft == nil {
+		var err error
+		if of, err = (files{store, entry.Image}).draft(l.config); err != nil {
+			return 0, fmt.Errorf("loading the draft of %s: %w", entry.Name, err)
+		}
 	}
 	steps := 0
-	err = l.do(ctx, func() error {
-		draft, weights, err := l.buildDraft(ctx, config, blobs, o)
-		if err != nil || draft == nil {
-			return err
-		}
-		if weights != nil {
-			defer weights.Free()
+	err := l.do(ctx, func() error {
+		draft := l.draft
+		if draft == nil {
+			var weights *nn.Weights
+			var err error
+			if draft, weights, err = l.buildDraft(ctx, of, o); err != nil || draft == nil {
+				return err
+			}
+			if weights != nil {
+				defer weights.Free()
+			}
 		}
 		steps = draftSteps
 		return l.tryDraft(draft)
@@ -71,18 +146,18 @@ func (l *Local) ProbeDraft(ctx context.Context, store *manifest.Store, entry *ma
 }
 
 // buildDraft runs on the engine's thread. The weights are nil where they are the model's own.
-func (l *Local) buildDraft(ctx context.Context, config arch.Model, blobs []blob, o Options) (models.Draft, *nn.Weights, error) {
-	if config == nil {
+func (l *Local) buildDraft(ctx context.Context, of drafter, o Options) (models.Draft, *nn.Weights, error) {
+	if of.config == nil {
 		if m, ok := l.model.(models.Drafter); ok {
 			return m.Draft(), nil, nil
 		}
 		return nil, nil, nil
 	}
-	weights, err := loadWeights(ctx, l.thread, blobs, o)
+	weights, err := loadWeights(ctx, l.thread, of.blobs, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	draft, err := models.BuildDraft(l.thread, config, l.config, weights)
+	draft, err := models.BuildDraft(l.thread, of.config, l.config, weights)
 	if err != nil {
 		weights.Free()
 		return nil, nil, err

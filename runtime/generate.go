@@ -71,8 +71,12 @@ type generation struct {
 	chosen  *answer // says which token comes next, or nil: the device may still be at it
 	alone   bool    // its next step runs without others, since one with others failed
 	budget  int     // new tokens that may still come
-	started time.Time
-	stats   Stats
+	over    bool    // nothing more comes
+
+	drafting draftState
+	outlook  outlook
+	started  time.Time
+	stats    Stats
 }
 
 // begin checks a request and prepares what needs no engine.
@@ -96,6 +100,9 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	}
 	if r.TopLogProbs < 0 || r.TopLogProbs > MostTopLogProbs {
 		return nil, fmt.Errorf("%d likeliest tokens at each place, want 0 to %d: %w", r.TopLogProbs, MostTopLogProbs, ErrSampling)
+	}
+	if err := r.Draft.check(); err != nil {
+		return nil, err
 	}
 	show, err := l.picture(ctx, r.Prompt, r.Pictures, limit)
 	if err != nil {
@@ -151,10 +158,11 @@ func (g *generation) prefilling() bool {
 	return g.chosen == nil && g.pending() > 1 || g.stats.Tokens == 0
 }
 
-// part is the request's next n tokens.
-func (g *generation) part(n int) nn.Part {
+// part is the request's next n tokens, and drafts after them.
+func (g *generation) part(n int, drafts []int32) nn.Part {
 	at := g.seq.Offset()
-	return g.show.part(nn.Part{Seq: g.seq, Tokens: g.tokens[at : at+n], Text: len(g.request.Prompt)}, at)
+	tokens := slices.Concat(g.tokens[at:at+n], drafts)
+	return g.show.part(nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)}, at)
 }
 
 // emit takes a chosen token, and its log-probability if that is wanted, decides what it means for the stream, and tells whether that

@@ -28,6 +28,7 @@ type Options struct {
 	Queue       int    // requests that wait beside them; 0: 512
 	Memory      int64  // bytes of state that running requests may have together; 0: what the engine's memory leaves, below it no limit
 	Chunk       int    // rows of prompts in a step; 0: by the time that they take
+	Draft       DraftOptions
 
 	Loaded func(part float64) // is told how much of the weights is loaded, 0 to 1; may be nil
 }
@@ -39,6 +40,9 @@ type Local struct {
 	model   models.Model
 	weights *nn.Weights
 	formats formats
+
+	draft        models.Draft // nil without one
+	draftWeights *nn.Weights  // nil where they are the model's own
 
 	batcher *batcher
 	tree    *prefix.Tree // what past requests have left; nil without a prefix cache, and of the engine's thread
@@ -92,13 +96,19 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 	if err != nil {
 		return nil, err
 	}
+	var draft drafter
+	if !o.Draft.Off {
+		if draft, err = f.draft(p.config); err != nil {
+			return nil, err
+		}
+	}
 	l := &Local{Processor: p, thread: t}
 	l.formats.vocabulary = sync.OnceValue(func() *grammar.Vocabulary { return vocabulary(p.tok, p.config.Facts().Vocab) })
-	return l, t.Do(ctx, func() error { return l.build(ctx, blobs, o) })
+	return l, t.Do(ctx, func() error { return l.build(ctx, blobs, draft, o) })
 }
 
 // build runs on the engine's thread. Whatever fails, no array stays behind.
-func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
+func (l *Local) build(ctx context.Context, blobs []blob, draft drafter, o Options) error {
 	weights, err := loadWeights(ctx, l.thread, blobs, o)
 	if err != nil {
 		return err
@@ -107,6 +117,9 @@ func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
 	defer func() {
 		if !built { // failed, or left by a panic
 			weights.Free()
+			if l.draftWeights != nil {
+				l.draftWeights.Free()
+			}
 		}
 	}()
 	model, err := models.Build(l.thread, l.config, weights)
@@ -114,6 +127,11 @@ func (l *Local) build(ctx context.Context, blobs []blob, o Options) error {
 		return err
 	}
 	l.model, l.weights = model, weights
+	if !o.Draft.Off {
+		if l.draft, l.draftWeights, err = l.buildDraft(ctx, draft, o); err != nil {
+			return fmt.Errorf("the draft: %w", err)
+		}
+	}
 	l.batcher = newBatcher(l, o)
 	l.divide(blobs, o)
 	l.uncut = slices.ContainsFunc(model.Layers(), func(k cache.Kind) bool { return k != cache.Full && k != cache.None })
@@ -181,6 +199,9 @@ func (l *Local) Close() error {
 			l.tree.Close()
 		}
 		l.weights.Free()
+		if l.draftWeights != nil {
+			l.draftWeights.Free()
+		}
 		return nil
 	})
 	if l.disk != nil {

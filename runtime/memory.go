@@ -100,6 +100,9 @@ func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 // need is what a request's state takes with more tokens than it has: all of them, read or not.
 func (b *batcher) need(g *generation, more int) int64 {
 	rows := 1
+	if g.request.Draft.Mode != DraftOff {
+		rows += MaxDraft
+	}
 	if g.prefilling() {
 		rows = b.memory.rows
 	}

@@ -41,6 +41,7 @@ type Request struct {
 	Stop      []string // generation ends before the first of these texts
 	IgnoreEOS bool     // go on after an end-of-sequence token
 	Special   bool     // special tokens are in the text, as what parses an answer needs them
+	Draft     Draft
 
 	Format Format // what the answer has to look like
 
@@ -77,4 +78,9 @@ type Stats struct {
 	PromptTime   time.Duration // from the start to the end of the prefill
 	Tokens       int           // generated
 	GenerateTime time.Duration // after the prefill
+
+	// Of drafts. None counts that comes after the end of the text.
+	Drafted     int // tokens that the model was asked to judge
+	Accepted    int // of those, tokens that it would have said
+	TargetSteps int // forwards that chose at least one token
 }

@@ -53,6 +53,18 @@ type stepped struct {
 	g      *generation
 	rows   int
 	choose bool // a token comes of it
+
+	depth  int     // most tokens that may be drafted
+	drafts []int32 // rows beyond those, which the model judges
+	first  int     // of the hidden states, the one that the first token comes from
+}
+
+// hears is the hidden states that a request's drafts are made from.
+func (b *batcher) hears(g *generation) reading {
+	if g.request.Draft.Mode == DraftOff || g.alone {
+		return readsNothing
+	}
+	return b.proposer.reads()
 }
 
 // step runs one forward for the requests at hand. When it fails, each of them has its next one alone, and ends when that fails.
@@ -61,7 +73,7 @@ func (b *batcher) step() {
 		return
 	}
 	plan := b.compose()
-	var said []outcome
+	prompts := b.deepen(plan)
 	begun, rows := time.Now(), 0
 	for _, s := range plan {
 		rows += s.rows
@@ -72,33 +84,150 @@ func (b *batcher) step() {
 				return err
 			}
 		}
-		answers := b.forward(plan)
+		b.propose(plan)
+		drafted := time.Now()
+		hidden, answers := b.forward(plan)
 		defer func() {
 			for _, a := range answers {
 				a.free()
 			}
 		}()
-		for _, a := range answers {
-			said = append(said, a.read())
+		said := make([]outcome, len(answers))
+		for i, a := range answers {
+			said[i] = a.read()
 		}
+		if prompts == 0 {
+			b.measure(plan, drafted.Sub(begun), time.Since(drafted))
+		}
+		b.settle(plan, hidden, said)
+		b.follow(plan)
 		return nil
 	})
-	if err != nil {
-		b.failed(plan, err)
-		return
+	if err == nil {
+		b.pace.saw(rows, time.Since(begun))
 	}
-	b.pace.saw(rows, time.Since(begun))
-	i := 0
 	for _, s := range plan {
-		s.g.alone = false
+		switch {
+		case s.g.over: // also where something failed after that
+			b.leave(s.g, nil)
+		case err != nil:
+			b.failed(s, len(plan) == 1, err)
+		default:
+			s.g.alone = false
+		}
+	}
+}
+
+// settle hands requests what was said to them, and ends transactions. It runs on the engine's thread.
+func (b *batcher) settle(plan []stepped, hidden *mlx.Array, said []outcome) {
+	for i := range plan {
+		s := &plan[i]
 		if !s.choose {
 			continue
 		}
-		if s.g.emit(said[i].next, said[i].log(0)) || s.g.force() {
-			b.leave(s.g, nil)
+		o := said[0]
+		said = said[1:]
+		n := s.g.take(s.drafts, o)
+		if len(s.drafts) == 0 {
+			continue
 		}
-		i++
+		s.g.seq.Commit(n) // what was said last was not evaluated, what was said before the drafts was
+		if !s.g.over {
+			b.keepRows(s.g, hidden, s.first, n)
+			b.proposer.judged(s.g, o.accepted)
+			b.depths.judged(&s.g.outlook, len(s.drafts), o.accepted)
+		}
 	}
+}
+
+// take gives a request the drafts that were accepted and the token after them, as far as its text does not end before. It gives how many
+// tokens it took.
+func (g *generation) take(drafts []int32, o outcome) int {
+	g.stats.TargetSteps++
+	for i, token := range drafts[:o.accepted] {
+		g.stats.Drafted++
+		g.stats.Accepted++
+		if g.over = g.emit(token, o.log(i)); g.over {
+			return i + 1
+		}
+	}
+	g.stats.Drafted += len(drafts) - o.accepted
+	g.over = g.emit(o.next, o.log(o.accepted)) || g.force()
+	return o.accepted + 1
+}
+
+// keepRows keeps the hidden states that a request's next tokens are drafted from: of n rows from the first one on, whose last one is that
+// of the last position. It runs on the engine's thread.
+func (b *batcher) keepRows(g *generation, hidden *mlx.Array, first, n int) {
+	switch b.hears(g) {
+	case readsNothing:
+		return
+	case readsLast:
+		first, n = first+n-1, 1
+		g.drafting.rows.free()
+	}
+	g.drafting.rows.add(mlx.SliceAxis(hidden, 0, mlx.Range(first, first+n)), g.seq.Offset())
+}
+
+// follow lets the draft read on where the model has read a prompt. It runs on the engine's thread.
+func (b *batcher) follow(plan []stepped) {
+	var of []*generation
+	for _, s := range plan {
+		if g := s.g; !g.over && !g.alone && g.request.Draft.Mode != DraftOff {
+			of = append(of, g)
+		}
+	}
+	b.proposer.follow(of)
+}
+
+// measure notes how long a step without prompts took to draft and to run.
+func (b *batcher) measure(plan []stepped, drafting, running time.Duration) {
+	rows, drafted, deepest := 0, 0, 0
+	for _, s := range plan {
+		if s.rows == 0 {
+			return // the device had begun before
+		}
+		rows += s.rows + len(s.drafts)
+		if n := len(s.drafts); n > 0 {
+			drafted, deepest = drafted+1, max(deepest, n)
+		}
+	}
+	b.depths.stepped(len(plan), rows, running)
+	if drafted > 0 {
+		b.depths.drafted(drafted, deepest, drafting)
+	}
+}
+
+// deepen decides how many tokens each request of a step may draft: never so many that with the one after them they exceed what may still
+// come. It gives the number of prompts in the step.
+func (b *batcher) deepen(plan []stepped) (prompts int) {
+	var who []*stepped
+	var wishes []wish
+	for i := range plan {
+		s := &plan[i]
+		g := s.g
+		if g.prefilling() {
+			prompts++
+		}
+		if g.request.Draft.Mode == DraftOff || g.alone || g.prefilling() || s.rows != 1 || !s.choose {
+			continue
+		}
+		w := wish{outlook: &g.outlook, most: min(g.budget-1, MaxDraft), fixed: g.request.Draft.Mode == DraftFixed}
+		if w.fixed {
+			w.most = min(w.most, g.request.Draft.N)
+		}
+		if w.most > 0 {
+			who, wishes = append(who, s), append(wishes, w)
+		}
+	}
+	if len(who) == 0 {
+		return prompts
+	}
+	b.depths.plan(len(plan)-prompts, wishes)
+	for _, s := range who {
+		s.depth = s.g.outlook.depth
+	}
+	return prompts
 }
 
 // encode runs the next picture of a request through the tower, if there is one.
@@ -168,27 +297,47 @@ func (b *batcher) rows(prompts, speaking int) int {
 // room is how many rows the request can use in the next step: up to the end of its tokens or to a point where its state is kept.
 func (g *generation) room() int {
 	n := g.pending()
+	if at := g.seq.Offset(); g.show != nil && at < len(g.request.Prompt) {
+		n = min(n, len(g.request.Prompt)-at) // what follows has no place among pictures
+	}
 	if len(g.points) > 0 {
 		n = min(n, g.points[0]-g.seq.Offset())
 	}
 	return n
 }
 
-func (g *generation) stepped(rows int) stepped { return stepped{g, rows, rows == g.pending()} }
+func (g *generation) stepped(rows int) stepped {
+	return stepped{g: g, rows: rows, choose: rows == g.pending()}
+}
 
-// forward evaluates a plan and gives an answer for each that is to choose, in order, which is being computed. It runs on the engine's thread.
-func (b *batcher) forward(plan []stepped) []*answer {
+// forward evaluates a plan. It gives the hidden states of the rows that were wanted, and an answer for each request that is to choose, in
+// order, which is being computed. It runs on the engine's thread.
+func (b *batcher) forward(plan []stepped) (hidden *mlx.Array, answers []*answer) {
 	var parts []nn.Part
-	var evaluated []stepped
-	for _, s := range plan {
-		if s.rows > 0 {
-			parts, evaluated = append(parts, s.g.part(s.rows)), append(evaluated, s)
+	var evaluated []*stepped
+	row := 0
+	for i := range plan {
+		s := &plan[i]
+		if s.rows == 0 {
+			continue
 		}
+		p := s.g.part(s.rows, s.drafts)
+		p.All = len(s.drafts) > 0 || b.hears(s.g) == readsAll
+		wanted := 1
+		if p.All {
+			wanted = len(p.Tokens)
+		}
+		s.first = row + wanted - 1 - len(s.drafts)
+		row += wanted
+		if len(s.drafts) > 0 {
+			s.g.seq.Begin()
+		}
+		parts, evaluated = append(parts, p), append(evaluated, s)
 	}
 	if len(parts) > 0 {
-		b.choose(evaluated, b.l.model.Forward(nn.NewBatch(b.l.thread, parts...)))
+		hidden = b.l.model.Forward(nn.NewBatch(b.l.thread, parts...))
+		b.choose(evaluated, hidden)
 	}
-	var answers []*answer
 	for _, s := range plan {
 		if s.choose {
 			answers = append(answers, s.g.chosen)
@@ -198,36 +347,57 @@ func (b *batcher) forward(plan []stepped) []*answer {
 	if b.ahead {
 		b.sendAhead(plan, answers)
 	}
-	return answers
+	return hidden, answers
 }
 
 // sendAhead builds the next step upon tokens that are not yet read, so that a GPU does not wait for the host while it is
-// told what to do. For a token that ends its stream that was for nothing. Penalties and formats need a token's value first, and who still reads a prompt
-// wants to be a part of the next step.
+// told what to do. For a token that ends its stream that was for nothing. Penalties, formats and drafts need a token's value first, and who
+// still reads a prompt wants to be a part of the next step.
 func (b *batcher) sendAhead(plan []stepped, answers []*answer) {
 	var parts []nn.Part
-	for _, s := range plan {
-		if !s.choose || s.g.budget <= 1 || s.g.alone || s.g.sampler.penalizes() || s.g.rules != nil {
+	next := make([]*stepped, len(plan))
+	for i, s := range plan {
+		if !s.choose || s.g.budget <= 1 || s.g.alone || s.g.sampler.penalizes() || s.g.rules != nil || b.drafts(s) {
 			return
 		}
+		next[i] = &stepped{g: s.g, rows: 1, choose: true, first: i}
 		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt), Shift: s.g.show.next()})
 	}
-	b.choose(plan, b.l.model.Forward(nn.NextBatch(tokens(answers), parts...)))
+	b.choose(next, b.l.model.Forward(nn.NextBatch(tokens(answers), parts...)))
 }
 
-// choose begins to choose the tokens of those that are to have one, from the hidden states [len(plan), hidden].
-func (b *batcher) choose(plan []stepped, hidden *mlx.Array) {
+// drafts tells whether a request of a step may draft in the next one.
+func (b *batcher) drafts(s stepped) bool {
+	if s.g.request.Draft.Mode == DraftOff || s.g.budget <= 2 {
+		return false
+	}
+	return s.g.request.Draft.Mode == DraftFixed || len(s.drafts) > 0 || b.depths.due(&s.g.outlook)
+}
+
+// choose begins to choose the tokens of those that are to have one, from the hidden states of a plan's wanted rows.
+func (b *batcher) choose(plan []*stepped, hidden *mlx.Array) {
 	var rows []int32
 	var who []*generation
 	var asks []ask
-	for i, s := range plan {
-		if s.choose {
-			rows, who, asks = append(rows, int32(i)), append(who, s.g), append(asks, s.g.ask(nil, nil))
+	for _, s := range plan {
+		if len(s.drafts) == 0 { // those of others depend on what is accepted
+			n := 1
+			if b.hears(s.g) == readsAll {
+				n = s.rows
+			}
+			b.keepRows(s.g, hidden, s.first+1-n, n)
 		}
+		if !s.choose {
+			continue
+		}
+		for i := range len(s.drafts) + 1 {
+			rows = append(rows, int32(s.first+i))
+		}
+		who, asks = append(who, s.g), append(asks, s.g.ask(s.drafts, nil))
 	}
 	var wanted []*mlx.Array
 	if len(who) > 0 {
-		if len(rows) < len(plan) {
+		if len(rows) < hidden.Dim(0) {
 			hidden = mlx.Take(hidden, mlx.FromSlice(b.l.thread, rows), 0)
 		}
 		v := verdicts(b.l.model.Head(hidden), asks)
@@ -249,7 +419,7 @@ func (b *batcher) choose(plan []stepped, hidden *mlx.Array) {
 }
 
 // keepPoints copies the state of sequences that have come to a point of their prompts.
-func (b *batcher) keepPoints(plan []stepped) {
+func (b *batcher) keepPoints(plan []*stepped) {
 	for _, s := range plan {
 		g := s.g
 		if len(g.points) == 0 || g.seq.Offset() != g.points[0] {
@@ -260,30 +430,36 @@ func (b *batcher) keepPoints(plan []stepped) {
 	}
 }
 
-// failed brings requests back to where a step that failed began. What cannot go back starts over from what the prefix cache has.
-func (b *batcher) failed(plan []stepped, err error) {
-	if len(plan) == 1 {
-		b.leave(plan[0].g, err)
-		return
-	}
-	for _, s := range plan {
-		g := s.g
-		if doErr := b.l.do(context.Background(), func() error { g.restart(); return nil }); doErr != nil {
-			b.leave(g, doErr)
-			continue
+// failed brings a request back to where a step that failed began: it starts over from what the prefix cache has, and then runs alone. One
+// that was alone ends; but if something was drafted, that may be to blame.
+func (b *batcher) failed(s stepped, alone bool, err error) {
+	g := s.g
+	end := alone && (g.alone || b.hears(g) == readsNothing && s.depth == 0)
+	doErr := b.l.do(context.Background(), func() error {
+		g.abandon()
+		if !end {
+			g.enter()
 		}
+		return nil
+	})
+	switch {
+	case end:
+		b.leave(g, err)
+	case doErr != nil:
+		b.leave(g, doErr)
+	default:
 		g.alone = true
 	}
 }
 
-// restart gives up the sequence's state and begins again with all tokens so far. It runs on the engine's thread.
-func (g *generation) restart() {
+// abandon gives up the sequence's state, which may be of any position, and with it the place in the prefix cache: all tokens so far are to
+// be evaluated again. It runs on the engine's thread.
+func (g *generation) abandon() {
 	if g.session != nil {
 		g.session.Leave()
 		g.session = nil
 	}
 	g.forget()
-	g.enter()
 }
 
 // forget gives up the sequence, and a token that was chosen and not read: it is chosen again.
@@ -291,5 +467,6 @@ func (g *generation) forget() {
 	g.chosen.free()
 	g.chosen = nil
 	g.seq.Free()
+	g.drafting.free()
 	g.sampler.drawn = uint64(len(g.tokens) - len(g.request.Prompt))
 }

@@ -40,7 +40,7 @@ func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture
 		return c, nil, err
 	}
 	if ref.Greedy != nil {
-		ids, err := l.greedy(ctx, Request{Prompt: ref.Tokens, Pictures: pictures, MaxTokens: len(ref.Greedy), IgnoreEOS: true})
+		ids, err := l.greedy(ctx, Request{Prompt: ref.Tokens, Pictures: pictures, MaxTokens: len(ref.Greedy), IgnoreEOS: true, Draft: Draft{Mode: DraftOff}})
 		if err != nil {
 			return c, nil, err
 		}
@@ -153,11 +153,11 @@ func CheckImage(ctx context.Context, store *manifest.Store, entry *manifest.Entr
 	if err != nil {
 		return s, err
 	}
-	_, draft, err := f.draft(config)
+	draft, err := f.draft(config)
 	if err != nil {
 		return s, err
 	}
-	s.Tensors = len(blobs) + len(draft)
+	s.Tensors = len(blobs) + len(draft.blobs)
 	_, err = f.tokenizer()
 	return s, err
 }

@@ -30,11 +30,14 @@ type Stats struct {
 	PromptSeconds float64 `json:"prompt_seconds"`
 	Tokens        int     `json:"tokens"`
 	Seconds       float64 `json:"seconds"`
+	Drafted       int     `json:"drafted"`
+	Accepted      int     `json:"accepted"`
+	TargetSteps   int     `json:"target_steps"`
 }
 
 // NewStats are the counts of a request.
 func NewStats(s runtime.Stats) Stats {
-	return Stats{s.PromptTokens, s.CachedTokens, s.PromptTime.Seconds(), s.Tokens, s.GenerateTime.Seconds()}
+	return Stats{s.PromptTokens, s.CachedTokens, s.PromptTime.Seconds(), s.Tokens, s.GenerateTime.Seconds(), s.Drafted, s.Accepted, s.TargetSteps}
 }
 
 func (o outcome) end() endJSON {

@@ -30,6 +30,7 @@ type options struct {
 
 	// Ours.
 	IgnoreEOS bool              `json:"ignore_eos"`
+	Draft     *draft            `json:"draft"`
 	LogitBias map[int32]float64 `json:"logit_bias"` // by token id
 }
 
@@ -51,6 +52,18 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	return json.Unmarshal(b, (*[]string)(t))
+}
+
+// draft is how to draft: a number of tokens, "auto" or "off".
+type draft struct{ runtime.Draft }
+
+func (d *draft) UnmarshalJSON(b []byte) (err error) {
+	var text string
+	if json.Unmarshal(b, &text) != nil {
+		text = string(b)
+	}
+	d.Draft, err = runtime.ParseDraft(text)
+	return err
 }
 
 // Bounds of stop texts: each is looked for in every piece of an answer.
@@ -80,6 +93,9 @@ func (o options) request(m *model, r *runtime.Request) error {
 	}
 	if o.Stop != nil {
 		r.Stop = o.Stop
+	}
+	if o.Draft != nil {
+		r.Draft = o.Draft.Draft
 	}
 	if len(r.Stop) > maxStops || slices.ContainsFunc(r.Stop, func(s string) bool { return len(s) > maxStopText }) {
 		return badRequest("stop: there may be %d texts of %d bytes", maxStops, maxStopText)

@@ -25,10 +25,19 @@ func Put(e *mlx.Thread, l cache.Layer, window int, values ...float32) {
 			if delta == nil {
 				delta = mlx.Zeros(e, mlx.Float32, 2, 2, 3)
 			}
-			for _, v := range values {
-				delta = mlx.Remainder(mlx.AddScalar(mlx.MultiplyScalar(delta, 3), float64(v)), mlx.Full(e, 8191, mlx.Float32))
+			after := func(rows int) (conv, state *mlx.Array) {
+				state = delta
+				for _, v := range values[:rows] {
+					state = mlx.Remainder(mlx.AddScalar(mlx.MultiplyScalar(state, 3), float64(v)), mlx.Full(e, 8191, mlx.Float32))
+				}
+				return mlx.Contiguous(mlx.Full(e, float64(values[rows-1]), mlx.Float32, 3, 5)), mlx.Contiguous(state)
 			}
-			c.Advance(mlx.Contiguous(mlx.Full(e, float64(values[len(values)-1]), mlx.Float32, 3, 5)), mlx.Contiguous(delta), len(values))
+			conv, state := after(len(values))
+			c.Advance(conv, state, len(values))
+			if c.Trying() {
+				delta = mlx.Copy(delta) // the scope's ends
+				c.Redo(after, delta)
+			}
 		}
 		mlx.AsyncEval(l.State()...)
 	})

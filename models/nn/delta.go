@@ -76,10 +76,12 @@ func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
 	gate = mlx.Exp(mlx.Multiply(mlx.LogAddExp(gate, l.zero), l.decay))
 
 	states := b.recurrent(layer)
+	inPlace := true
 	lengths := make([]int, len(states))
 	tails, memories := make([]*mlx.Array, len(states)), make([]*mlx.Array, len(states))
 	for i, c := range states {
 		lengths[i] = b.Segments[i].Len
+		inPlace = inPlace && !c.Trying()
 		if tails[i], memories[i] = c.Arrays(); tails[i] == nil {
 			tails[i] = mlx.Zeros(z.Thread(), z.DType(), d.Kernel-1, qkv.Dim(1))
 			memories[i] = mlx.Zeros(z.Thread(), mlx.Float32, d.ValueHeads, d.ValueDim, d.KeyDim)
@@ -92,12 +94,39 @@ func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
 	qk = mlx.RMSNormPlusOne(qk, l.unit, l.unitEps)
 	heads := mlx.SplitEven(qk, 2, 1)
 	v := mlx.Reshape(mlx.AsType(parts[1], mlx.Float32), -1, d.ValueHeads, d.ValueDim)
-	said := mlx.GatedDeltaRows(heads[0], heads[1], v, gate, beta, memories, false, true, lengths...)
+	said := mlx.GatedDeltaRows(heads[0], heads[1], v, gate, beta, memories, false, inPlace, lengths...)
 	for i, c := range states {
 		c.Advance(mixed[1+i], said[1+i], lengths[i])
+		if c.Trying() && lengths[i] > 1 {
+			s := b.Segments[i]
+			take := func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 0, mlx.Range(s.Row, s.Row+s.Len)) }
+			again := rerun{tails[i], memories[i], take(qkv), take(heads[0]), take(heads[1]), take(v), take(gate), take(beta)}
+			c.Redo(again.rows, again.arrays(c.Offset() == lengths[i])...)
+		}
 	}
 	y := mlx.AsType(mlx.RMSNorm(said[0], l.norm, l.outEps), z.DType())
 	return l.out.ApplyGated(mlx.SiLUActivation, z, y)
+}
+
+// rerun is what it takes to run a segment's first rows through the memory once more: nothing of it is a product with weights.
+type rerun struct{ tail, memory, qkv, q, k, v, gate, beta *mlx.Array }
+
+// arrays are what a rerun needs. The state before it is the cache's, but for that at the start.
+func (r rerun) arrays(start bool) []*mlx.Array {
+	all := []*mlx.Array{r.qkv, r.q, r.k, r.v, r.gate, r.beta}
+	if start {
+		all = append(all, r.tail, r.memory)
+	}
+	return all
+}
+
+// rows gives the state after the first n rows. It takes the place of the state before them.
+func (r rerun) rows(n int) (conv, delta *mlx.Array) {
+	first := func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 0, mlx.Range(0, n)) }
+	seen := mlx.Concatenate(0, r.tail, first(r.qkv))
+	conv = mlx.Contiguous(mlx.SliceAxis(seen, 0, mlx.Range(n, n+r.tail.Dim(0))))
+	said := mlx.GatedDeltaRows(first(r.q), first(r.k), first(r.v), first(r.gate), first(r.beta), []*mlx.Array{r.memory}, false, true, n)
+	return conv, said[1]
 }
 
 // recurrent gives, of each segment's sequence, the state of a layer.

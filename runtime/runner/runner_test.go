@@ -104,7 +104,8 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 				return
 			case <-time.After(time.Millisecond / 4):
 			}
-			e := runtime.Event{IDs: []int32{r.Prompt[0] + i}, Text: "\u00e9\n", Stats: runtime.Stats{PromptTokens: len(r.Prompt), Tokens: int(i) + 1, PromptTime: 5}}
+			e := runtime.Event{IDs: []int32{r.Prompt[0] + i}, Text: "\u00e9\n", Stats: runtime.Stats{PromptTokens: len(r.Prompt), Tokens: int(i) + 1, PromptTime: 5,
+				Drafted: 7, Accepted: 3, TargetSteps: 2}}
 			if r.Format.Kind != "" {
 				e.Text = r.Format.After + string(r.Format.Value())
 			}
@@ -160,7 +161,7 @@ func TestManyRequests(t *testing.T) {
 			n := int(5 + i)
 			ids, last, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{10 * i, 1}, MaxTokens: n})
 			if err != nil || len(ids) != n || ids[n-1] != 10*i+int32(n)-1 || last.Done != runtime.DoneLength || last.Text != "\u00e9\n" ||
-				last.Stats != (runtime.Stats{PromptTokens: 2, Tokens: n, PromptTime: 5}) {
+				last.Stats != (runtime.Stats{PromptTokens: 2, Tokens: n, PromptTime: 5, Drafted: 7, Accepted: 3, TargetSteps: 2}) {
 				t.Errorf("%d: %v, %+v, %v", i, ids, last, err)
 			}
 		})

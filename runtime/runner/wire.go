@@ -44,17 +44,25 @@ type event struct {
 	Tokens  int           `json:"n,omitempty"`
 	GenTime time.Duration `json:"nt,omitempty"`
 
+	Drafted     int `json:"dr,omitempty"`
+	Accepted    int `json:"da,omitempty"`
+	TargetSteps int `json:"s,omitempty"`
+
 	LogProbs []runtime.LogProb `json:"l,omitempty"`
 }
 
 func wireEvent(e runtime.Event) *event {
 	s := e.Stats
-	return &event{e.IDs, e.Text, string(e.Done), s.PromptTokens, s.CachedTokens, s.PromptTime, s.Tokens, s.GenerateTime, e.LogProbs}
+	return &event{
+		e.IDs, e.Text, string(e.Done), s.PromptTokens, s.CachedTokens, s.PromptTime, s.Tokens, s.GenerateTime,
+		s.Drafted, s.Accepted, s.TargetSteps, e.LogProbs,
+	}
 }
 
 func (e *event) event() runtime.Event {
 	return runtime.Event{IDs: e.IDs, Text: e.Text, LogProbs: e.LogProbs, Done: runtime.DoneReason(e.Done), Stats: runtime.Stats{
-		PromptTokens: e.Prompt, CachedTokens: e.Cached, PromptTime: e.PromptT, Tokens: e.Tokens, GenerateTime: e.GenTime}}
+		PromptTokens: e.Prompt, CachedTokens: e.Cached, PromptTime: e.PromptT, Tokens: e.Tokens, GenerateTime: e.GenTime,
+		Drafted: e.Drafted, Accepted: e.Accepted, TargetSteps: e.TargetSteps}}
 }
 
 // failed is an error on the wire.
@@ -72,6 +80,7 @@ var kinds = map[string]error{
 	"tokenizer": runtime.ErrNoTokenizer,
 	"busy":      runtime.ErrBusy,
 	"format":    runtime.ErrFormat,
+	"draft":     runtime.ErrDraft,
 	"memory":    mlx.ErrOutOfMemory,
 	"room":      runtime.ErrMemory,
 	"canceled":  context.Canceled,

@@ -1,0 +1,233 @@
+package runtime
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// depths decides how many tokens requests draft: what promises most tokens in a second, by how many of their drafts were accepted
+// and by how long steps took. It knows no engine.
+type depths struct {
+	all   luck            // of all requests: what is expected of one that has drafted little
+	steps map[int]curve   // seconds of a step, by how many requests speak
+	draft map[int]float64 // seconds of one step of the draft, by how many requests draft
+}
+
+// luck counts drafts by their place in a step: those whose predecessors were accepted, and of them those that were, too. Old ones count
+// less.
+type luck struct{ tries, hits [MaxDraft]float64 }
+
+// Weights of what was seen.
+const (
+	luckFades  = 0.97 // at each further draft of its place
+	luckPrior  = 2    // drafts that what is expected counts for
+	luckAtOnce = 0.7  // what is expected before anything was seen
+	timeFades  = 0.8  // at each further step of its kind
+	timeClip   = 3    // a step that takes longer, in times of what it took before, says nothing of the next
+)
+
+// saw counts the drafts of a step.
+func (l *luck) saw(drafted, accepted int) {
+	for k := range min(accepted+1, drafted, MaxDraft) {
+		l.tries[k] = l.tries[k]*luckFades + 1
+		l.hits[k] *= luckFades
+		if k < accepted {
+			l.hits[k]++
+		}
+	}
+}
+
+// rate is the expected share at a place, where before is that of the place before it.
+func (l *luck) rate(k int, before float64) float64 {
+	return (l.hits[k] + luckPrior*before) / (l.tries[k] + luckPrior)
+}
+
+// rates are the shares of all places.
+func (l *luck) rates(expected func(k int, before float64) float64) (rates [MaxDraft]float64) {
+	before := luckAtOnce
+	for k := range rates {
+		rates[k] = l.rate(k, expected(k, before))
+		before = rates[k]
+	}
+	return rates
+}
+
+// curve is seconds by rows.
+type curve map[int]float64
+
+// rowCosts is what a row more is expected to cost before one was tried, as a share of the step.
+const rowCosts = 0.03
+
+// at estimates the seconds of a step of so many rows; 0 where nothing is known.
+func (c curve) at(rows int) float64 {
+	if t, ok := c[rows]; ok || len(c) == 0 {
+		return t
+	}
+	known := slices.Sorted(maps.Keys(c))
+	i, _ := slices.BinarySearch(known, rows)
+	switch {
+	case i == 0:
+		return c[known[0]]
+	case i == len(known):
+		last := known[i-1]
+		slope := rowCosts * c[last]
+		if i > 1 {
+			slope = max(0, (c[last]-c[known[0]])/float64(last-known[0]))
+		}
+		return c[last] + slope*float64(rows-last)
+	}
+	low, high := known[i-1], known[i]
+	share := float64(rows-low) / float64(high-low)
+	return c[low] + share*(c[high]-c[low])
+}
+
+// smoothed takes a measurement into account.
+func smoothed(old float64, d time.Duration) float64 {
+	now := d.Seconds()
+	if old == 0 {
+		return now
+	}
+	return timeFades*old + (1-timeFades)*min(now, timeClip*old)
+}
+
+// stepped notes a step of requests that speak.
+func (d *depths) stepped(speaking, rows int, took time.Duration) {
+	if d.steps == nil {
+		d.steps = map[int]curve{}
+	}
+	if d.steps[speaking] == nil {
+		d.steps[speaking] = curve{}
+	}
+	c := d.steps[speaking]
+	c[rows] = smoothed(c[rows], took)
+}
+
+// drafted notes what it took to draft for so many requests, in so many steps.
+func (d *depths) drafted(requests, steps int, took time.Duration) {
+	if d.draft == nil {
+		d.draft = map[int]float64{}
+	}
+	d.draft[requests] = smoothed(d.draft[requests], took/time.Duration(steps))
+}
+
+// step estimates the seconds of a step; 0 where nothing is known.
+func (d *depths) step(speaking, rows int) float64 { return nearest(d.steps, speaking).at(rows) }
+
+// nearest is what is known of the number that comes closest.
+func nearest[V any](known map[int]V, n int) (v V) {
+	best, found := 0, false
+	for k := range known {
+		if a, b := abs(k-n), abs(best-n); !found || a < b || a == b && k < best {
+			best, found = k, true
+		}
+	}
+	return known[best]
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// outlook is what a request's drafts are decided by. The zero value has seen nothing.
+type outlook struct {
+	luck  luck
+	depth int // that was decided last
+	idle  int // steps without a draft
+	wait  int // idle steps after which one is tried
+}
+
+// How long those wait whose drafts do not pay, and how much they try then.
+const (
+	firstWait = 16
+	longWait  = 256
+	tryDepth  = 2
+)
+
+// wish is what a request may draft.
+type wish struct {
+	*outlook
+	most  int // tokens
+	fixed bool
+}
+
+// Drafting must promise so much more than not to.
+const drafterGain = 1.02
+
+// mostRowsDrafted bounds the rows of a step that is being planned.
+const mostRowsDrafted = 256
+
+// plan decides the depth of each wish, beside so many requests that speak, these included.
+func (d *depths) plan(speaking int, wishes []wish) {
+	best := d.best(speaking, wishes)
+	for i, w := range wishes {
+		w.depth = best[i]
+		switch {
+		case w.fixed:
+			w.depth = w.most
+		case w.depth > 0:
+			w.idle, w.wait = 0, firstWait
+		default:
+			if w.idle++; w.wait == 0 {
+				w.wait = firstWait
+			}
+			if w.idle >= w.wait && w.most > 0 && d.step(speaking, speaking) > 0 {
+				w.depth = min(tryDepth, w.most)
+				w.idle, w.wait = 0, min(2*w.wait, longWait)
+			}
+		}
+	}
+}
+
+// best adds drafts one by one, the likeliest first, and takes the number of them that promises most.
+func (d *depths) best(speaking int, wishes []wish) []int {
+	depth := make([]int, len(wishes))
+	plain := d.step(speaking, speaking)
+	if plain == 0 {
+		return depth // a step without drafts tells first
+	}
+	type candidate struct {
+		who    int
+		chance float64 // that it and all before it are accepted
+	}
+	var all []candidate
+	rows, tokens, deepest := speaking, float64(speaking), 0
+	general := d.all.rates(func(_ int, before float64) float64 { return before })
+	for i, w := range wishes {
+		likely := 1.0
+		rates := w.luck.rates(func(k int, _ float64) float64 { return general[k] })
+		for k := range min(w.most, MaxDraft) {
+			likely *= rates[k]
+			if w.fixed {
+				depth[i]++
+				rows, tokens, deepest = rows+1, tokens+likely, max(deepest, k+1)
+				continue
+			}
+			all = append(all, candidate{i, likely})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.chance, a.chance) })
+	drafting := nearest(d.draft, len(wishes))
+	rate := func() float64 { return tokens / (d.step(speaking, rows) + drafting*float64(deepest)) }
+	top, take := drafterGain*rate(), 0
+	tried := slices.Clone(depth)
+	for n, c := range all[:min(len(all), mostRowsDrafted)] {
+		tried[c.who]++
+		rows, tokens, deepest = rows+1, tokens+c.chance, max(deepest, tried[c.who])
+		if r := rate(); r > top {
+			top, take = r, n+1
+		}
+	}
+	for _, c := range all[:take] {
+		depth[c.who]++
+	}
+	return depth
+}
+
+// due tells whether a request may draft in the next step.
+func (d *depths) due(o *outlook) bool { return o.depth > 0 || o.idle+1 >= o.wait }
+
+// judged counts what became of a request's drafts.
+func (d *depths) judged(c *outlook, drafted, accepted int) {
+	c.luck.saw(drafted, accepted)
+	d.all.saw(drafted, accepted)
+}
