@@ -172,8 +172,8 @@ func (d *modelDraft) propose(round []*stepped) {
 		return
 	}
 	hidden, scores := d.read(who, from, to)
-	tokens := likeliest(scores)
-	all := []*mlx.Array{tokens}
+	tokens, q := guess(scores, who, 0)
+	all, chances := []*mlx.Array{tokens}, [][]*mlx.Array{q}
 	for k := 1; k < steps[0].depth; k++ {
 		n := slices.IndexFunc(steps, func(s *stepped) bool { return s.depth <= k })
 		if n < 0 {
@@ -191,22 +191,15 @@ func (d *modelDraft) propose(round []*stepped) {
 			parts[i] = nn.Part{Seq: g.drafting.own.seq}
 		}
 		hidden, scores = d.draft.Step(d.batch(nn.NextBatch(tokens, parts...), who[:n], hidden))
-		tokens = likeliest(scores)
-		all = append(all, tokens)
+		tokens, q = guess(scores, who[:n], k)
+		all, chances = append(all, tokens), append(chances, q)
 	}
-	ids := mlx.ToSlice[int32](mlx.Concatenate(0, all...))
+	mlx.Eval(slices.Concat(append(chances, all)...)...)
 	for k := range all {
-		for _, s := range steps {
-			if k < s.depth {
-				s.drafts = append(s.drafts, ids[0])
-				ids = ids[1:]
-			}
+		for i, id := range mlx.ToSlice[int32](all[k]) {
+			steps[i].drafts, steps[i].q = append(steps[i].drafts, id), append(steps[i].q, chances[k][i])
 		}
 	}
-}
-
-func likeliest(scores *mlx.Array) *mlx.Array {
-	return mlx.AsType(mlx.ArgMax(scores, -1, false), mlx.Int32)
 }
 
 // judged implements proposer. What a draft with state read of its own guesses stays as far as they were right, if it depends on the tokens

@@ -133,6 +133,31 @@ func TestDraftOfItself(t *testing.T) {
 	}
 }
 
+// Drafts that are drawn as the model draws are all accepted when the draft is the model. With a seed they are not drawn: the answer is
+// the one without drafts.
+func TestSampledDrafts(t *testing.T) {
+	for _, name := range environments {
+		l := paired(t, name, name, convert.Precision{}, Options{})
+		for _, s := range []Sampling{{Temperature: 1}, {Temperature: 0.8, TopK: 20, TopP: 0.9}, {Temperature: 1.3, MinP: 0.01}} {
+			r := Request{Prompt: []int32{5, 6, 7}, MaxTokens: 31, IgnoreEOS: true, Sampling: s, Draft: fixed(4)}
+			_, _, last, err := collect(t.Context(), l, r)
+			if s := last.Stats; err != nil || s.Accepted != s.Drafted || s.TargetSteps != 7 {
+				t.Errorf("%s, %+v: %+v, %v", name, r.Sampling, s, err)
+			}
+			seed := int64(3)
+			r.Sampling.Seed = &seed
+			ids, _, last, err := collect(t.Context(), l, r)
+			if err != nil || last.Stats.Drafted == 0 {
+				t.Errorf("%s, %+v: %+v, %v", name, r.Sampling, last.Stats, err)
+			}
+			r.Draft = Draft{Mode: DraftOff}
+			if want, _, _, err := collect(t.Context(), l, r); err != nil || !slices.Equal(ids, want) {
+				t.Errorf("%s, %+v: %v, without drafts %v, %v", name, r.Sampling, ids, want, err)
+			}
+		}
+	}
+}
+
 // checked compares what a draft guesses with what it guesses from the whole text, without any state.
 type checked struct {
 	*modelDraft

@@ -63,7 +63,8 @@ type sampler struct {
 // not on what ran beside it, and not on whether the token had been drafted.
 const (
 	drawToken  uint64 = 0                  // which token
-	drawAccept uint64 = 0x6a09e667f3bcc908 // whether a draft is kept
+	drawAccept uint64 = 0x6a09e667f3bcc908 // whether a drawn draft is kept
+	drawDraft  uint64 = 0xbb67ae8584caa73b // which draft
 )
 
 // chance is a number in (0, 1), of 23 bits: float32 has it exactly, and its product with a sum is below the sum.

@@ -25,7 +25,7 @@ func newRow(a *ask, at, number int) row {
 }
 
 // judges tells whether the row has a drawn draft to judge.
-func (r row) judges() bool { return r.q != nil && r.at < len(r.drafts) }
+func (r row) judges() bool { return r.at < min(len(r.q), len(r.drafts)) && r.q[r.at] != nil }
 
 // shape is what rows have in common that go through the same operations. What differs between them is in columns.
 type shape struct {
@@ -57,18 +57,22 @@ func (s shape) choose(scores *mlx.Array, rows []row) *mlx.Array {
 	if !s.draws {
 		return mlx.AsType(mlx.ArgMax(scores, -1, false), mlx.Int32)
 	}
-	t := scores.Thread()
-	var ids *mlx.Array // of the candidates, in descending order; nil for the whole vocabulary
+	p, ids := s.weigh(scores, rows)
+	if s.nucleus && s.k == 0 && p.Dim(1) > 2*likely && !p.Thread().Info().GPU {
+		return s.chooseLikely(p, rows)
+	}
+	return s.from(p, ids, rows)
+}
+
+// weigh gives candidates and their probabilities [rows, n]; ids are their tokens, in descending order of probability, or nil for the
+// whole vocabulary.
+func (s shape) weigh(scores *mlx.Array, rows []row) (p, ids *mlx.Array) {
 	if s.k > 0 {
 		best := mlx.Largest(scores, s.k)
 		scores, ids = best[0], mlx.AsType(best[1], mlx.Int32)
 	}
-	heat := column(t, rows, func(r row) float32 { return float32(min(1/r.s.Temperature, mostHeat)) })
-	p := mlx.Softmax(mlx.Multiply(mlx.AsType(scores, mlx.Float32), heat), true, -1)
-	if s.nucleus && s.k == 0 && p.Dim(1) > 2*likely && !t.Info().GPU {
-		return s.chooseLikely(p, rows)
-	}
-	return s.from(p, ids, rows)
+	heat := column(scores.Thread(), rows, func(r row) float32 { return float32(min(1/r.s.Temperature, mostHeat)) })
+	return mlx.Softmax(mlx.Multiply(mlx.AsType(scores, mlx.Float32), heat), true, -1), ids
 }
 
 // likely is how many tokens hold the nucleus but where a model has no idea what comes.
@@ -110,9 +114,18 @@ func (s shape) chooseLikely(p *mlx.Array, rows []row) *mlx.Array {
 	return inOrder(slices.Concat(near, far), part(near, best[0], ids), part(far, p, nil))
 }
 
-// from chooses among candidates by their probabilities p [rows, n]; ids are their tokens, in descending order of probability, or nil for the
-// whole vocabulary.
+// from chooses among what weigh gave.
 func (s shape) from(p, ids *mlx.Array, rows []row) *mlx.Array {
+	p = s.trim(p, ids, rows)
+	chances := column(p.Thread(), rows, func(r row) float32 { return r.s.chance(drawToken, r.place) })
+	if s.judges {
+		return judge(p, ids, rows, chances)
+	}
+	return mlx.Reshape(named(draw(p, chances), ids), len(rows))
+}
+
+// trim makes unlikely candidates impossible.
+func (s shape) trim(p, ids *mlx.Array, rows []row) *mlx.Array {
 	t := p.Thread()
 	if s.nucleus {
 		p = nucleus(p, column(t, rows, func(r row) float32 { return float32(r.s.TopP) }), ids != nil)
@@ -121,11 +134,7 @@ func (s shape) from(p, ids *mlx.Array, rows []row) *mlx.Array {
 		least := mlx.Multiply(mlx.Max(p, true, -1), column(t, rows, func(r row) float32 { return float32(r.s.MinP) }))
 		p = kept(p, mlx.GreaterEqual(p, least))
 	}
-	chances := column(t, rows, func(r row) float32 { return r.s.chance(drawToken, r.place) })
-	if s.judges {
-		return judge(p, ids, rows, chances)
-	}
-	return mlx.Reshape(named(draw(p, chances), ids), len(rows))
+	return p
 }
 
 // mostHeat bounds 1/temperature: what is below is greedy but in name, and its products would not be finite.
@@ -234,21 +243,9 @@ func judge(p, ids *mlx.Array, rows []row, chances *mlx.Array) *mlx.Array {
 
 // drawnFrom gathers the distributions of the rows' drafts, [len(rows), vocab].
 func drawnFrom(rows []row) *mlx.Array {
-	var parts []*mlx.Array
-	for i := 0; i < len(rows); {
-		r, n := rows[i], 1
-		for i+n < len(rows) && rows[i+n].ask == r.ask && rows[i+n].at == r.at+n {
-			n++
-		}
-		q := r.q
-		if n < q.Dim(0) {
-			q = mlx.SliceAxis(q, 0, mlx.Range(r.at, r.at+n))
-		}
-		parts = append(parts, q)
-		i += n
+	q := make([]*mlx.Array, len(rows))
+	for i, r := range rows {
+		q[i] = r.q[r.at]
 	}
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return mlx.Concatenate(0, slices.Clip(parts)...)
+	return mlx.Concatenate(0, q...)
 }

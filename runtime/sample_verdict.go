@@ -11,25 +11,17 @@ import (
 type ask struct {
 	s      *sampler
 	drafts []int32
-	// q are the probabilities that the drafts were drawn with, float32 [len(drafts), vocab]; nil where each was the only one that
-	// might have come, as the likeliest token of a draft model or one that was looked up.
-	q *mlx.Array
-	// cut says that the last draft was not evaluated: its row judges it, and no row comes after it. So ends a list of drawn
-	// drafts at one that a mask forbids, whose fall counts like any other.
-	cut   bool
+	// q are the probabilities that each draft was drawn with, float32 [1, vocab]; nil where each was the only one that might have come, as
+	// the likeliest token of a draft model or one that was looked up.
+	q     []*mlx.Array
 	masks [][]uint32 // of each row, one bit for each token that may come; nil: all may
 	logs  int        // how many of the likeliest tokens are told beside the log-probability of each that is chosen; -1: neither
 }
 
-func (a *ask) rows() int {
-	if a.cut {
-		return len(a.drafts)
-	}
-	return len(a.drafts) + 1
-}
+func (a *ask) rows() int { return len(a.drafts) + 1 }
 
-// ask is what a step wants to know of the request, which drafts may follow (see ask).
-func (g *generation) ask(drafts []int32, q *mlx.Array) ask {
+// ask is what a step wants to know of the request, whose drafts are lawful (see ask).
+func (g *generation) ask(drafts []int32, q []*mlx.Array) ask {
 	a := ask{s: &g.sampler, drafts: drafts, q: q, logs: -1}
 	if g.request.wantsLogProbs() {
 		a.logs = g.request.TopLogProbs

@@ -54,9 +54,10 @@ type stepped struct {
 	rows   int
 	choose bool // a token comes of it
 
-	depth  int     // most tokens that may be drafted
-	drafts []int32 // rows beyond those, which the model judges
-	first  int     // of the hidden states, the one that the first token comes from
+	depth  int          // most tokens that may be drafted
+	drafts []int32      // rows beyond those, which the model judges
+	q      []*mlx.Array // what each was drawn from, see ask; it may have more than there are drafts
+	first  int          // of the hidden states, the one that the first token comes from
 }
 
 // hears is the hidden states that a request's drafts are made from.
@@ -393,7 +394,7 @@ func (b *batcher) choose(plan []*stepped, hidden *mlx.Array) {
 		for i := range len(s.drafts) + 1 {
 			rows = append(rows, int32(s.first+i))
 		}
-		who, asks = append(who, s.g), append(asks, s.g.ask(s.drafts, nil))
+		who, asks = append(who, s.g), append(asks, s.g.ask(s.drafts, s.q))
 	}
 	var wanted []*mlx.Array
 	if len(who) > 0 {
