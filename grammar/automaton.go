@@ -50,8 +50,7 @@ type state struct {
 	accept  bool
 	unknown bool // the part of the stack that is cut away decides
 	rounded bool // counts in it are not the true ones
-	looked  bool // plainLoop is known
-	loops   bool // whole plain characters lead back to this state
+	looked  bool // plainNext is known
 	age     uint32
 	next    []*state // by class of byte; nil: not looked at yet
 	cost    int64    // fewest bytes to the end of the text
@@ -59,6 +58,8 @@ type state struct {
 	joint   int64    // a better bound once it was asked for, else 0
 	mask    *mask
 	forced  *forced
+
+	plainNext *state // where every plain character leads
 }
 
 // automaton is a grammar with a vocabulary: its states as far as they were met.

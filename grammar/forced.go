@@ -121,7 +121,7 @@ func (a *automaton) reachesPast(text []byte, s *state) bool {
 			return false
 		}
 	}
-	m := &mask{bits: make([]uint32, len(a.v.plain))}
+	m := &mask{bits: make([]uint32, Words(a.v.Size()))}
 	a.walk(m, &a.v.all, t+1, a.v.all.nodes[t].skip, len(text), s)
 	return m.any
 }

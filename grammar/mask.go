@@ -32,7 +32,7 @@ func (a *automaton) maskOf(s *state) *mask {
 	if s.mask != nil {
 		return s.mask
 	}
-	m := &mask{bits: make([]uint32, len(a.v.plain))}
+	m := &mask{bits: make([]uint32, Words(a.v.Size()))}
 	below, depth := s, 0
 	if a.whole && a.nextBytes(s) > fewBytes {
 		below, depth = a.cutBelow(s)
@@ -51,26 +51,23 @@ func (a *automaton) maskOf(s *state) *mask {
 				a.walk(m, r.trie, r.node+1, r.trie.nodes[r.node].skip, len(r.path), from)
 			}
 		}
-	} else if a.plainLoop(s) {
-		if a.v.plains > 0 {
-			copy(m.bits, a.v.plain)
-			m.any, m.most = true, s.tokens
-		}
-		if s.rounded { // the counts decide on the long ones
-			for i := range m.bits {
-				m.bits[i] &^= a.v.longPlain[i]
-			}
-			a.walk(m, &a.v.long, 0, int32(len(a.v.long.nodes)), 0, s)
-		}
-		a.walk(m, &a.v.rest, 0, int32(len(a.v.rest.nodes)), 0, s)
 	} else {
-		a.walk(m, &a.v.all, 0, int32(len(a.v.all.nodes)), 0, s)
+		take := func(next *state) bool {
+			if next.tokens >= infinite {
+				return false
+			}
+			m.any, m.most = true, max(m.most, next.tokens)
+			return true
+		}
+		for _, t := range a.takePlain(m.bits, s, take) {
+			a.walk(m, t, 0, int32(len(t.nodes)), 0, s)
+		}
 	}
-	s.mask = m
 	if a.work > maxWork {
 		m.any = a.shortestStep(m.bits, s, -1) || m.any
 	}
 	a.bytes += 4*len(m.bits) + 64*len(m.roots)
+	s.mask = m
 	return m
 }
 
@@ -178,101 +175,32 @@ func (a *automaton) cutAway(s *state, depth int) (most int64) {
 	return most
 }
 
-// plainLoop reports whether s is inside a JSON string: any whole plain characters lead back to it.
-func (a *automaton) plainLoop(s *state) bool {
-	if !s.looked {
-		s.looked = true
-		s.loops = a.loops(s)
-	}
-	return s.loops
-}
-
-func (a *automaton) loops(s *state) bool {
-	for b := byte(' '); b < 0x80; b++ {
-		if b != '"' && b != '\\' && a.fresh(b, ' ') && a.step(s, b) != s {
-			return false
-		}
-	}
-	// Table 3-7 of the Unicode standard: well-formed byte sequences.
-	type lead struct{ from, to, low, high byte }
-	for _, l := range []lead{{0xc2, 0xdf, 0x80, 0xbf}, {0xe0, 0xe0, 0xa0, 0xbf}, {0xe1, 0xec, 0x80, 0xbf}, {0xed, 0xed, 0x80, 0x9f},
-		{0xee, 0xef, 0x80, 0xbf}, {0xf0, 0xf0, 0x90, 0xbf}, {0xf1, 0xf3, 0x80, 0xbf}, {0xf4, 0xf4, 0x80, 0x8f}} {
-		for b := l.from; b <= l.to; b++ {
-			if !a.fresh(b, l.from) {
-				continue
-			}
-			at := a.step(s, b)
-			for c := l.low; c <= l.high; c++ {
-				if !a.fresh(c, l.low) {
-					continue
-				}
-				end := a.step(at, c)
-				for more := 1; more < utf8Length(b)-1; more++ {
-					if end = a.continued(end); end == a.dead {
-						break
-					}
-				}
-				if end != s {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-// fresh reports whether a byte is the first in a run from begin, or of another class than the one before.
-func (a *automaton) fresh(b, begin byte) bool { return b == begin || a.classOf[b] != a.classOf[b-1] }
-
-// continued is where every continuation byte leads, dead if that is not one state.
-func (a *automaton) continued(s *state) *state {
-	end := a.step(s, 0x80)
-	for b := byte(0x81); b <= 0xbf; b++ {
-		if a.fresh(b, 0x81) && a.step(s, b) != end {
-			return a.dead
-		}
-	}
-	return end
-}
-
-func utf8Length(lead byte) int {
-	switch {
-	case lead < 0xe0:
-		return 2
-	case lead < 0xf0:
-		return 3
-	}
-	return 4
-}
-
 // within marks in dst the tokens after which the text can be completed with so many tokens less one.
 func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 	if remaining <= 0 {
 		return false
 	}
-	t := &a.v.all
-	if a.plainLoop(s) {
-		if a.v.plains > 0 && a.fits(s, remaining-1) {
-			copy(dst, a.v.plain)
-			any = true
+	for _, t := range a.takePlain(dst, s, func(next *state) bool {
+		fits := a.fits(next, remaining-1)
+		any = any || fits
+		return fits
+	}) {
+		var way [longestToken + 1]*state
+		way[0] = s
+		for i := int32(0); int(i) < len(t.nodes) && a.work <= maxWork; {
+			n := &t.nodes[i]
+			next := a.step(way[n.depth-1], n.key)
+			if next == a.dead {
+				i = n.skip
+				continue
+			}
+			if n.token != noToken && a.fits(next, remaining-1) {
+				t.set(dst, n)
+				any = true
+			}
+			way[n.depth] = next
+			i++
 		}
-		t = &a.v.rest
-	}
-	var way [longestToken + 1]*state
-	way[0] = s
-	for i := int32(0); int(i) < len(t.nodes) && a.work <= maxWork; {
-		n := &t.nodes[i]
-		next := a.step(way[n.depth-1], n.key)
-		if next == a.dead {
-			i = n.skip
-			continue
-		}
-		if n.token != noToken && a.fits(next, remaining-1) {
-			t.set(dst, n)
-			any = true
-		}
-		way[n.depth] = next
-		i++
 	}
 	if a.work > maxWork {
 		any = a.shortestStep(dst, s, remaining) || any

@@ -12,16 +12,15 @@ const longestToken = 255
 
 // Vocabulary is the bytes of all tokens of a model. Make one per tokenizer and share it.
 type Vocabulary struct {
-	tokens [][]byte
-	encode func(string) ([]int32, error)
-	all    trie // of all tokens
-	rest   trie // of those that are not plain
-	long   trie // of plain ones beyond countHorizon
-	plain  []uint32
-	plains int
-
-	longPlain []uint32
-	singles   byteSet // bytes that are a token by themselves
+	tokens    [][]byte
+	encode    func(string) ([]int32, error)
+	all       trie                   // of all tokens
+	rest      trie                   // of those that are not plain
+	long      trie                   // of plain ones of more than plainLengths characters
+	plain     [plainLengths][]uint32 // masks of plain tokens by their length in characters, from 1
+	longPlain []uint32               // and of those that are longer
+	hasPlain  [plainLengths]bool     // there are some
+	singles   byteSet                // bytes that are a token by themselves
 }
 
 // trie is tokens in the order of their bytes, laid out in preorder: a node's subtree follows it and ends at skip.
@@ -45,7 +44,10 @@ const (
 // NewVocabulary makes a vocabulary of the bytes of each token id; empty ones (special tokens, holes) are never in a mask.
 // encode is the tokenizer's own way to write a text, which Forced prefers; nil: the longest tokens.
 func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *Vocabulary {
-	v := &Vocabulary{tokens: tokens, encode: encode, plain: make([]uint32, Words(len(tokens))), longPlain: make([]uint32, Words(len(tokens)))}
+	v := &Vocabulary{tokens: tokens, encode: encode, longPlain: make([]uint32, Words(len(tokens)))}
+	for i := range v.plain {
+		v.plain[i] = make([]uint32, Words(len(tokens)))
+	}
 	order := make([]int32, 0, len(tokens))
 	for id, b := range tokens {
 		switch {
@@ -62,15 +64,14 @@ func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *
 	v.all = makeTrie(tokens, order)
 	var rest, long []int32
 	for _, id := range order {
-		if plainJSON(tokens[id]) {
-			v.plain[id>>5] |= 1 << (id & 31)
-			v.plains++
-			if len(tokens[id]) > countHorizon {
-				v.longPlain[id>>5] |= 1 << (id & 31)
-				long = append(long, id)
-			}
-		} else {
+		if !plainJSON(tokens[id]) {
 			rest = append(rest, id)
+		} else if n := utf8.RuneCount(tokens[id]); n <= plainLengths {
+			v.plain[n-1][id>>5] |= 1 << (id & 31)
+			v.hasPlain[n-1] = true
+		} else {
+			v.longPlain[id>>5] |= 1 << (id & 31)
+			long = append(long, id)
 		}
 	}
 	v.rest = makeTrie(tokens, rest)
