@@ -8,9 +8,6 @@ import (
 	"github.com/ingotml/ingot/cache"
 )
 
-// cutting reports whether the environment's layers can all go back to any point that they have seen.
-func (w *world) cutting() bool { return !w.recurrent() && !slices.Contains(w.windows, 3) }
-
 const gib = 1 << 30
 
 // weigh makes a node's snapshots count as so many bytes.
