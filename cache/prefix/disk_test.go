@@ -148,6 +148,21 @@ func TestDiskBudget(t *testing.T) {
 	})
 }
 
+// What a tree leaves at its end is written whole, however much it is.
+func TestDiskTakesAllAtTheEnd(t *testing.T) {
+	o := DiskOptions{Dir: t.TempDir()}
+	nodes := 0
+	s := life(t, environments[0], 0, o, func(w *world) {
+		for i := range 3 * writesWait {
+			w.run(join(keys(1, 20), keys(100*i+100, 100*i+105)), 50)
+		}
+		nodes = w.Stats().Nodes
+	})
+	if s.Dropped != 0 || int(s.Written) != nodes || nodes < 3*writesWait {
+		t.Errorf("of %d nodes: %+v", nodes, s)
+	}
+}
+
 // Two processes have one folder: what one writes the other finds, what one removes is a miss for the other.
 func TestDiskOfTwo(t *testing.T) {
 	for _, env := range environments {

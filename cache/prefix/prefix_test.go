@@ -438,7 +438,13 @@ func TestRandomRequests(t *testing.T) {
 func (w *world) walk(r *rand.Rand, steps int) {
 	var live []*talk
 	var past [][]Key
+	budget := w.budget
 	for range steps {
+		if budget > 0 && r.IntN(20) == 0 {
+			w.SetBudget(1 + r.Int64N(budget))
+			w.check()
+			w.SetBudget(budget)
+		}
 		switch op := r.IntN(10); {
 		case op < 4 && len(live) < 6:
 			var prompt []Key
