@@ -53,11 +53,12 @@ check-cross:
 test-plain:
 	CGO_ENABLED=0 $(GO) test $(PLAIN)
 
-# Against other people's registries and clients, which the first run installs and builds. SHORT=1 leaves out cosign and
+# Against other people's registries and clients, which the first run installs and builds, and in tmux, which has to be there. SHORT=1 leaves out cosign and
 # transformers: at most 4 minutes on a fresh machine.
 test-interop:
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
+	INGOT_TEST_TMUX=1 $(GO) test -count=1 -run '^TestRunOnTerminal$$' ./cmd
 
 # Processes that create, pull, copy, remove and prune at random in one store for a minute, transfers that are killed at random
 # moments, and 10,000 requests of which many are cancelled. SHORT=1 is 15 seconds of the first and a tenth of the last.

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 )
 
 // TestLoginAsks: on a terminal the user is asked for name and password, and the password is not shown.
 func TestLoginAsks(t *testing.T) {
-	control, tty := pty(t, 80, 24)
+	control, tty := terminaltest.PTY(t, 80, 24)
 	var out bytes.Buffer
 	a := &app{in: tty, out: io.Discard, err: &out}
 	type answer struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 	"github.com/ingotml/ingot/manifest"
 )
 
@@ -26,7 +27,7 @@ func TestPruneAsks(t *testing.T) {
 		answer string
 		gone   bool
 	}{{"\n", false}, {"no\n", false}, {"Y\n", true}, {"", true}} {
-		control, tty := pty(t, 80, 24)
+		control, tty := terminaltest.PTY(t, 80, 24)
 		if _, err := control.WriteString(test.answer); err != nil {
 			t.Fatal(err)
 		}
