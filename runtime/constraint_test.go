@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/grammar"
 )
 
@@ -196,6 +197,35 @@ func TestParseFormat(t *testing.T) {
 	for _, source := range []string{`"yaml"`, `7`, `[]`, `"json`, `"json:"`, `"regex"`, `"schema:{}"`} {
 		if got, err := ParseFormat([]byte(source)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %+v, %v", source, got, err)
+		}
+	}
+}
+
+// Drafts change nothing of an answer with a format: those that leave it are cut, and forced tokens go between.
+func TestFormatWithDrafts(t *testing.T) {
+	l := paired(t, "demo", "demo", convert.Precision{}, Options{PrefixCache: 1 << 24})
+	seed := int64(8)
+	for _, f := range []Format{
+		regex(`(\{"name": "[a-z ]{5,30}", "friends": (true|false)\} ){2}`),
+		{Kind: FormatSchema, Source: `{"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 4}`},
+		{Kind: FormatRegex, Source: `<[a-z ]{0,40}>`, After: "a"},
+	} {
+		for _, s := range []Sampling{{}, {Temperature: 1, TopK: 50, Seed: &seed}, {Temperature: 0.7, RepeatPenalty: 1.2, RepeatLastN: 64, Seed: &seed}} {
+			for _, n := range []int{12, 70} {
+				r := prompted(t, l, "Once upon a time", Request{MaxTokens: n, Format: f, Sampling: s, Draft: Draft{Mode: DraftOff}})
+				want, text, _, err := collect(t.Context(), l, r)
+				if errors.Is(err, grammar.ErrBudget) {
+					continue
+				}
+				r.Draft = fixed(4)
+				ids, _, last, err2 := collect(t.Context(), l, r)
+				if err != nil || err2 != nil || !slices.Equal(ids, want) {
+					t.Errorf("%+v, %+v: %v, without drafts %v (%q), %v, %v", f, s, ids, want, text, err, err2)
+				}
+				if st := last.Stats; n > 20 && (st.Drafted == 0 || st.Accepted == 0 || st.Tokens != len(ids)) {
+					t.Errorf("%+v, %+v: %+v", f, s, st)
+				}
+			}
 		}
 	}
 }

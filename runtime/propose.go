@@ -75,13 +75,17 @@ func (b *batcher) propose(plan []stepped) {
 	vocab := b.l.config.Facts().Vocab
 	for _, s := range round {
 		s.drafts = s.drafts[:min(len(s.drafts), s.depth)]
+		n := len(s.drafts)
 		for i, id := range s.drafts {
 			if id < 0 || int64(id) >= vocab {
 				s.drafts = s.drafts[:i]
 				break
 			}
 		}
-		s.drafts = s.g.lawful(s.drafts)
+		if s.drafts = s.g.lawful(s.drafts); len(s.drafts) == 0 && n > 0 { // the round ends before it began
+			b.proposer.judged(s.g, 0)
+			b.depths.judged(&s.g.outlook, n, 0)
+		}
 	}
 }
 
