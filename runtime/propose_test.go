@@ -138,7 +138,7 @@ func TestDraftOfItself(t *testing.T) {
 func TestSampledDrafts(t *testing.T) {
 	for _, name := range environments {
 		l := paired(t, name, name, convert.Precision{}, Options{})
-		for _, s := range []Sampling{{Temperature: 1}, {Temperature: 0.8, TopK: 20, TopP: 0.9}, {Temperature: 1.3, MinP: 0.01}} {
+		for _, s := range []Sampling{{Temperature: 0.8, TopK: 20, TopP: 0.9}, {Temperature: 1.3, MinP: 0.01}} {
 			r := Request{Prompt: []int32{5, 6, 7}, MaxTokens: 31, IgnoreEOS: true, Sampling: s, Draft: fixed(4)}
 			_, _, last, err := collect(t.Context(), l, r)
 			if s := last.Stats; err != nil || s.Accepted != s.Drafted || s.TargetSteps != 7 {

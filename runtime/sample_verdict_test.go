@@ -127,6 +127,9 @@ func TestSpeculationKeepsTheDistribution(t *testing.T) {
 		} {
 			s.Temperature = temperature
 			for _, d := range drafts {
+				if !d.drawn && temperature != 1 {
+					continue // such tokens are drawn as they are at any temperature
+				}
 				t.Run(fmt.Sprintf("%g %s %s", temperature, s.name, d.name), func(t *testing.T) {
 					count := speculate(t, target, d, s.Sampling, length, trials)
 					fits(t, count, sequences(target, s.Sampling, length), trials)
