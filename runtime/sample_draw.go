@@ -51,6 +51,16 @@ func (r row) shape(vocab int) shape {
 	return out
 }
 
+// atOnce is how many rows go through the operations together: what they make of whole rows of many requests with drafts would
+// take more memory than the model's own step.
+func (s shape) atOnce(vocab int) int {
+	const most = 1 << 23 // elements
+	if s.edited || s.masked || s.judges || s.draws && s.k == 0 {
+		return max(1, most/vocab)
+	}
+	return math.MaxInt
+}
+
 // choose gives the tokens that follow rows of one shape, int32 [len(rows)], from their scores [len(rows), vocab].
 func (s shape) choose(scores *mlx.Array, rows []row) *mlx.Array {
 	scores = s.adjust(scores, rows)

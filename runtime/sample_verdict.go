@@ -101,10 +101,11 @@ func follow(scores *mlx.Array, rows []row) *mlx.Array {
 	var parts []*mlx.Array
 	var order []int32
 	for _, s := range shapes {
-		g := groups[s]
-		parts = append(parts, s.choose(pick(scores, g), g))
-		for _, r := range g {
-			order = append(order, int32(r.number))
+		for g := range slices.Chunk(groups[s], s.atOnce(scores.Dim(-1))) {
+			parts = append(parts, s.choose(pick(scores, g), g))
+			for _, r := range g {
+				order = append(order, int32(r.number))
+			}
 		}
 	}
 	return inOrder(order, parts...)

@@ -500,3 +500,28 @@ func TestLogProbs(t *testing.T) {
 		check("a biased token", out[2].logs[0], row(3), 4, 0)
 	})
 }
+
+// Many wide rows go through in parts, and come back in order.
+func TestManyWideRows(t *testing.T) {
+	const vocab, rows = 1 << 18, 70
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		peaks, asks := make([]int32, rows), make([]ask, rows)
+		for i := range peaks {
+			peaks[i] = int32((i*7919 + 5) % vocab)
+			asks[i] = ask{s: &sampler{Sampling: Sampling{Temperature: float64(i%2) * 0.1}}, logs: -1}
+			if i%3 == 0 {
+				asks[i].s.LogitBias = map[int32]float64{peaks[i] + 1: 100}
+			}
+		}
+		scores := mlx.PutAlongAxis(mlx.Zeros(e, mlx.BFloat16, rows, vocab), mlx.FromSlice(e, peaks, rows, 1), mlx.Full(e, 50, mlx.BFloat16, rows, 1), -1)
+		for i, o := range decide(scores, asks...) {
+			want := peaks[i]
+			if i%3 == 0 {
+				want++
+			}
+			if o.next != want {
+				t.Errorf("row %d: token %d, want %d", i, o.next, want)
+			}
+		}
+	})
+}
