@@ -12,7 +12,7 @@ import (
 const (
 	maxPlaces   = 512      // places of a state; of more, those nearest to their end are kept
 	maxExplored = 1 << 14  // steps without a byte from one state to the next
-	maxBytes    = 64 << 20 // of states and masks before the cache starts anew
+	maxBytes    = 32 << 20 // of states and masks before the cache starts anew
 	// maxWork is how many places are looked at for one mask, a tenth of a second. A mask that would take more is left as it
 	// is, with the shortest way in it: of grammars in which almost every token leads to hundreds of places of its own.
 	maxWork = 1 << 19

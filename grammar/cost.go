@@ -19,9 +19,10 @@ func (a *automaton) findCosts() {
 	for i, s := range a.p.sets {
 		usable[i] = representative(s.and(a.v.singles))
 	}
-	for changed := true; changed; {
+	for changed, round := true, 0; changed; round++ {
 		changed = false
-		for i := range nodes {
+		for k := range nodes {
+			i := sweep(k, len(nodes), round)
 			n := &nodes[i]
 			cost, best := int64(infinite), int32(0)
 			switch n.op {

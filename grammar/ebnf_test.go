@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -110,6 +111,46 @@ func TestBudget(t *testing.T) {
 	missing := [][]byte{[]byte("a"), []byte("b")}
 	if _, err := g.Matcher(NewVocabulary(missing, nil), -1); !errors.Is(err, ErrVocabulary) {
 		t.Errorf("a vocabulary without braces: %v", err)
+	}
+}
+
+// Grammars that are made to be large are refused, or are small after all.
+func TestLimits(t *testing.T) {
+	v := smallVocabulary()
+	chain := func(rules int) string {
+		var b strings.Builder
+		for i := range rules {
+			fmt.Fprintf(&b, "r%d ::= \"x\" r%d\n", i, i+1)
+		}
+		fmt.Fprintf(&b, "r%d ::= \"y\"", rules)
+		return b.String()
+	}
+	doubles := "r0 ::= \"x\"\nroot ::= r90\n"
+	for i := range 90 {
+		doubles += fmt.Sprintf("r%d ::= r%d r%d\n", i+1, i, i)
+	}
+	for _, c := range []struct {
+		name, source string
+		kind         error
+	}{
+		{"a chain of rules", chain(1500), nil},
+		{"too many rules", chain(3000), ErrLimit},
+		{"a text of 2^90 bytes", doubles, ErrLimit},
+		{"counts in counts", `root ::= ((("a"?){10000000}){10000000}){10000000}`, nil},
+		{"repetitions of nothing", "root ::= " + strings.Repeat("(", 200) + `"a"?` + strings.Repeat(")+", 200), nil},
+		{"too many parts that may be empty", "root ::= (" + strings.Repeat(`"a"? `, 1100) + ")*", ErrLimit},
+		{"too many places", "root ::= " + strings.Repeat(`("a"{40} "b"?){2} [a-z]{30} `, 9000), ErrLimit},
+	} {
+		g, err := CompileEBNF(c.source)
+		if err == nil {
+			var m *Matcher
+			if m, err = g.Matcher(v, -1); err == nil && !m.Mask(make([]uint32, Words(v.Size())), -1) {
+				t.Errorf("%s: nothing may come", c.name)
+			}
+		}
+		if c.kind == nil && err != nil || !errors.Is(err, c.kind) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.kind)
+		}
 	}
 }
 

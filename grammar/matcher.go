@@ -44,13 +44,16 @@ type Matcher struct {
 }
 
 // Matcher begins a text of at most budget tokens; < 0: of any number. What ends a text is not counted.
-// Errors: ErrBudget, ErrVocabulary.
+// Errors: ErrBudget, ErrVocabulary, ErrLimit.
 func (g *Grammar) Matcher(v *Vocabulary, budget int) (*Matcher, error) {
 	a := g.automaton(v)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := &Matcher{a: a, s: a.start()}
 	if m.s.tokens >= infinite {
+		if a.v.singles == byteRange(0, 255) {
+			return nil, failure(ErrLimit, "its shortest text is beyond all bounds")
+		}
 		return nil, failure(ErrVocabulary, "it lacks tokens of single bytes that every text needs")
 	}
 	if budget >= 0 && !a.fits(m.s, int64(budget)) {

@@ -5,6 +5,9 @@ import "strings"
 // maxAlternatives is how many ways of an alternation there may be that are not the words of one trie.
 const maxAlternatives = 1000
 
+// maxRules is how many rules a grammar may have.
+const maxRules = 2000
+
 // nullability tells which exprs hold the empty string.
 type nullability struct {
 	rules map[*rule]bool
@@ -29,7 +32,9 @@ func findNullable(e *expr) (*nullability, error) {
 		if e.op == exprCall {
 			if _, ok := n.rules[e.rule]; !ok {
 				n.rules[e.rule] = false
-				rules = append(rules, e.rule)
+				if rules = append(rules, e.rule); len(rules) > maxRules {
+					err = failure(ErrLimit, "more than %d rules or definitions", maxRules)
+				}
 				visit(e.rule.body)
 			}
 		}
@@ -41,10 +46,11 @@ func findNullable(e *expr) (*nullability, error) {
 	if err != nil {
 		return nil, err
 	}
-	for changed := true; changed; {
+	for changed, round := true, 0; changed; round++ {
 		changed = false
 		clear(n.memo)
-		for _, r := range rules {
+		for k := range rules {
+			r := rules[sweep(k, len(rules), round)]
 			if !n.rules[r] && n.of(r.body) {
 				n.rules[r], changed = true, true
 			}

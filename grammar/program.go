@@ -276,9 +276,10 @@ func (c *compiler) withoutEmpty(e *expr) *expr {
 // findLive marks the nodes from which a finite string leads to the end.
 func (p *program) findLive() {
 	p.live = make([]bool, len(p.nodes))
-	for changed := true; changed; {
+	for changed, round := true, 0; changed; round++ {
 		changed = false
-		for i := range p.nodes {
+		for k := range p.nodes {
+			i := sweep(k, len(p.nodes), round)
 			if p.live[i] {
 				continue
 			}
@@ -301,4 +302,12 @@ func (p *program) findLive() {
 			}
 		}
 	}
+}
+
+// sweep is the k-th of n in the order of a round: forth and back, so that chains in either direction take few rounds.
+func sweep(k, n, round int) int {
+	if round%2 == 0 {
+		return k
+	}
+	return n - 1 - k
 }

@@ -20,7 +20,7 @@ func CompileSchema(schema []byte) (*Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &schemaCompiler{root: root, json: newJSONRules(), made: map[string]*made{}}
+	c := &schemaCompiler{root: root, json: newJSONRules(), made: map[string]*made{}, once: map[string]*expr{}}
 	e := c.compile(conjunction{{root, "#"}})
 	if c.err != nil {
 		return nil, c.err
@@ -83,6 +83,7 @@ type schemaCompiler struct {
 	root *value
 	json *jsonRules
 	made map[string]*made // by conjunction
+	once map[string]*expr // calls of what several schemas may want, by what it is
 	work int
 	err  error
 }
@@ -193,6 +194,23 @@ func (c *schemaCompiler) expr(s *shape, path string) *expr {
 	return altExpr(parts...)
 }
 
+// shared is what build makes, as one part of the program for all that have the same key. work is how much that is.
+func (c *schemaCompiler) shared(key, path string, work int, build func() *expr) *expr {
+	if e, ok := c.once[key]; ok {
+		return e
+	}
+	if c.work += work; c.work > maxSchemas {
+		c.fail(ErrLimit, path, "the schema unfolds to more than %d", maxSchemas)
+		return noExpr
+	}
+	e := build()
+	if !e.none() {
+		e = callExpr(&rule{name: key, body: e})
+	}
+	c.once[key] = e
+	return e
+}
+
 // resolve is the schema that a reference names.
 func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 	fragment, ok := strings.CutPrefix(ref, "#")
@@ -253,4 +271,11 @@ func findAnchor(v *value, name string) *value {
 type bound struct {
 	value     *big.Rat
 	exclusive bool
+}
+
+func (b *bound) String() string {
+	if b == nil {
+		return "none"
+	}
+	return fmt.Sprint(b.value, b.exclusive)
 }

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"fmt"
 	"math/big"
 	"strings"
 )
@@ -17,6 +18,16 @@ func (c *schemaCompiler) number(s *shape, path string) *expr {
 		}
 		return c.json.number()
 	}
+	work := 20
+	if !integers {
+		work = 300
+	}
+	key := fmt.Sprint("number ", integers, s.low, s.high, s.multiples)
+	return c.shared(key, path, work, func() *expr { return c.rangedNumber(s, integers, path) })
+}
+
+// rangedNumber is the numbers of s where it has limits or divisors.
+func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *expr {
 	step, ok := commonMultiple(s.multiples)
 	if !ok {
 		c.fail(ErrUnsupported, path, "multipleOf of numbers with large common multiples")

@@ -10,7 +10,6 @@ import (
 // text is the strings of s.
 func (c *schemaCompiler) text(s *shape, path string) *expr {
 	patterns := s.patterns
-	search := true
 	for _, f := range s.formats {
 		p, ok := formats[f]
 		if !ok {
@@ -24,7 +23,7 @@ func (c *schemaCompiler) text(s *shape, path string) *expr {
 			c.fail(ErrUnsupported, path, "the format %s together with a pattern or another format", f)
 			return noExpr
 		}
-		patterns, search = []string{"^(?:" + p + ")$"}, true
+		patterns = []string{"^(?:" + p + ")$"}
 	}
 	most := -1
 	if s.maxLength != nil {
@@ -51,14 +50,16 @@ func (c *schemaCompiler) text(s *shape, path string) *expr {
 		}
 		pattern = fitted
 	}
-	e, err := regexExpr(pattern, charExpr, search)
-	if err != nil {
-		if c.err == nil {
-			c.err = wrapAt(path, err)
+	return c.shared("pattern "+pattern, path, 50+len(pattern), func() *expr {
+		e, err := regexExpr(pattern, charExpr, true)
+		if err != nil {
+			if c.err == nil {
+				c.err = wrapAt(path, err)
+			}
+			return noExpr
 		}
-		return noExpr
-	}
-	return quoted(e)
+		return quoted(e)
+	})
 }
 
 // fitLength is a pattern of those texts of pattern that have from least to most characters, most < 0: without end. It knows
