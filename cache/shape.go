@@ -37,6 +37,17 @@ func (s *Sequence) Shape() Shape {
 	return shape
 }
 
+// Plus is the shape of two sequences that see the same tokens.
+func (s Shape) Plus(o Shape) Shape {
+	s.position += o.position
+	s.fixed += o.fixed
+	s.rings = slices.Clone(s.rings)
+	for _, r := range o.rings {
+		s.ring(r.window, r.position)
+	}
+	return s
+}
+
 func (s *Shape) ring(window int, position int64) {
 	i := slices.IndexFunc(s.rings, func(r ringShape) bool { return r.window == window })
 	if i < 0 {

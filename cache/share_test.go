@@ -157,6 +157,9 @@ func TestShape(t *testing.T) {
 			}
 			s.Free()
 		}
+		if got, one := shape.Plus(shape).Bytes(700, 20), shape.Bytes(700, 20); got != 2*one || shape.Bytes(700, 20) != one {
+			t.Errorf("two sequences take %d bytes, one %d", got, one)
+		}
 		if got := shape.Tokens(0, 1000, 1); got != 0 {
 			t.Errorf("%d tokens in no memory", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 )
 
@@ -27,14 +28,25 @@ type memory struct {
 // Tokens beyond those that a request has, for which there must be room to let it in: with less it would soon be sent back.
 const roomToSpeak = 256
 
-// measureState finds out what a sequence's state takes: a step is built for that and not evaluated. It runs on the engine's
-// thread.
+// measureState finds out what a sequence's state takes, the draft's included: a step is built for that and not evaluated. It
+// runs on the engine's thread.
 func (l *Local) measureState() (shape cache.Shape) {
 	l.thread.Scope(func() {
 		seq := cache.NewSequence(l.model.Layers())
 		defer seq.Free()
-		l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: []int32{0}}))
+		hidden := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: []int32{0}}))
 		shape = seq.Shape()
+		if l.draft == nil || len(l.draft.Layers()) == 0 {
+			return
+		}
+		own := cache.NewSequence(l.draft.Layers())
+		defer own.Free()
+		x := &models.DraftBatch{Batch: nn.NewBatch(l.thread, nn.Part{Seq: own, Tokens: []int32{0}})}
+		if !models.Standalone(l.draft) {
+			x.Target, x.Vectors, x.Hidden = []*cache.Sequence{seq}, l.model.Embed(x.Tokens), hidden
+		}
+		l.draft.Step(x)
+		shape = shape.Plus(own.Shape())
 	})
 	return shape
 }

@@ -2,24 +2,36 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/mlx"
 )
 
 // What the state of a request takes is known when the model is loaded, and is what it takes.
 func TestStateIsKnown(t *testing.T) {
-	for _, name := range trafficked {
-		t.Run(name, func(t *testing.T) {
-			l := cached(t, name, Options{Chunk: 16})
+	for i, name := range append(slices.Clone(trafficked), "llama-default") {
+		t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
+			draft := ""
+			if i == len(trafficked) {
+				draft = "llama-mistral"
+			}
+			l := paired(t, name, draft, convert.Precision{}, Options{Chunk: 16})
 			var worst int64
+			drafts := false // with state of their own
 			l.batcher.steps = func(plan []stepped) error {
 				for _, s := range plan {
+					state := s.g.seq.State()
+					if own := s.g.drafting.own.seq; own != nil {
+						state, drafts = append(state, own.State()...), true
+					}
 					var n int64
-					for _, a := range s.g.seq.State() {
+					for _, a := range state {
 						n += int64(a.Bytes())
 					}
 					if promised := l.batcher.need(s.g, 1); n > promised {
@@ -33,8 +45,11 @@ func TestStateIsKnown(t *testing.T) {
 			for i := range prompt {
 				prompt[i] = min(prompt[i], visionStart-1)
 			}
-			if _, _, _, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 30, IgnoreEOS: true}); err != nil {
+			if _, _, _, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 30, IgnoreEOS: true, Draft: fixed(4)}); err != nil {
 				t.Fatal(err)
+			}
+			if want := l.draft != nil && len(l.draft.Layers()) > 0; drafts != want {
+				t.Errorf("drafts with state of their own: %v", drafts)
 			}
 			if promised := l.batcher.memory.shape.Bytes(90, 1); worst == 0 || promised > 2*worst {
 				t.Errorf("the state takes %d bytes, %d were foreseen", worst, promised)

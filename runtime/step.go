@@ -367,12 +367,15 @@ func (b *batcher) sendAhead(plan []stepped, answers []*answer) {
 	b.choose(next, b.l.model.Forward(nn.NextBatch(tokens(answers), parts...)))
 }
 
-// drafts tells whether a request of a step may draft in the next one.
+// drafts tells whether a request of a step drafts in it, so that nobody knows yet where it will stand, or may draft in the next one.
 func (b *batcher) drafts(s stepped) bool {
-	if s.g.request.Draft.Mode == DraftOff || s.g.budget <= 2 {
+	switch {
+	case len(s.drafts) > 0:
+		return true
+	case s.g.request.Draft.Mode == DraftOff || s.g.budget <= 2:
 		return false
 	}
-	return s.g.request.Draft.Mode == DraftFixed || len(s.drafts) > 0 || b.depths.due(&s.g.outlook)
+	return s.g.request.Draft.Mode == DraftFixed || b.depths.due(&s.g.outlook)
 }
 
 // choose begins to choose the tokens of those that are to have one, from the hidden states of a plan's wanted rows.

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// trafficked are models of every kind of state: all positions, windows, recurrent, shared between layers and compressed; one
+// trafficked are models of every kind of state: all positions, windows, recurrent, shared between layers and compressed. The last one
 // takes pictures.
 var trafficked = []string{"llama-default", "llama-mistral", "qwen3_5-default", "gemma4-e2b", "glm4_moe_lite-default", "qwen3_5-vision"}
 
@@ -67,11 +67,16 @@ type traffic struct {
 	slots    chan struct{}
 	running  sync.WaitGroup
 
-	mu   sync.Mutex
-	past []said
+	mu     sync.Mutex
+	past   []said
+	truths [][]int32 // that are being asked for
+	lies   *rand.Rand
 
-	steps, pauses, cancels, cached, restarts atomic.Int64
-	loaded                                   int64 // nodes that came from the disk
+	guesses bool
+
+	steps, pauses, cancels, cached, restarts, drafted, accepted atomic.Int64
+
+	loaded int64 // nodes that came from the disk
 }
 
 // said is what was asked and answered.
@@ -85,9 +90,12 @@ func newTraffic(t *testing.T, name string, seed, stream uint64) *traffic {
 	noArrays(t)
 	f := &traffic{t: t, Rand: rand.New(rand.NewPCG(seed, stream)), slots: make(chan struct{}, 8)}
 	f.budget = []int64{100 << 10, 2 << 20}[seed%2]
-	f.load = loadCached(t, name, Options{
-		PrefixCache: f.budget, PrefixDir: t.TempDir(), PrefixDisk: 4 << 20, Sequences: 6, Chunk: []int{0, 16}[stream%2],
-	})
+	f.lies = rand.New(rand.NewPCG(seed, stream+1))
+	o := Options{PrefixCache: f.budget, PrefixDir: t.TempDir(), PrefixDisk: 4 << 20, Sequences: 6, Chunk: []int{0, 16}[stream%2]}
+	if f.guesses = seed%2 == 1; f.guesses { // else what the text repeats
+		o.Draft.Guess = f.guess
+	}
+	f.load = loadCached(t, name, o)
 	f.want = newOracle(t, name)
 	if f.want.sight != nil {
 		f.pictures = shown(t, "shapes.png", "wide.png")
@@ -140,10 +148,10 @@ func (f *traffic) end() {
 		f.t.Errorf("afterwards: %+v, %v", u, err)
 	}
 	f.close()
-	f.t.Logf("%d steps, %d cancels, %d pauses, %d restarts, %d tokens cached, %d nodes from the disk",
-		f.steps.Load(), f.cancels.Load(), f.pauses.Load(), f.restarts.Load(), f.cached.Load(), f.loaded)
-	if f.cached.Load() == 0 {
-		f.t.Error("nothing was ever cached")
+	f.t.Logf("%d steps, %d cancels, %d pauses, %d restarts, %d tokens cached, %d nodes from the disk, %d of %d drafts accepted",
+		f.steps.Load(), f.cancels.Load(), f.pauses.Load(), f.restarts.Load(), f.cached.Load(), f.loaded, f.accepted.Load(), f.drafted.Load())
+	if f.cached.Load() == 0 || f.guesses && f.accepted.Load() == 0 {
+		f.t.Error("nothing was ever cached, or no draft accepted")
 	}
 }
 
@@ -162,6 +170,9 @@ func (f *traffic) run(requests int) {
 		f.vary(&q)
 		stop := f.ending(q.MaxTokens)
 		f.slots <- struct{}{}
+		f.mu.Lock()
+		f.truths = append(f.truths[max(0, len(f.truths)-20):], slices.Concat(q.Prompt, expect))
+		f.mu.Unlock()
 		f.running.Go(func() {
 			defer func() { <-f.slots }()
 			f.send(q, expect, stop)
@@ -170,7 +181,30 @@ func (f *traffic) run(requests int) {
 }
 
 // vary sets what must not change what a greedy request gives.
-func (f *traffic) vary(*Request) {}
+func (f *traffic) vary(q *Request) {
+	switch f.IntN(4) {
+	case 0:
+		q.Draft = Draft{Mode: DraftOff}
+	case 1, 2:
+		q.Draft = fixed(1 + f.IntN(6))
+	}
+}
+
+// guess drafts what is known to come, and lies now and then.
+func (f *traffic) guess(tokens []int32, n int) []int32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, truth := range slices.Backward(f.truths) {
+		if len(truth) > len(tokens) && slices.Equal(truth[:len(tokens)], tokens) {
+			drafts := slices.Clone(truth[len(tokens):min(len(truth), len(tokens)+n)])
+			if i := f.lies.IntN(2 * len(drafts)); i < len(drafts) {
+				drafts[i] = 7
+			}
+			return drafts
+		}
+	}
+	return []int32{8, 9}[:min(n, 2)]
+}
 
 // evict takes the prefix cache's memory away, and gives it back.
 func (f *traffic) evict() {
@@ -270,6 +304,8 @@ func (f *traffic) send(q Request, expect []int32, e ending) {
 		f.t.Errorf("a prompt of %d with %d pictures: %v, want %v", len(q.Prompt), len(q.Pictures), ids, expect)
 	}
 	f.cached.Add(int64(last.Stats.CachedTokens))
+	f.drafted.Add(int64(last.Stats.Drafted))
+	f.accepted.Add(int64(last.Stats.Accepted))
 	if last.Done == "" {
 		f.cancels.Add(1)
 	}
