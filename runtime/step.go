@@ -87,12 +87,16 @@ func (b *batcher) step() {
 		}
 		b.propose(plan)
 		drafted := time.Now()
-		hidden, answers := b.forward(plan)
-		defer func() {
+		hidden := b.forward(plan)
+		answers := takeAnswers(plan)
+		defer func() { // what was not read
 			for _, a := range answers {
 				a.free()
 			}
 		}()
+		if b.ahead {
+			b.sendAhead(plan, answers)
+		}
 		said := make([]outcome, len(answers))
 		for i, a := range answers {
 			said[i] = a.read()
@@ -311,9 +315,9 @@ func (g *generation) stepped(rows int) stepped {
 	return stepped{g: g, rows: rows, choose: rows == g.pending()}
 }
 
-// forward evaluates a plan. It gives the hidden states of the rows that were wanted, and an answer for each request that is to choose, in
-// order, which is being computed. It runs on the engine's thread.
-func (b *batcher) forward(plan []stepped) (hidden *mlx.Array, answers []*answer) {
+// forward evaluates a plan: it begins to choose for each request that is to. It gives the hidden states of the rows that were wanted. It runs
+// on the engine's thread.
+func (b *batcher) forward(plan []stepped) (hidden *mlx.Array) {
 	var parts []nn.Part
 	var evaluated []*stepped
 	row := 0
@@ -339,16 +343,18 @@ func (b *batcher) forward(plan []stepped) (hidden *mlx.Array, answers []*answer)
 		hidden = b.l.model.Forward(nn.NewBatch(b.l.thread, parts...))
 		b.choose(evaluated, hidden)
 	}
+	return hidden
+}
+
+// takeAnswers takes the answer of each request that is to choose, in order.
+func takeAnswers(plan []stepped) (answers []*answer) {
 	for _, s := range plan {
 		if s.choose {
 			answers = append(answers, s.g.chosen)
 			s.g.chosen = nil
 		}
 	}
-	if b.ahead {
-		b.sendAhead(plan, answers)
-	}
-	return hidden, answers
+	return answers
 }
 
 // sendAhead builds the next step upon tokens that are not yet read, so that a GPU does not wait for the host while it is
