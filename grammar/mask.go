@@ -106,6 +106,14 @@ func (a *automaton) walk(m *mask, t *trie, from, to int32, depth int, s *state) 
 			i = n.skip
 			continue
 		}
+		if t == &a.v.plains && next == way[n.depth-1] && !next.rounded && next.tokens < infinite && a.plainNext(next) == next {
+			for i++; i < n.skip; i++ { // whatever follows
+				if below := &t.nodes[i]; below.token != noToken {
+					t.set(m.bits, below)
+				}
+			}
+			continue
+		}
 		way[n.depth] = next
 		i++
 	}

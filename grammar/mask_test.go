@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/ingotml/ingot/grammar/grammartest"
 )
 
 // checkMask compares a mask with what Accept says of every token.
@@ -40,6 +42,16 @@ func testGrammars(t *testing.T) map[string]*Grammar {
 		}
 		grammars[p] = g
 	}
+	for _, schema := range []string{
+		`{"type": "object", "properties": {"name": {"type": "string", "minLength": 1}, "text": {"type": "string", "maxLength": 25}}, "required": ["name"], "additionalProperties": {"type": "string"}}`,
+		`{"type": "array", "items": {"type": "string", "minLength": 20, "maxLength": 60}, "maxItems": 3, "minItems": 2}`,
+	} {
+		g, err := CompileSchema([]byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		grammars[schema] = g
+	}
 	g, err := CompileEBNF(`root ::= expr
 expr ::= expr "+" term | expr "-" term | term
 term ::= [0-9]{1,40} | "(" expr ")" | '"' [^"\x00-\x1f]* '"'`)
@@ -51,18 +63,24 @@ term ::= [0-9]{1,40} | "(" expr ")" | '"' [^"\x00-\x1f]* '"'`)
 }
 
 // A token is in the mask exactly if Accept takes it, and in that of a budget exactly if the rest then fits.
-func TestMaskIsAccept(t *testing.T) {
-	v := smallVocabulary()
+func TestMaskIsAccept(t *testing.T) { testMasks(t, smallVocabulary(), max(2, 6/raceFactor), 40) }
+
+// The same with many tokens.
+func TestMaskIsAcceptLarge(t *testing.T) {
+	testMasks(t, NewVocabulary(grammartest.Tokens(4096), nil), max(1, 3/raceFactor), 12/min(raceFactor, 2))
+}
+
+func testMasks(t *testing.T, v *Vocabulary, texts, steps int) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for name, g := range testGrammars(t) {
 		t.Run(name, func(t *testing.T) {
-			for range max(2, 6/raceFactor) {
+			for range texts {
 				m, err := g.Matcher(v, -1)
 				if err != nil {
 					t.Fatal(err)
 				}
 				var text []byte
-				for range 40 {
+				for range steps {
 					checkMask(t, m, v, m.Fewest()+r.IntN(4), text)
 					ids := checkMask(t, m, v, -1, text)
 					if len(ids) == 0 {

@@ -14,7 +14,7 @@ func (a *automaton) takePlain(bits []uint32, s *state, take func(*state) bool) [
 	for len(chain) < plainLengths {
 		next := a.plainNext(at)
 		if next == nil || next.unknown {
-			return []*trie{&a.v.all}
+			return []*trie{&a.v.plains, &a.v.rest}
 		}
 		if next == a.dead {
 			break

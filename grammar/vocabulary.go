@@ -15,7 +15,8 @@ type Vocabulary struct {
 	tokens    [][]byte
 	encode    func(string) ([]int32, error)
 	all       trie                   // of all tokens
-	rest      trie                   // of those that are not plain
+	plains    trie                   // of those that are plain
+	rest      trie                   // of all others
 	long      trie                   // of plain ones of more than plainLengths characters
 	plain     [plainLengths][]uint32 // masks of plain tokens by their length in characters, from 1
 	longPlain []uint32               // and of those that are longer
@@ -62,11 +63,14 @@ func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *
 		return cmp.Or(bytes.Compare(tokens[a], tokens[b]), cmp.Compare(a, b))
 	})
 	v.all = makeTrie(tokens, order)
-	var rest, long []int32
+	var plains, rest, long []int32
 	for _, id := range order {
 		if !plainJSON(tokens[id]) {
 			rest = append(rest, id)
-		} else if n := utf8.RuneCount(tokens[id]); n <= plainLengths {
+			continue
+		}
+		plains = append(plains, id)
+		if n := utf8.RuneCount(tokens[id]); n <= plainLengths {
 			v.plain[n-1][id>>5] |= 1 << (id & 31)
 			v.hasPlain[n-1] = true
 		} else {
@@ -74,6 +78,7 @@ func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *
 			long = append(long, id)
 		}
 	}
+	v.plains = makeTrie(tokens, plains)
 	v.rest = makeTrie(tokens, rest)
 	v.long = makeTrie(tokens, long)
 	return v
