@@ -131,6 +131,15 @@ func (a *app) openEngine(ctx context.Context, flags cpuFlags) (*mlx.Thread, erro
 	if err != nil {
 		return nil, err
 	}
+	e, err := a.needEngine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return mlx.Open(e, mlx.Options{CPU: cpu})
+}
+
+// needEngine finds the engine, and installs it where there is none.
+func (a *app) needEngine(ctx context.Context) (*engine.Engine, error) {
 	if err := mlx.Available(); err != nil {
 		return nil, err // before anything is downloaded
 	}
@@ -139,8 +148,5 @@ func (a *app) openEngine(ctx context.Context, flags cpuFlags) (*mlx.Thread, erro
 		a.note("installing the MLX engine, once")
 		e, err = engine.Install(ctx, a.engineOptions(""))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return mlx.Open(e, mlx.Options{CPU: cpu})
+	return e, err
 }

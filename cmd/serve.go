@@ -109,6 +109,10 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 	if err != nil {
 		return listenError(ctx, at, err)
 	}
+	defer listener.Close()
+	if _, err := a.needEngine(ctx); err != nil { // models' processes would find out one by one
+		return err
+	}
 	s := server.New(opts)
 	defer s.Close()
 	at.Port = listener.Addr().(*net.TCPAddr).Port // 0 has become one that was free

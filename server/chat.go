@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/chat"
@@ -115,6 +116,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	stream, whole := streams(q.Stream), chatJSON{Model: m.name(), Message: answerJSON{Role: assistant}}
+	var content, thoughts strings.Builder
 	count := 0
 	o, err := s.run(r.Context(), j, func(p piece) error {
 		part := chatJSON{Model: m.name(), CreatedAt: now(), Message: answerJSON{assistant, p.text, p.thinking, calls(count, p.calls)}}
@@ -125,8 +127,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 		}
 		switch {
 		case !stream:
-			whole.Message.Content += p.text
-			whole.Message.Thinking += p.thinking
+			content.WriteString(p.text)
+			thoughts.WriteString(p.thinking)
 			whole.Message.Calls = append(whole.Message.Calls, part.Message.Calls...)
 			whole.IDs = append(whole.IDs, part.IDs...)
 			whole.LogProbs = append(whole.LogProbs, part.LogProbs...)
@@ -139,6 +141,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, o.end()
+	whole.Message.Content, whole.Message.Thinking = content.String(), thoughts.String()
 	if stream {
 		return writeLine(w, whole)
 	}

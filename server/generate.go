@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/chat"
@@ -73,6 +74,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 	}
 	stream, whole := streams(q.Stream), generateJSON{Model: m.name()}
 	said := slices.Clone(prompt.IDs)
+	var response, thoughts strings.Builder
 	count := 0
 	o, err := s.run(r.Context(), j, func(p piece) error {
 		said = append(said, p.ids...)
@@ -84,8 +86,8 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 		}
 		switch {
 		case !stream:
-			whole.Response += p.text
-			whole.Thinking += p.thinking
+			response.WriteString(p.text)
+			thoughts.WriteString(p.thinking)
 			whole.Calls = append(whole.Calls, part.Calls...)
 			whole.IDs = append(whole.IDs, part.IDs...)
 			whole.LogProbs = append(whole.LogProbs, part.LogProbs...)
@@ -98,6 +100,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, o.end()
+	whole.Response, whole.Thinking = response.String(), thoughts.String()
 	if len(prompt.Pictures) == 0 { // ids alone do not bring pictures back
 		whole.Context = said
 	}

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,16 +107,46 @@ type fixture struct {
 // chatTemplate shows what a template gets.
 const chatTemplate = `{% for m in messages %}{{ m.role }}:{{ m.content }}|{% endfor %}{% for t in tools or [] %}T={{ t.function.name }}|{% endfor %}think={{ enable_thinking | default('-') }}`
 
-// serve starts a server over a store with the models "plain", which has no chat template, and "talk", which has one and a parser.
-func serve(t *testing.T, change func(*Options)) *fixture {
+func TestMain(m *testing.M) {
+	code := m.Run()
+	os.RemoveAll(made)
+	os.Exit(code)
+}
+
+var made string // the store that twoModels has made
+
+// twoModels is a store with the models "plain", which has no chat template, and "talk", which has one and a parser. It is made once.
+func twoModels(t *testing.T) string {
 	t.Helper()
-	store, err := manifest.Open(t.TempDir())
+	if made != "" {
+		return made
+	}
+	home, err := os.MkdirTemp("", "ingot-server-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made = home
+	store, err := manifest.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}
 	create(t, store, "plain")
 	create(t, store, "talk", modelfile.Command{Name: modelfile.Template, Value: chatTemplate}, modelfile.Command{Name: modelfile.Parser, Value: "qwen3"},
 		modelfile.Command{Name: modelfile.System, Value: "brief"})
+	return home
+}
+
+// serve starts a server over a copy of that store.
+func serve(t *testing.T, change func(*Options)) *fixture {
+	t.Helper()
+	home := t.TempDir()
+	if err := os.CopyFS(home, os.DirFS(twoModels(t))); err != nil {
+		t.Fatal(err)
+	}
+	store, err := manifest.Open(home)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := &fixture{says: []string{"Hello", " world"}}
 	o := Options{Version: "1.2.3", Store: store, CacheSize: -1, Memory: 8 << 30}
 	o.Load = func(_ context.Context, c Child, _ func(float64)) (pool.Model, error) {
