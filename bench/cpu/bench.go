@@ -65,7 +65,7 @@ func (b *bench) prefill(ctx context.Context, c command) (any, error) {
 
 // generate runs a prompt of random ids and then decodes more tokens, one by one; between is called between the two.
 func (b *bench) generate(ctx context.Context, prompt, more int, between func() error) (prefill, decode timing, err error) {
-	request := runtime.Request{Prompt: randomTokens(prompt, b.vocab), MaxTokens: more + 1, IgnoreEOS: true}
+	request := b.request(prompt, more+1)
 	begun := time.Now()
 	n := 0
 	for _, err := range b.engine.Generate(ctx, request) {
@@ -85,6 +85,11 @@ func (b *bench) generate(ctx context.Context, prompt, more int, between func() e
 		return prefill, decode, fmt.Errorf("%d tokens came, not %d", n, more+1)
 	}
 	return prefill, timing{more, time.Since(begun).Seconds()}, nil
+}
+
+// request wants tokens after a prompt of random ids, one for each step.
+func (b *bench) request(prompt, tokens int) runtime.Request {
+	return runtime.Request{Prompt: randomTokens(prompt, b.vocab), MaxTokens: tokens, IgnoreEOS: true, Draft: runtime.Draft{Mode: runtime.DraftOff}}
 }
 
 // report is what the kernels did since the last report.

@@ -33,6 +33,9 @@ type command struct {
 	Rounds int    `json:"rounds"` // of op rows; 0 is 8
 
 	Streams int `json:"streams"` // of op streams
+
+	Drafts int     `json:"drafts"` // of op spec, in a step; without it 3
+	Right  float64 `json:"right"`  // of op spec: the share of drafts that are right; without it 0.7
 }
 
 // ops are the measurements; each gives a value for JSON.
@@ -48,6 +51,7 @@ var ops = map[string]func(*bench, context.Context, command) (any, error){
 	"gathered": (*bench).gathered,
 	"streams":  (*bench).streams,
 	"wait":     (*bench).wait,
+	"spec":     (*bench).spec,
 }
 
 func main() {
@@ -119,7 +123,7 @@ var errCommand = errors.New("bad command")
 
 // parse reads a command and fills in what it leaves open.
 func parse(line []byte) (command, error) {
-	c := command{Tokens: 64, Rounds: 8}
+	c := command{Tokens: 64, Rounds: 8, Drafts: 3, Right: 0.7}
 	if err := json.Unmarshal(line, &c); err != nil {
 		return c, fmt.Errorf("%w: %s: %w", errCommand, line, err)
 	}
@@ -128,6 +132,9 @@ func parse(line []byte) (command, error) {
 	}
 	if c.Depth < 0 || c.Tokens < 1 || c.Rounds < 1 {
 		return c, fmt.Errorf("%w: %s: depth may not be negative, tokens and rounds must be positive", errCommand, line)
+	}
+	if c.Drafts < 1 || c.Drafts > runtime.MaxDraft || !(c.Right >= 0 && c.Right <= 1) {
+		return c, fmt.Errorf("%w: %s: from 1 to %d drafts, of which a share of 0 to 1 is right", errCommand, line, runtime.MaxDraft)
 	}
 	c.Depth = max(c.Depth, 1)
 	return c, nil

@@ -22,16 +22,17 @@ func TestParse(t *testing.T) {
 		line string
 		want command
 	}{
-		{`{"op":"decode"}`, command{Op: "decode", Depth: 1, Tokens: 64, Rounds: 8}},
-		{`{"op":"decode","math":"fast","depth":2048,"tokens":3}`, command{Op: "decode", Math: "fast", Depth: 2048, Tokens: 3, Rounds: 8}},
-		{`{"op":"rows","rounds":2,"flash":true}`, command{Op: "rows", Depth: 1, Tokens: 64, Rounds: 2}},
+		{`{"op":"decode"}`, command{Op: "decode", Depth: 1, Tokens: 64, Rounds: 8, Drafts: 3, Right: 0.7}},
+		{`{"op":"decode","math":"fast","depth":2048,"tokens":3}`, command{Op: "decode", Math: "fast", Depth: 2048, Tokens: 3, Rounds: 8, Drafts: 3, Right: 0.7}},
+		{`{"op":"rows","rounds":2,"flash":true}`, command{Op: "rows", Depth: 1, Tokens: 64, Rounds: 2, Drafts: 3, Right: 0.7}},
 	} {
 		got, err := parse([]byte(c.line))
 		if err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.line, got, err, c.want)
 		}
 	}
-	for _, line := range []string{``, `decode`, `{}`, `{"op":"fly"}`, `{"op":"decode","depth":-1}`, `{"op":"decode","tokens":0}`, `{"op":"rows","rounds":-2}`} {
+	for _, line := range []string{``, `decode`, `{}`, `{"op":"fly"}`, `{"op":"decode","depth":-1}`, `{"op":"decode","tokens":0}`, `{"op":"rows","rounds":-2}`,
+		`{"op":"spec","drafts":17}`, `{"op":"spec","right":1.5}`} {
 		if _, err := parse([]byte(line)); !errors.Is(err, errCommand) {
 			t.Errorf("%q: %v, want %v", line, err, errCommand)
 		}
@@ -121,6 +122,7 @@ func TestServe(t *testing.T) {
 		`{"op":"profile","tokens":2}`,
 		`{"op":"scores","tokens":3}`,
 		`{"op":"skipped","tokens":5}`,
+		`{"op":"spec","tokens":20}`,
 	}
 	var out bytes.Buffer
 	if err := serve(t.Context(), b, strings.NewReader(strings.Join(lines, "\n")), &out); err != nil {
@@ -132,8 +134,9 @@ func TestServe(t *testing.T) {
 	var profile profileJSON
 	var scores scoresJSON
 	var skipped skippedJSON
+	var spec specJSON
 	d := json.NewDecoder(&out)
-	for _, v := range []any{&info, &decode, &prefill, &rows, &profile, &scores, &skipped} {
+	for _, v := range []any{&info, &decode, &prefill, &rows, &profile, &scores, &skipped, &spec} {
 		if err := d.Decode(v); err != nil {
 			t.Fatal(err)
 		}
@@ -155,6 +158,9 @@ func TestServe(t *testing.T) {
 	}
 	if skipped.Last <= 0 || skipped.All <= 0 {
 		t.Errorf("skipped: %+v", skipped)
+	}
+	if spec.Plain.Seconds <= 0 || spec.Draft.Seconds <= 0 || spec.Accepted == 0 || spec.Accepted == spec.Drafted || spec.Steps+spec.Accepted != 21 {
+		t.Errorf("spec: %+v", spec)
 	}
 	if after := arrays(); after != before {
 		t.Errorf("%d arrays after, %d before", after, before)

@@ -27,9 +27,10 @@ func (b *bench) streams(ctx context.Context, c command) (any, error) {
 	var wg sync.WaitGroup
 	for i := range c.Streams {
 		wg.Go(func() {
-			prompt := randomTokens(streamPrompt+c.Streams, b.vocab)[i : i+streamPrompt]
+			r := b.request(streamPrompt+c.Streams, c.Tokens)
+			r.Prompt = r.Prompt[i : i+streamPrompt]
 			first := true
-			for e, err := range b.engine.Generate(ctx, runtime.Request{Prompt: prompt, MaxTokens: c.Tokens, IgnoreEOS: true}) {
+			for e, err := range b.engine.Generate(ctx, r) {
 				mu.Lock()
 				switch {
 				case err != nil && ctx.Err() == nil:
@@ -88,7 +89,7 @@ func (b *bench) wait(ctx context.Context, _ command) (any, error) {
 // first is the time to the first token of a prompt.
 func (b *bench) first(ctx context.Context, e runtime.Engine, n int) (float64, error) {
 	begun := time.Now()
-	for _, err := range e.Generate(ctx, runtime.Request{Prompt: randomTokens(n, b.vocab), MaxTokens: 1, IgnoreEOS: true}) {
+	for _, err := range e.Generate(ctx, b.request(n, 1)) {
 		if err != nil {
 			return 0, err
 		}

@@ -1,8 +1,9 @@
 """The serving benchmark: serve.py INGOT WORKER [--rounds N] [--quick]. `make bench-serve` runs it.
 
 Times the dense model of the CPU benchmark with many requests at once, in rounds, and takes medians: the tokens of eight streams
-together over those of one, in both precisions, and the first token of a short prompt that comes while one of 4096 tokens is
-read. Prints what it found and writes bench/results/serve.json; what other programs measure of serving is null there until they do.
+together over those of one, in both precisions, the first token of a short prompt that comes while one of 4096 tokens is
+read, and one stream, plain and with drafts of which each is right with probability 0.7. Prints what it found and writes
+bench/results/serve.json; what other programs measure of serving is null there until they do.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import machine
 import run
 
 STREAMS = 8
+DRAFTS, RIGHT = 3, 0.7
 RESULT = os.path.join(run.RESULTS, "serve.json")
 EMPTY = {
     "streams8_over_1": {"exact": None, "fast": None}, "ttft_short_s": {"alone": None, "behind_4k": None, "behind_4k_chunked": None},
@@ -45,6 +47,17 @@ def wait(worker, rounds):
     return {"alone": round(middle["alone"], 4), "behind_4k": round(middle["whole"], 4), "behind_4k_chunked": round(middle["behind"], 4)}
 
 
+def spec(worker, rounds, tokens):
+    rates = {"plain": [], "draft": []}
+    for _ in range(rounds):
+        answer = worker.ask({"op": "spec", "math": "exact", "tokens": tokens, "drafts": DRAFTS, "right": RIGHT})
+        for key, found in rates.items():
+            found.append(rate(answer[key]))
+        print(f"  {rates['plain'][-1]:7.1f} tokens/s plain, {rates['draft'][-1]:7.1f} with drafts, {answer['accepted']} of {answer['drafted']} accepted "
+              f"in {answer['target_steps']} steps: {rates['draft'][-1] / rates['plain'][-1]:.2f}", flush=True)
+    return {key + "_tok_s": round(statistics.median(found), 2) for key, found in rates.items()}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("ingot")
@@ -63,6 +76,7 @@ def main():
         with open(RESULT) as f:
             result.update(json.load(f))
     result["streams8_over_1"] = streams(worker, rounds, tokens)
+    result["spec"] = spec(worker, rounds, 4 * tokens)
     if not args.quick:
         result["ttft_short_s"] = wait(worker, min(rounds, 2))
     worker.close()
