@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -129,4 +130,36 @@ func TestRegexWalks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// One grammar and one vocabulary serve many texts at once.
+func TestConcurrentMatchers(t *testing.T) {
+	v := smallVocabulary()
+	g := JSONObject()
+	var wg sync.WaitGroup
+	for i := range uint64(4) {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(i, 11))
+			m, err := g.Matcher(v, 60)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var text []byte
+			bits := make([]uint32, Words(v.Size()))
+			for n := 0; n < 60 && m.Mask(bits, 60-n); n++ {
+				ids := allowed(bits)
+				id := ids[r.IntN(len(ids))]
+				if err := m.Accept(id); err != nil {
+					t.Error(err)
+					return
+				}
+				text = append(text, v.Bytes(id)...)
+			}
+			if !m.Done() || !json.Valid(text) {
+				t.Errorf("wrote %q", text)
+			}
+		})
+	}
+	wg.Wait()
 }
