@@ -277,10 +277,9 @@ func (p *ebnfParser) counted(e *expr) *expr {
 	most := int64(least)
 	if span {
 		if most = -1; strings.TrimSpace(to) != "" {
-			var m uint64
-			m, err2 := strconv.ParseUint(strings.TrimSpace(to), 10, 31)
-			if err2 != nil {
-				err = err2
+			m, bad := strconv.ParseUint(strings.TrimSpace(to), 10, 31)
+			if bad != nil {
+				err = bad
 			}
 			most = int64(m)
 		}

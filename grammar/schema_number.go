@@ -88,9 +88,7 @@ func limits(s *shape) (low, high *big.Rat) {
 func power10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
 func floor(r *big.Rat) *big.Int {
-	q, m := new(big.Int).DivMod(r.Num(), r.Denom(), new(big.Int)) // Euclidean; the denominator is positive
-	_ = m
-	return q
+	return new(big.Int).Div(r.Num(), r.Denom()) // Euclidean; the denominator is positive
 }
 
 func ceil(r *big.Rat) *big.Int {
