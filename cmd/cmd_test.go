@@ -100,6 +100,7 @@ func TestExitCodes(t *testing.T) {
 		{"serve --host 0.0.0.0:0", 2},
 		{"serve --host https://127.0.0.1:0", 2},
 		{"serve --keep-alive soon", 2},
+		{"serve --draft many", 2},
 		{"stop", 2},
 		{"ps --host 127.0.0.1:1", 1},
 		{"create a b -q int17", 2},

@@ -12,12 +12,18 @@ import (
 func (a *app) runnerCmd() *cobra.Command {
 	var o runtime.Options
 	var cpu cpuFlags
+	var draft string
 	c := &cobra.Command{
 		Use:    "runner NAME",
 		Short:  "Run a model for a parent process, which talks to it over standard input and output",
 		Args:   between(1, 1),
 		Hidden: true,
 		RunE: func(c *cobra.Command, args []string) error {
+			d, err := runtime.ParseDraft(draft)
+			if err != nil {
+				return usagef("--draft: %v", err)
+			}
+			o.Draft.Off = d.Mode == runtime.DraftOff
 			out, err := runner.Stdout()
 			if err != nil {
 				return err
@@ -48,6 +54,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	f.Int64Var(&o.PrefixDisk, "cache-disk", 16<<30, "most bytes in that folder")
 	f.Int64Var(&o.Memory, "memory", 0, "bytes of state that running requests may have together; below 0 no limit (default what the engine's memory leaves)")
 	f.IntVar(&o.Sequences, "parallel", 0, "requests that run at once (default 32)")
+	f.StringVar(&draft, "draft", "auto", "off loads no draft; else requests say how many tokens to draft")
 	f.IntVar(&o.Queue, "queue", 0, "requests that wait beside them (default 512)")
 	cpu.add(c)
 	return c

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/ingotml/ingot/server"
@@ -54,6 +55,7 @@ The server listens on 127.0.0.1:11434, or where --host or INGOT_HOST says. What 
 	f.StringVar(&o.cacheDisk, "cache-disk", "", "most `bytes` in that folder (default 16GB)")
 	f.IntVar(&o.parallel, "parallel", 0, "requests that a model runs at once (default 32)")
 	f.IntVar(&o.queue, "queue", 0, "requests that wait for a model beside them; more are refused (default 512)")
+	f.StringVar(&o.draft, "draft", "auto", "tokens to draft in each step, where a request does not say: a number, auto or off, which loads no draft")
 	f.DurationVar(&o.grace, "grace", 10*time.Second, "`time` that running requests have to end when the server stops")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
 	o.cpu.add(c)
@@ -71,6 +73,7 @@ type serveOptions struct {
 	cacheDir        string
 	cacheDisk       string
 	parallel, queue int
+	draft           string
 	grace           time.Duration
 	float32         bool
 	cpu             cpuFlags
@@ -146,6 +149,9 @@ func (o serveOptions) server(at address.Address) (server.Options, error) {
 		}
 	}
 	var err error
+	if s.Draft, err = runtime.ParseDraft(o.draft); err != nil {
+		return s, usagef("--draft: %v", err)
+	}
 	if s.KeepAlive, err = server.ParseKeepAlive(o.keepAlive); err != nil {
 		return s, usagef("--keep-alive: %v", err)
 	}
@@ -193,6 +199,7 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 		}
 		add("cache-disk", strconv.FormatInt(n, 10), true)
 	}
+	add("draft", o.draft, o.draft != "auto")
 	add("parallel", strconv.Itoa(o.parallel), o.parallel > 0)
 	add("queue", strconv.Itoa(o.queue), o.queue > 0)
 	if o.float32 {

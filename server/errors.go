@@ -57,6 +57,7 @@ var statuses = []struct {
 	{context.DeadlineExceeded, http.StatusGatewayTimeout},
 	{runtime.ErrFormat, http.StatusBadRequest},
 	{runtime.ErrMemory, http.StatusBadRequest},
+	{runtime.ErrDraft, http.StatusBadRequest},
 }
 
 // retryAfter is what a client that finds the server busy is told to wait, in seconds.

@@ -67,7 +67,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j := job{model: m, reader: prompt.Reader, keep: q.KeepAlive.Duration, begun: begun}
-	j.request = runtime.Request{Prompt: prompt.IDs, Pictures: prompt.Pictures, Special: prompt.Special, Format: q.Format.after(prompt)}
+	j.request = runtime.Request{Prompt: prompt.IDs, Pictures: prompt.Pictures, Special: prompt.Special, Format: q.Format.after(prompt), Draft: s.opts.Draft}
 	j.request.LogProbs, j.request.TopLogProbs = q.LogProbs, q.TopLogProbs
 	if err := q.Options.request(m, &j.request); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 )
 
@@ -32,6 +33,7 @@ type Options struct {
 	Context   int           // tokens of state that a model has room for; 0: by the memory that there is
 	CacheSize int64         // bytes of state that a model keeps of past requests; negative: by the memory that there is
 	Float32   bool          // models compute in float32
+	Draft     runtime.Draft // of requests that do not say how to draft
 	Variant   string        // changes with whatever else of Load changes what is loaded
 
 	Host    string   // that it listens on; "": a loopback address

@@ -257,7 +257,7 @@ func TestPlainAnswers(t *testing.T) {
 }
 
 func TestGenerate(t *testing.T) {
-	f := serve(t, nil)
+	f := serve(t, func(o *Options) { o.Draft = runtime.Draft{Mode: runtime.DraftOff} })
 	status, text := f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","options":{"temperature":0,"stop":"x","num_predict":7,"seed":5,"num_gpu":1}}`)
 	list := lines(t, text)
 	if status != 200 || len(list) != 3 || list[0]["response"] != "Hello" || list[1]["response"] != " world" || list[0]["done"] != false {
@@ -276,6 +276,9 @@ func TestGenerate(t *testing.T) {
 		t.Errorf("the request: %+v", r)
 	}
 	prompt := r.Prompt
+	if r.Draft != (runtime.Draft{Mode: runtime.DraftOff}) {
+		t.Errorf("drafts: %+v", r.Draft)
+	}
 
 	status, text = f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","stream":false,"ids":true,"context":[5,6]}`)
 	if list = lines(t, text); status != 200 || len(list) != 1 || list[0]["response"] != "Hello world" || fmt.Sprint(list[0]["ids"]) != "[0 1]" {
