@@ -78,7 +78,7 @@ func (o *oracle) want(prompt []int32, n int, pictures ...Picture) []int32 {
 		key += " " + p.Name
 	}
 	if len(o.known[key]) < n {
-		ids, _, _, err := collect(o.t.Context(), o, Request{Prompt: prompt, Pictures: pictures, MaxTokens: n, IgnoreEOS: true})
+		ids, _, _, err := collect(o.t.Context(), o, Request{Prompt: prompt, Pictures: pictures, MaxTokens: n, IgnoreEOS: true, Draft: Draft{Mode: DraftOff}})
 		if err != nil {
 			o.t.Fatal(err)
 		}
