@@ -39,6 +39,8 @@ NUDGE, STEADY = 1e-5, 4e-3
 ROUGH = 3e-3
 # Tensors that transformers has no place for: heads that draft, which may also be numbered as the layer after the last.
 LEFT_OUT = ("mtp.",)
+# Checkpoints that learned to tell stories.
+TRAINED = ("demo", "gemma4-pair")
 
 
 class Unsuitable(Exception):
@@ -46,8 +48,8 @@ class Unsuitable(Exception):
 
 
 def tokens_for(folder):
-    """The demo reads the beginning of a story that it was not trained on, the others random tokens."""
-    if folder.name == "demo":
+    """Trained ones read the beginning of a story that they were not trained on, the others random tokens."""
+    if folder.name in TRAINED:
         tok = Tokenizer.from_file(str(folder / "tokenizer.json"))
         return np.array(tok.encode(story.stories(seed=3, n=1)[0]).ids[:STORY_LENGTH], np.int32)
     rng = np.random.RandomState(zlib.crc32(folder.name.encode()))
