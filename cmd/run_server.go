@@ -20,7 +20,7 @@ import (
 
 // inProcess tells whether a flag asks for what a server does not do: to compute in another way than it does, or for ids.
 func (o runOptions) inProcess(c *cobra.Command) bool {
-	for _, name := range []string{"local", "float32", "prompt-ids", "cpu-math", "threads", "kv-type", "draft"} {
+	for _, name := range []string{"local", "float32", "prompt-ids", "cpu-math", "threads", "kv-type"} {
 		if c.Flags().Changed(name) {
 			return true
 		}
