@@ -78,7 +78,7 @@ func TestDraftsChangeNothing(t *testing.T) {
 				prompts = append(prompts, randomPrompt(r, l, 2+r.IntN(40)))
 			}
 			prompts[5] = slices.Concat(prompts[4], prompts[3])
-			const n = 24
+			const n = 16
 			var want [][]int32
 			for _, p := range prompts {
 				ids, _, last, err := collect(t.Context(), l, Request{Prompt: p, MaxTokens: n, IgnoreEOS: true, Draft: Draft{Mode: DraftOff}})
@@ -218,7 +218,7 @@ func TestDraftState(t *testing.T) {
 				for _, n := range []int{2, 5} { // beside each other
 					prompt := randomPrompt(r, l, 10+16*n)
 					wg.Go(func() {
-						_, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 25, IgnoreEOS: true, Draft: fixed(n)})
+						_, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 14, IgnoreEOS: true, Draft: fixed(n)})
 						if err != nil {
 							t.Error(err)
 						}
@@ -261,17 +261,17 @@ func (g *liar) guess(tokens []int32, n int) []int32 {
 // Whatever is guessed, and however much of it is right, requests say the same as without: in all cache environments, sampled or not, with
 // cancels, when memory runs out, and when steps fail.
 func TestLies(t *testing.T) {
-	for _, name := range append(slices.Clone(environments), "gemma4-e2b", "qwen3_5-published") {
-		for _, lies := range []float64{0, 0.3, 1} {
+	for i, name := range append(slices.Clone(environments), "gemma4-e2b", "qwen3_5-published") {
+		for _, lies := range [][]float64{{0, 0.3}, {0.3, 1}, {0, 0.3}, {0.3}, {1}}[i] {
 			t.Run(fmt.Sprint(name, " ", lies), func(t *testing.T) {
 				plain := cached(t, name, Options{})
 				g := &liar{r: rand.New(rand.NewPCG(4, 4)), truth: map[string][]int32{}, lies: lies, vocab: int(plain.config.Facts().Vocab)}
 				l := cached(t, name, Options{PrefixCache: 200 << 10, Memory: 400 << 10, Chunk: 24, Draft: DraftOptions{Guess: g.guess}})
 				r := rand.New(rand.NewPCG(5, 5))
-				const n = 20
+				const n = 16
 				var requests []Request
 				var want [][]int32
-				for i := range 8 {
+				for i := range 6 {
 					q := Request{Prompt: randomPrompt(r, l, liarKey+r.IntN(50)), MaxTokens: n, IgnoreEOS: true, Draft: Draft{Mode: DraftOff}}
 					if i%3 == 1 {
 						seed := int64(i)
