@@ -59,7 +59,7 @@ type Attention interface {
 	Read(done *mlx.Array)
 }
 
-// Storage is keys and values as they lie in memory.
+// Storage is keys and values as they lie in memory, as numbers or packed.
 type Storage struct {
 	mlx.Store
 	Ring  bool         // position p lies in slot p mod capacity, else in slot p
@@ -70,6 +70,7 @@ type Storage struct {
 type Kind struct {
 	form   form
 	window int
+	bits   int // of keys and values, 0 is as they come
 }
 
 type form uint8
@@ -96,13 +97,32 @@ func Rotating(window int) Kind {
 	return Kind{form: rotating, window: window}
 }
 
+// Packed is the kinds with keys and values in 8 or 4 bits, as [mlx.PackRows] gives them; 0 is as they come. Each position
+// is packed once, when it is written, and by itself: how tokens come in steps makes no difference, and a snapshot holds the
+// same bytes. Other state stays as it is.
+func Packed(kinds []Kind, bits int) []Kind {
+	all := make([]Kind, len(kinds))
+	for i, k := range kinds {
+		if k.form == full || k.form == rotating {
+			k.bits = bits
+		}
+		all[i] = k
+	}
+	return all
+}
+
+// Whole reports whether a layer keeps all positions, so that it goes back to any: a [KV], packed or not.
+func (k Kind) Whole() bool { return k.form == full }
+
 // new makes the empty state; nil where there is none.
 func (k Kind) new() Layer {
 	switch k.form {
 	case full:
-		return &KV{}
+		return &KV{stored: stored{bits: k.bits}}
 	case rotating:
-		return NewRing(k.window)
+		r := NewRing(k.window)
+		r.bits = k.bits
+		return r
 	case recurrent:
 		return &State{}
 	}

@@ -17,6 +17,7 @@ var ErrEncoding = errors.New("not a snapshot")
 type encoded struct {
 	Form   form           `json:"form"`
 	Window int            `json:"window,omitempty"`
+	Bits   int            `json:"bits,omitempty"`
 	From   int            `json:"from"`
 	To     int            `json:"to"`
 	Arrays []encodedArray `json:"arrays"`
@@ -37,7 +38,7 @@ const (
 // Encode gives a copy of the snapshot as bytes, for [Decode] of the same program version: how state lies in memory may change with it.
 func (s *Snapshot) Encode() []byte {
 	s.check("Encode")
-	e := encoded{Form: s.kind.form, Window: s.kind.window, From: s.from, To: s.to}
+	e := encoded{Form: s.kind.form, Window: s.kind.window, Bits: s.kind.bits, From: s.from, To: s.to}
 	var data []byte
 	for _, a := range s.arrays {
 		b := a.ToBytes()
@@ -69,7 +70,7 @@ func Decode(t *mlx.Thread, kind Kind, r io.Reader) (*Snapshot, error) {
 	if err := json.Unmarshal(header, &e); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
-	if (Kind{form: e.Form, window: e.Window}) != kind || e.From < 0 || e.To <= e.From || len(e.Arrays) == 0 || len(e.Arrays) > maxEncodedArrays {
+	if (Kind{e.Form, e.Window, e.Bits}) != kind || e.From < 0 || e.To <= e.From || len(e.Arrays) == 0 || len(e.Arrays) > maxEncodedArrays {
 		return nil, fmt.Errorf("%w: of another kind of layer", ErrEncoding)
 	}
 	s := &Snapshot{kind: kind, from: e.From, to: e.To}

@@ -21,6 +21,8 @@ type tail struct {
 	at int
 }
 
+func (c *KV) kind() Kind { return Kind{form: full, bits: c.bits} }
+
 // State implements Layer.
 func (c *KV) State() []*mlx.Array {
 	c.join(c.offset)
@@ -32,7 +34,7 @@ func (c *KV) Reserve(k, v *mlx.Array, rows int) Storage {
 	n := c.offset + rows
 	switch {
 	case c.k == nil && len(c.tails) == 0:
-		c.replace(room(k, v, ceil(n)))
+		c.replace(c.room(k, v, ceil(n)))
 	case c.k != nil && c.offset == 0 && c.k.Dim(2) < n:
 		c.replace(c.zeros(ceil(n)))
 	case c.k == nil || c.k.Dim(2) < n:
@@ -111,7 +113,7 @@ func (c *KV) snapshot(from, to int) (s *Snapshot) {
 		return nil
 	}
 	c.join(c.offset)
-	c.scope(func() { s = joined(Full, from, to, c.slots(from, to)) })
+	c.scope(func() { s = joined(c.kind(), from, to, c.slots(from, to)) })
 	return s
 }
 
@@ -121,7 +123,7 @@ func (c *KV) Restore(s *Snapshot, target int) bool {
 		return c.Rewind(target)
 	}
 	s.check("Restore")
-	if c.open || s.kind != Full || target < 0 || target > s.to || c.offset < s.from {
+	if c.open || s.kind != c.kind() || target < 0 || target > s.to || c.offset < s.from {
 		return false
 	}
 	c.Rewind(min(s.from, target))

@@ -23,6 +23,9 @@ func newSubject(e *mlx.Thread, k cache.Kind, window int) *subject {
 	return &subject{e, window, cache.NewSequence([]cache.Kind{k}).Layers[0]}
 }
 
+// packed is the kind in 8 bits.
+func packed(k cache.Kind) cache.Kind { return cache.Packed([]cache.Kind{k}, 8)[0] }
+
 // put adds positions that hold the values.
 func (s *subject) put(values ...float32) { cachetest.Put(s.e, s.Layer, s.window, values...) }
 
@@ -44,7 +47,7 @@ func (r *reference) rewind(t int) bool {
 	switch {
 	case t < 0 || t > len(r.history):
 		return false
-	case r.kind == cache.Full:
+	case r.kind.Whole():
 		ok = true
 	case r.kind != cache.Recurrent:
 		ok = ok || len(r.history) <= r.window
@@ -63,7 +66,7 @@ type copied struct {
 
 func (r *reference) snapshot(from int) *copied {
 	from = max(from, 0)
-	if len(r.history) == 0 || r.kind == cache.Full && from >= len(r.history) {
+	if len(r.history) == 0 || r.kind.Whole() && from >= len(r.history) {
 		return nil
 	}
 	return &copied{from, r.history[:len(r.history):len(r.history)]}
@@ -74,7 +77,7 @@ func (r *reference) restore(s *copied, t int) bool {
 	switch {
 	case t < 0 || t > to:
 		return false
-	case r.kind == cache.Full:
+	case r.kind.Whole():
 		if len(r.history) < s.from {
 			return false
 		}
@@ -96,6 +99,8 @@ func TestLayersAgainstLists(t *testing.T) {
 	}{
 		{"full", cache.Full, 0}, {"recurrent", cache.Recurrent, 0}, {"window 1", cache.Rotating(1), 1},
 		{"window 4", cache.Rotating(4), 4}, {"window 300", cache.Rotating(300), 300},
+		{"full in 8 bits", packed(cache.Full), 0}, {"window 4 in 8 bits", packed(cache.Rotating(4)), 4},
+		{"window 300 in 8 bits", packed(cache.Rotating(300)), 300},
 	}
 	for _, k := range kinds {
 		for seed := range uint64(12) {
@@ -189,13 +194,13 @@ func (w *walk) operate() string {
 func (w *walk) split(i int) string {
 	s, want := w.have[i], w.want[i]
 	at := s.From() + w.IntN(s.To()-s.From()+3) - 1
-	cut := w.reference.kind == cache.Full && at > s.From() && at < s.To()
+	cut := w.reference.kind.Whole() && at > s.From() && at < s.To()
 	parent, child := cache.Split(s, at)
 	switch {
 	case cut:
 		w.have[i], w.want[i] = parent, &copied{want.from, want.history[:at:at]}
 		w.have, w.want = append(w.have, child), append(w.want, &copied{at, want.history})
-	case w.reference.kind == cache.Full && at >= want.from+1:
+	case w.reference.kind.Whole() && at >= want.from+1:
 		w.same("the whole is the parent", parent == s && child == nil, true)
 	default:
 		w.same("the whole is the child", parent == nil && child == s, true)
@@ -207,11 +212,11 @@ func (w *walk) split(i int) string {
 func (w *walk) merge() string {
 	for i, a := range w.have {
 		for j, b := range w.have {
-			if i == j || w.reference.kind == cache.Full && a.To() != b.From() {
+			if i == j || w.reference.kind.Whole() && a.To() != b.From() {
 				continue
 			}
 			parent, child := w.want[i], w.want[j]
-			if w.reference.kind == cache.Full {
+			if w.reference.kind.Whole() {
 				child = &copied{parent.from, append(parent.history[:len(parent.history):len(parent.history)], child.history[b.From():]...)}
 			}
 			w.have[i], w.want[i] = cache.Merge(a, b), child

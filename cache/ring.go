@@ -17,6 +17,8 @@ type Ring struct {
 // NewRing makes an empty one; a window has at least the row's own position.
 func NewRing(window int) *Ring { return &Ring{window: max(window, 1)} }
 
+func (c *Ring) kind() Kind { return Kind{form: rotating, window: c.window, bits: c.bits} }
+
 // State implements Layer.
 func (c *Ring) State() []*mlx.Array { return c.arrays() }
 
@@ -28,7 +30,7 @@ func (c *Ring) Reserve(k, v *mlx.Array, rows int) Storage {
 	}
 	switch {
 	case c.k == nil:
-		c.replace(room(k, v, capacity))
+		c.replace(c.room(k, v, capacity))
 	case c.k.Dim(2) < capacity || c.k.Dim(2) >= capacity+step:
 		c.resize(capacity)
 	}
@@ -114,7 +116,7 @@ func (c *Ring) Rewind(target int) bool {
 // Snapshot implements Layer: it holds the whole window.
 func (c *Ring) Snapshot(from int) (s *Snapshot) {
 	if c.offset > 0 && !c.open {
-		c.scope(func() { s = joined(Rotating(c.window), max(from, 0), c.offset, c.parts()...) })
+		c.scope(func() { s = joined(c.kind(), max(from, 0), c.offset, c.parts()...) })
 	}
 	return s
 }
@@ -126,7 +128,7 @@ func (c *Ring) Restore(s *Snapshot, target int) bool {
 		return c.Rewind(target)
 	}
 	s.check("Restore")
-	if c.open || s.kind != Rotating(c.window) || target < 0 || target > s.to || target < s.to && s.to > c.window {
+	if c.open || s.kind != c.kind() || target < 0 || target > s.to || target < s.to && s.to > c.window {
 		return false
 	}
 	if target == 0 {

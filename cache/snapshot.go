@@ -76,7 +76,7 @@ func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 	switch {
 	case s == nil:
 		return nil, nil
-	case s.kind != Full || at <= s.from:
+	case !s.kind.Whole() || at <= s.from:
 		return nil, s
 	case at >= s.to:
 		return s, nil
@@ -84,8 +84,8 @@ func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 	s.check("Split")
 	n, all := at-s.from, s.pair()
 	all.scope(func() {
-		parent = joined(Full, s.from, at, all.slots(0, n))
-		child = joined(Full, at, s.to, all.slots(n, s.to-s.from))
+		parent = joined(s.kind, s.from, at, all.slots(0, n))
+		child = joined(s.kind, at, s.to, all.slots(n, s.to-s.from))
 	})
 	s.Close()
 	return parent, child
@@ -99,21 +99,21 @@ func Merge(parent, child *Snapshot) *Snapshot {
 	case parent == nil && child == nil:
 		return nil
 	case parent == nil:
-		if child.kind == Full {
+		if child.kind.Whole() {
 			child.Close()
 			return nil
 		}
 		return child
-	case child == nil || parent.kind != Full:
+	case child == nil || !parent.kind.Whole():
 		parent.Close()
 		return child
 	}
 	parent.check("Merge")
 	child.check("Merge")
-	if child.kind != Full || parent.to != child.from {
+	if child.kind != parent.kind || parent.to != child.from {
 		panic(&mlx.Error{Message: fmt.Sprintf("Merge: [%d, %d) does not follow [%d, %d)", child.from, child.to, parent.from, parent.to)})
 	}
-	s := joined(Full, parent.from, child.to, parent.pair(), child.pair())
+	s := joined(parent.kind, parent.from, child.to, parent.pair(), child.pair())
 	parent.Close()
 	child.Close()
 	return s

@@ -10,12 +10,13 @@ const step = 256
 // that only read.
 type stored struct {
 	pair
+	bits    int // packed rows; 0 is as they come
 	offset  int
 	readers []*mlx.Array // of this version
 	trial
 }
 
-// pair is keys and values [1, heads, positions, dim]; v is nil where the values are a part of the keys, both where there is
+// pair is keys and values [1, heads, positions, dim], or packed rows of bytes; v is nil where the values are a part of the keys, both where there is
 // nothing.
 type pair struct{ k, v *mlx.Array }
 
@@ -54,8 +55,11 @@ func (p pair) zeros(n int) pair {
 }
 
 // room is n empty positions for rows k, v [T, heads, dim].
-func room(k, v *mlx.Array, n int) pair {
+func (c *stored) room(k, v *mlx.Array, n int) pair {
 	return pair{k, v}.each(func(x *mlx.Array) *mlx.Array {
+		if c.bits > 0 {
+			return mlx.Zeros(x.Thread(), mlx.Uint8, 1, x.Dim(1), n, mlx.PackedBytes(x.Dim(2), c.bits))
+		}
 		return mlx.Zeros(x.Thread(), x.DType(), 1, x.Dim(1), n, x.Dim(2))
 	})
 }
@@ -112,13 +116,13 @@ func (c *stored) Wrote(s mlx.Store, rows int) {
 func (c *stored) Read(done *mlx.Array) { c.readers = append(c.readers, mlx.Keep(done)) }
 
 func (c *stored) view(ring bool) Storage {
-	return Storage{Store: mlx.Store{K: c.k, V: c.v}, Ring: ring, After: c.readers}
+	return Storage{Store: mlx.Store{K: c.k, V: c.v, Bits: c.bits}, Ring: ring, After: c.readers}
 }
 
 func (c *stored) free() {
 	mlx.Free(c.k, c.v)
 	mlx.Free(c.readers...)
-	*c = stored{}
+	*c = stored{bits: c.bits}
 }
 
 // ceil is the smallest multiple of step that is not below n.

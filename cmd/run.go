@@ -61,6 +61,7 @@ A server at $INGOT_HOST with the same store is asked for the answer; where there
 	f.BoolVar(&o.float32, "float32", false, "compute in float32, in this process")
 	f.StringVar(&o.draft, "draft", "auto", "tokens to draft in each step, which the model judges in one go: a number, auto or off; answers stay the same")
 	f.BoolVar(&o.local, "local", false, "load the model in this process, although a server may have it")
+	o.kv.add(c)
 	o.cpu.add(c)
 	f.BoolVar(&o.json, "json", false, "print one JSON object at the end, no text before")
 	f.BoolVar(&o.verbose, "verbose", false, "print statistics to standard error")
@@ -78,6 +79,7 @@ type runOptions struct {
 	ignoreEOS, float32 bool
 	json, verbose      bool
 	draft              string
+	kv                 kvFlag
 	cpu                cpuFlags
 	idsOnly            bool // the model has no text
 }
@@ -88,6 +90,9 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 		return usagef("a prompt and --prompt-ids exclude each other")
 	}
 	if err := o.checkChat(c); err != nil {
+		return err
+	}
+	if _, err := o.kv.value(); err != nil {
 		return err
 	}
 	format, err := readFormat(ctx, o.format)

@@ -169,8 +169,11 @@ func (v *voices) open(ctx context.Context, entry *manifest.Entry, style *talk.St
 			return s, nil
 		}
 	}
+	kv, err := v.o.kv.value()
+	if err != nil {
+		return nil, err
+	}
 	if v.thread == nil {
-		var err error
 		if v.thread, err = v.openEngine(ctx, v.o.cpu); err != nil {
 			return nil, err
 		}
@@ -179,7 +182,7 @@ func (v *voices) open(ctx context.Context, entry *manifest.Entry, style *talk.St
 	if err != nil {
 		return nil, err
 	}
-	options := runtime.Options{Float32: v.o.float32, Draft: runtime.DraftOptions{Off: draft.Mode == runtime.DraftOff}}
+	options := runtime.Options{Float32: v.o.float32, KV: kv, Draft: runtime.DraftOptions{Off: draft.Mode == runtime.DraftOff}}
 	if v.prefix {
 		options.PrefixCache = -1 // as much as there is room for
 	}

@@ -13,12 +13,16 @@ func (a *app) runnerCmd() *cobra.Command {
 	var o runtime.Options
 	var cpu cpuFlags
 	var draft string
+	var kv kvFlag
 	c := &cobra.Command{
 		Use:    "runner NAME",
 		Short:  "Run a model for a parent process, which talks to it over standard input and output",
 		Args:   between(1, 1),
 		Hidden: true,
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			if o.KV, err = kv.value(); err != nil {
+				return err
+			}
 			d, err := runtime.ParseDraft(draft)
 			if err != nil {
 				return usagef("--draft: %v", err)
@@ -56,6 +60,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	f.IntVar(&o.Sequences, "parallel", 0, "requests that run at once (default 32)")
 	f.StringVar(&draft, "draft", "auto", "off loads no draft; else requests say how many tokens to draft")
 	f.IntVar(&o.Queue, "queue", 0, "requests that wait beside them (default 512)")
+	kv.add(c)
 	cpu.add(c)
 	return c
 }

@@ -58,6 +58,7 @@ The server listens on 127.0.0.1:11434, or where --host or INGOT_HOST says. What 
 	f.StringVar(&o.draft, "draft", "auto", "tokens to draft in each step, where a request does not say: a number, auto or off, which loads no draft")
 	f.DurationVar(&o.grace, "grace", 10*time.Second, "`time` that running requests have to end when the server stops")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	o.kv.add(c)
 	o.cpu.add(c)
 	return c
 }
@@ -76,6 +77,7 @@ type serveOptions struct {
 	draft           string
 	grace           time.Duration
 	float32         bool
+	kv              kvFlag
 	cpu             cpuFlags
 }
 
@@ -152,6 +154,9 @@ func (o serveOptions) server(at address.Address) (server.Options, error) {
 	if s.Draft, err = runtime.ParseDraft(o.draft); err != nil {
 		return s, usagef("--draft: %v", err)
 	}
+	if s.KV, err = o.kv.value(); err != nil {
+		return s, err
+	}
 	if s.KeepAlive, err = server.ParseKeepAlive(o.keepAlive); err != nil {
 		return s, usagef("--keep-alive: %v", err)
 	}
@@ -202,6 +207,11 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 	add("draft", o.draft, o.draft != "auto")
 	add("parallel", strconv.Itoa(o.parallel), o.parallel > 0)
 	add("queue", strconv.Itoa(o.queue), o.queue > 0)
+	kv, err := o.kv.value()
+	if err != nil {
+		return nil, err
+	}
+	add("kv-type", string(kv), kv != runtime.KVPlain)
 	if o.float32 {
 		args = append(args, "--float32")
 	}

@@ -41,6 +41,7 @@ engine is needed. The signature is looked for in the store, then in the registry
 	f.StringArrayVar(&o.images, "image", nil, "picture `file` for the image tokens of the reference (repeatable)")
 	f.StringVar(&o.key, "key", "", "public key `file` in PEM form: check the signature instead of a run")
 	o.transfer.addConnection(c)
+	o.kv.add(c)
 	o.cpu.add(c)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
@@ -51,6 +52,7 @@ type verifyOptions struct {
 	maxKL, minTop1 float64
 	float32, json  bool
 	images         []string
+	kv             kvFlag
 	cpu            cpuFlags
 	key            string
 	transfer       transferFlags
@@ -58,6 +60,10 @@ type verifyOptions struct {
 
 func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 	ctx := c.Context()
+	kv, err := o.kv.value()
+	if err != nil {
+		return err
+	}
 	if len(o.images) > 0 && o.reference == "" {
 		return usagef("--image needs --reference, whose tokens say where pictures are")
 	}
@@ -67,7 +73,6 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 	}
 	var ref *runtime.Reference
 	if o.reference != "" {
-		var err error
 		if ref, err = runtime.ReadReference(o.reference); err != nil {
 			return err
 		}
@@ -97,13 +102,14 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 		return err
 	}
 	defer thread.Close()
-	model, err := runtime.Load(ctx, thread, store, entry, runtime.Options{Float32: o.float32})
+	options := runtime.Options{Float32: o.float32, KV: kv}
+	model, err := runtime.Load(ctx, thread, store, entry, options)
 	if err != nil {
 		return err
 	}
 	defer model.Close()
 	if ref == nil {
-		drafted, err := model.ProbeDraft(ctx, store, entry, runtime.Options{Float32: o.float32})
+		drafted, err := model.ProbeDraft(ctx, store, entry, options)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // flagsOfRuns are those of verify that need the model to run, which a signature does not.
-var flagsOfRuns = []string{"reference", "max-kl", "min-top1", "float32", "image", "threads", "cpu-math"}
+var flagsOfRuns = []string{"reference", "max-kl", "min-top1", "float32", "image", "kv-type", "threads", "cpu-math"}
 
 type signatureJSON struct {
 	Name      string `json:"name"`

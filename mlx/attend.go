@@ -1,8 +1,22 @@
 package mlx
 
-// Store is where the keys and values of one sequence lie: [1, kv heads, capacity, size], of one type. V is nil where the
-// values are a part of the keys.
-type Store struct{ K, V *Array }
+import "fmt"
+
+// Store is where the keys and values of one sequence lie: [1, kv heads, capacity, size], of one type; where Bits is 8 or 4,
+// rows as [PackRows] gives them, [1, kv heads, capacity, PackedBytes(size, Bits)]. V is nil where the values are a part of
+// the keys.
+type Store struct {
+	K, V *Array
+	Bits int
+}
+
+// PackedBytes is the number of bytes of a row of [PackRows] with so many channels.
+func PackedBytes(channels, bits int) int {
+	if channels%4 != 0 || bits != 8 && bits != 4 {
+		panic(&Error{Message: fmt.Sprintf("rows of %d channels are not packed in %d bits", channels, bits)})
+	}
+	return channels*bits/8 + (channels+31)/32*4
+}
 
 // AttendSegment is a run of rows of one sequence.
 type AttendSegment struct {
@@ -26,7 +40,13 @@ type AttendOptions struct {
 func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 	stores := make([]*Array, 0, 2*len(segments))
 	table := make([]int, 0, 3*len(segments))
-	for _, s := range segments {
+	bits := 0
+	for i, s := range segments {
+		if i == 0 {
+			bits = s.Store.Bits
+		} else if s.Store.Bits != bits {
+			panic(&Error{Message: fmt.Sprintf("Attend: storage of %d bits beside %d (0 is plain)", s.Store.Bits, bits)})
+		}
 		stores = append(stores, s.Store.K)
 		if o.Values == 0 {
 			stores = append(stores, s.Store.V)
@@ -37,7 +57,7 @@ func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 		}
 		table = append(table, s.Rows, s.Position, seen)
 	}
-	return attend(q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Ring, o.Values)
+	return attend(q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Ring, o.Values, bits)
 }
 
 // Attend stores the keys k [T, kv heads, D] and values v [T, kv heads, size] of rows, and lets the rows' queries
@@ -53,6 +73,7 @@ func Attend(q, k, v *Array, segments []AttendSegment, o AttendOptions) (*Array, 
 	outs := o.run(q, k, v, segments)
 	stores, rest := make([]Store, len(segments)), outs[1:]
 	for i := range stores {
+		stores[i].Bits = segments[i].Store.Bits
 		stores[i].K, rest = rest[0], rest[1:]
 		if o.Values == 0 {
 			stores[i].V, rest = rest[0], rest[1:]

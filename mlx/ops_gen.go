@@ -150,6 +150,8 @@ const (
 	opPackedTableRows
 	opAttention
 	opAttend
+	opPackRows
+	opUnpackRows
 	opGatedDeltaUpdate
 	opGatedDeltaRows
 	opCausalConv
@@ -313,6 +315,8 @@ var opNames = [...]string{
 	opPackedTableRows:    "PackedTableRows",
 	opAttention:          "Attention",
 	opAttend:             "attend",
+	opPackRows:           "PackRows",
+	opUnpackRows:         "UnpackRows",
 	opGatedDeltaUpdate:   "GatedDeltaUpdate",
 	opGatedDeltaRows:     "GatedDeltaRows",
 	opCausalConv:         "CausalConv",
@@ -1609,7 +1613,7 @@ func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale fl
 	return c.one()
 }
 
-func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, ring bool, values int) []*Array {
+func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, ring bool, values int, bits int) []*Array {
 	c := threadOf(opAttend, q).begin(opAttend)
 	c.array(q)
 	c.optional(k)
@@ -1623,7 +1627,25 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	c.int(window)
 	c.bool(ring)
 	c.int(values)
+	c.int(bits)
 	return c.many()
+}
+
+// PackRows is rows of channels, a multiple of 4, in 8 or 4 bits as caches may keep them, uint8: the codes of groups of 32 channels, of 4 bits those of a group's second half in the upper halves of bytes; then a bfloat16 scale of each group; then a bias of each. What is not finite makes its group not a number.
+func PackRows(x *Array, bits int) *Array {
+	c := threadOf(opPackRows, x).begin(opPackRows)
+	c.array(x)
+	c.int(bits)
+	return c.one()
+}
+
+// UnpackRows is the rows that PackRows packed: code*scale+bias.
+func UnpackRows(x *Array, bits int, as DType) *Array {
+	c := threadOf(opUnpackRows, x).begin(opUnpackRows)
+	c.array(x)
+	c.int(bits)
+	c.dtype(as)
+	return c.one()
 }
 
 // GatedDeltaUpdate runs the gated delta rule over time; gives the outputs and the new state.

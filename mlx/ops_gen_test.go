@@ -151,6 +151,8 @@ var OpFuncs = map[string]any{
 	"PackedTableRows":    PackedTableRows,
 	"Attention":          Attention,
 	"attend":             attend,
+	"PackRows":           PackRows,
+	"UnpackRows":         UnpackRows,
 	"GatedDeltaUpdate":   GatedDeltaUpdate,
 	"GatedDeltaRows":     GatedDeltaRows,
 	"CausalConv":         CausalConv,

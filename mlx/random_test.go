@@ -59,8 +59,8 @@ func TestDamagedCalls(t *testing.T) {
 
 // picky operations ask for arguments that chance does not give.
 var picky = []string{"AddMM", "Attention", "CausalConv", "ChooseExperts", "CombineRows", "Conv1D", "Conv2D", "Dequantize", "FromFP8", "Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows",
-	"GatedDeltaUpdate", "LayerNorm", "LinearLayers", "PackedTableRows", "QuantizedMatMul", "Quantize", "RoPE", "RoPEFreqs", "RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter",
-	"ScatterAdd", "SliceDynamic", "SliceUpdateDynamic", "TakeAlongAxis", "attend"}
+	"GatedDeltaUpdate", "LayerNorm", "LinearLayers", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RoPE", "RoPEFreqs", "RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter",
+	"ScatterAdd", "ScatterAddAxis", "SliceDynamic", "SliceUpdateDynamic", "TakeAlongAxis", "UnpackRows", "attend"}
 
 // indexing operations do not check indices, which may not be computed yet: here all are 0.
 var indexing = []string{"Take", "TakeAlongAxis", "PutAlongAxis", "ScatterAddAxis", "Gather", "Scatter", "ScatterAdd", "GatedExperts", "GatherMM",

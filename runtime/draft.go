@@ -167,7 +167,7 @@ func (l *Local) buildDraft(ctx context.Context, of drafter, o Options) (models.D
 
 // tryDraft lets the model read a few tokens, and the draft go on. It runs on the engine's thread.
 func (l *Local) tryDraft(draft models.Draft) error {
-	seq, own := cache.NewSequence(l.model.Layers()), cache.NewSequence(draft.Layers())
+	seq, own := cache.NewSequence(l.kinds), cache.NewSequence(draft.Layers())
 	defer seq.Free()
 	defer own.Free()
 	tokens := l.probeTokens()

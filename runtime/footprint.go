@@ -10,10 +10,15 @@ import (
 func MachineMemory() int64 { return mlx.DefaultBudget(mlx.Info{}) }
 
 // StateBytes is how much a sequence of so many tokens takes in the model's caches.
-func (p *Processor) StateBytes(tokens int, float32s bool) int64 {
-	n := 2 * arch.StateElements(p.config, int64(tokens))
+func (p *Processor) StateBytes(tokens int, float32s bool, kv KVType) int64 {
+	each := int64(2)
 	if float32s {
-		n *= 2
+		each = 4
 	}
-	return n
+	fixed := arch.StateElements(p.config, 0)
+	n := arch.StateElements(p.config, int64(tokens)) - fixed
+	if bits := kv.bits(); bits > 0 {
+		return each*fixed + n*(bits+1)/8 // a group's scale and bias are a bit for each element
+	}
+	return each * (fixed + n)
 }

@@ -121,7 +121,7 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 		request: r,
 		out:     stream.New[Event](),
 		freed:   make(chan struct{}),
-		seq:     cache.NewSequence(l.model.Layers()),
+		seq:     cache.NewSequence(l.kinds),
 		sampler: sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
 		text:    newTextStream(l.tok, r.Stop, r.Special),
 		show:    show,

@@ -21,6 +21,7 @@ import (
 // Options are how a model is loaded. The zero value computes in the type of the weights.
 type Options struct {
 	Float32     bool   // activations, accumulation and caches in float32; weights converted exactly
+	KV          KVType // how caches keep keys and values
 	PrefixCache int64  // bytes of state that is kept of past requests; 0 keeps none, below it a fourth of what weights leave of the engine's memory
 	PrefixDir   string // where what has no room in memory is kept, also for later processes; empty: nowhere. A folder may serve many models
 	PrefixDisk  int64  // most bytes there; 0: no limit
@@ -38,6 +39,7 @@ type Local struct {
 	*Processor
 	thread  *mlx.Thread
 	model   models.Model
+	kinds   []cache.Kind // of its layers, with keys and values as the options have them
 	weights *nn.Weights
 	formats formats
 
@@ -79,7 +81,7 @@ func (l *Local) openPrefixDir(ctx context.Context, model digest.Digest, o Option
 	}
 	l.disk, err = prefix.OpenDisk(prefix.DiskOptions{
 		Dir: o.PrefixDir, Budget: o.PrefixDisk,
-		Model: fmt.Sprintf("%s MLX %s %s %s fast %v", model, info.Version, info.Flavour, l.weights.DType, cpu.Fast),
+		Model: fmt.Sprintf("%s MLX %s %s %s fast %v kv %s", model, info.Version, info.Flavour, l.weights.DType, cpu.Fast, o.KV),
 	})
 	if err != nil {
 		return err
@@ -123,6 +125,9 @@ func (l *Local) build(ctx context.Context, blobs []blob, draft drafter, o Option
 		}
 	}()
 	model, err := models.Build(l.thread, l.config, weights)
+	if err == nil {
+		l.kinds, err = o.KV.kinds(model.Layers())
+	}
 	if err != nil {
 		return err
 	}
@@ -134,7 +139,7 @@ func (l *Local) build(ctx context.Context, blobs []blob, draft drafter, o Option
 	}
 	l.batcher = newBatcher(l, o)
 	l.divide(blobs, o)
-	l.uncut = slices.ContainsFunc(model.Layers(), func(k cache.Kind) bool { return k != cache.Full && k != cache.None })
+	l.uncut = slices.ContainsFunc(l.kinds, func(k cache.Kind) bool { return !k.Whole() && k != cache.None })
 	l.sight.look(model)
 	built = true
 	return nil

@@ -32,7 +32,7 @@ const roomToSpeak = 256
 // runs on the engine's thread.
 func (l *Local) measureState() (shape cache.Shape) {
 	l.thread.Scope(func() {
-		seq := cache.NewSequence(l.model.Layers())
+		seq := cache.NewSequence(l.kinds)
 		defer seq.Free()
 		hidden := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: []int32{0}}))
 		shape = seq.Shape()
@@ -89,7 +89,7 @@ func (l *Local) divide(blobs []blob, o Options) {
 	m.limit = m.alone
 	l.batcher.memory = m
 	if prefixes > 0 {
-		l.tree = prefix.New(l.model.Layers(), prefixes)
+		l.tree = prefix.New(l.kinds, prefixes)
 	}
 }
 

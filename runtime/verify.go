@@ -52,7 +52,7 @@ func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture
 
 // forward gives the scores of every position to row, in order. The context's length does not bound it.
 func (l *Local) forward(ctx context.Context, tokens []int32, show *pictured, row func(scores []float32)) error {
-	seq := cache.NewSequence(l.model.Layers())
+	seq := cache.NewSequence(l.kinds)
 	defer func() {
 		_ = l.thread.Do(context.Background(), func() error { seq.Free(); show.free(); return nil })
 	}()

@@ -29,7 +29,7 @@ func (s *Server) room(m *model) room {
 	for _, l := range m.entry.Image.Layers {
 		r.weights += l.Size
 	}
-	bytes := func(tokens int) int64 { return slack(m.StateBytes(tokens, s.opts.Float32)) }
+	bytes := func(tokens int) int64 { return slack(m.StateBytes(tokens, s.opts.Float32, s.opts.KV)) }
 	free := max(s.opts.Memory-r.weights-workingSet, 0)
 	whole := bytes(m.Context())
 	r.state = min(max(bytes(min(m.Context(), leastContext)), free/4), whole)

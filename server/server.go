@@ -27,14 +27,15 @@ type Options struct {
 	// Load starts a model's process and waits until the model is ready, or the context ends.
 	Load func(ctx context.Context, c Child, loaded func(part float64)) (pool.Model, error)
 
-	Models    int           // most that are loaded; 0: as many as there is memory for
-	Memory    int64         // bytes that all of them may take; 0: what the machine has
-	KeepAlive time.Duration // of idle models; 0: pool.DefaultKeepAlive, pool.Forever: until the room is needed
-	Context   int           // tokens of state that a model has room for; 0: by the memory that there is
-	CacheSize int64         // bytes of state that a model keeps of past requests; negative: by the memory that there is
-	Float32   bool          // models compute in float32
-	Draft     runtime.Draft // of requests that do not say how to draft
-	Variant   string        // changes with whatever else of Load changes what is loaded
+	Models    int            // most that are loaded; 0: as many as there is memory for
+	Memory    int64          // bytes that all of them may take; 0: what the machine has
+	KeepAlive time.Duration  // of idle models; 0: pool.DefaultKeepAlive, pool.Forever: until the room is needed
+	Context   int            // tokens of state that a model has room for; 0: by the memory that there is
+	CacheSize int64          // bytes of state that a model keeps of past requests; negative: by the memory that there is
+	Float32   bool           // models compute in float32
+	Draft     runtime.Draft  // of requests that do not say how to draft
+	KV        runtime.KVType // how their caches keep keys and values
+	Variant   string         // changes with whatever else of Load changes what is loaded
 
 	Host    string   // that it listens on; "": a loopback address
 	APIKey  string   // that every request has to bring; "": none

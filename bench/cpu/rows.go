@@ -80,7 +80,7 @@ func (b *bench) start(prompt []int32) state {
 	seq := cache.NewSequence(b.model.Layers())
 	b.thread.Scope(func() { b.step(nn.Part{Seq: seq, Tokens: prompt}) })
 	s := state{seq: seq, depth: len(prompt)}
-	if slices.ContainsFunc(b.model.Layers(), func(k cache.Kind) bool { return k != cache.Full && k != cache.None }) {
+	if slices.ContainsFunc(b.model.Layers(), func(k cache.Kind) bool { return !k.Whole() && k != cache.None }) {
 		s.kept = seq.Snapshot(0)
 	}
 	return s

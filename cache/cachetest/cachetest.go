@@ -1,6 +1,6 @@
 // Package cachetest gives tests layers of caches whose content can be told: each position holds one number.
 //
-// It runs on the engine's thread. Numbers are whole and below 8191.
+// It runs on the engine's thread. Numbers are whole and below 8191, also in layers that keep 8 bits, not in those of 4.
 package cachetest
 
 import (
@@ -58,7 +58,7 @@ func Contents(e *mlx.Thread, l cache.Layer, window int) []float32 {
 			if window > 0 {
 				first = max(0, c.Offset()-window)
 			}
-			keys, values := v.K.Float32s(), v.V.Float32s()
+			keys, values := numbers(v.K, v.Bits), numbers(v.V, v.Bits)
 			capacity := v.K.Dim(2)
 			for p := first; p < c.Offset(); p++ {
 				slot := p
@@ -80,12 +80,21 @@ func Contents(e *mlx.Thread, l cache.Layer, window int) []float32 {
 	return got
 }
 
+// numbers are the elements of storage. In 8 bits a position's equal channels are less than half of 32/255 off: 32 is how far
+// numbers below 8192 are rounded to bfloat16.
+func numbers(x *mlx.Array, bits int) []float32 {
+	if bits == 0 {
+		return x.Float32s()
+	}
+	return mlx.Round(mlx.UnpackRows(x, bits, mlx.Float32), 0).Float32s()
+}
+
 // Want is what Contents gives of a layer of this kind that has seen the history.
 func Want(kind cache.Kind, window int, history []float32) []float32 {
 	switch {
 	case len(history) == 0:
 		return nil
-	case kind == cache.Full:
+	case kind.Whole():
 		return history
 	case kind == cache.Recurrent:
 		delta := 0

@@ -38,7 +38,7 @@ func (t *Tree) Begin(seq *cache.Sequence, keys []Key) *Session {
 		}
 	}
 	t.sessions[s] = true
-	if s.cached > s.at.end && slices.ContainsFunc(t.kinds, func(k cache.Kind) bool { return k != cache.Full && k != cache.None }) {
+	if s.cached > s.at.end && slices.ContainsFunc(t.kinds, func(k cache.Kind) bool { return !k.Whole() && k != cache.None }) {
 		// Inside an edge: what cannot be split there is copied while it is at hand.
 		s.keep(keys[s.at.end:s.cached], false)
 	}
@@ -88,7 +88,7 @@ func restoreLayer(l cache.Layer, kind cache.Kind, i int, path []*node, target in
 		return target // by an earlier round
 	}
 	l.Free()
-	if kind == cache.Full {
+	if kind.Whole() {
 		for _, n := range path { // each holds its own edge's positions
 			if n.start() >= target || of(n) == nil || !l.Restore(of(n), min(n.end, target)) {
 				break

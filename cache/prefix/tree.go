@@ -144,13 +144,13 @@ func (t *Tree) insert(keys []Key, all cache.Snapshots) {
 		if s == nil {
 			continue
 		}
-		if t.kinds[i] == cache.Full && s.From() < n.start() {
+		if t.kinds[i].Whole() && s.From() < n.start() {
 			var upper *cache.Snapshot
 			if upper, s = cache.Split(s, n.start()); upper != nil {
 				upper.Close()
 			}
 		}
-		if n.snapshots[i] != nil || t.kinds[i] == cache.Full && s.From() > n.start() {
+		if n.snapshots[i] != nil || t.kinds[i].Whole() && s.From() > n.start() {
 			s.Close()
 			continue
 		}

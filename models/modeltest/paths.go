@@ -14,7 +14,8 @@ import (
 // Paths checks that the reference's scores and greedy continuation come out whatever way the tokens take: the whole
 // prompt at once, token by token, in chunks of 7, packed beside two other sequences, after other tokens and a return to
 // snapshots, and by sequences that begin alike. Within the limits they come out in the type of the stored weights, and with
-// weights at int8; in formats of the other families the model computes what the same weights say unpacked.
+// weights at int8; in formats of the other families the model computes what the same weights say unpacked. With keys and values
+// in 8 bits they are near it.
 func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("whole", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, len(c.Tokens), nil)) })
 	t.Run("token by token", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 1, nil)) })
@@ -26,6 +27,7 @@ func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("as stored", func(t *testing.T) { c.checkStored(t) })
 	t.Run("int8", func(t *testing.T) { c.checkInt8(t) })
 	t.Run("4 bits and floats of 8", func(t *testing.T) { c.checkModes(t) })
+	t.Run("keys and values", func(t *testing.T) { c.checkKV(t) })
 }
 
 // packed gives the scores of all tokens in chunks beside two other sequences.

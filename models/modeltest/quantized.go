@@ -15,6 +15,8 @@ import (
 type Limits struct {
 	Int8   float64 // of weights at int8; usually 0.01
 	Stored float64 // of computing in the type that the weights are stored in; usually 0.01
+	KV8    float64 // of keys and values in 8 bits; usually 0.005
+	KV4    float64 // and in 4; usually 0.3
 }
 
 // Of weights in other formats only that computing in the stored type does not go astray.

@@ -15,17 +15,24 @@ import (
 // A layer that keeps its window only attends as one that keeps everything and looks at its window: over steps of all
 // sizes, packed with others, rewound and brought back from snapshots, and for layers that read what was stored.
 func TestAttendRotating(t *testing.T) {
-	for _, o := range []nn.AttendOptions{
-		{Scale: 0.3, Window: 1}, {Scale: 0.3, Window: 5}, {Scale: 0.3, Window: 40, SoftCap: 4},
-		{Scale: 0.3, Window: 300}, {Scale: 0.3, Window: 513}, {Scale: 0.3, Window: 7, Values: 5},
+	for _, c := range []struct {
+		nn.AttendOptions
+		bits int
+	}{
+		{nn.AttendOptions{Scale: 0.3, Window: 1}, 0}, {nn.AttendOptions{Scale: 0.3, Window: 5}, 0},
+		{nn.AttendOptions{Scale: 0.3, Window: 40, SoftCap: 4}, 0}, {nn.AttendOptions{Scale: 0.3, Window: 300}, 0},
+		{nn.AttendOptions{Scale: 0.3, Window: 513}, 0}, {nn.AttendOptions{Scale: 0.3, Window: 7, Values: 5}, 0},
+		{nn.AttendOptions{Scale: 0.3, Window: 40, SoftCap: 4}, 8}, {nn.AttendOptions{Scale: 0.3, Window: 300}, 4},
+		{nn.AttendOptions{Scale: 0.3, Window: 7, Values: 5}, 8},
 	} {
-		t.Run(fmt.Sprintf("window %d values %d", o.Window, o.Values), func(t *testing.T) {
+		o := c.AttendOptions
+		t.Run(fmt.Sprintf("window %d values %d bits %d", o.Window, o.Values, c.bits), func(t *testing.T) {
 			mlxtest.Do(t, func(e *mlx.Thread) {
 				live := e.Memory().Arrays
 				w := &windows{t: t, e: e, o: o, key: mlx.Keep(mlx.RandomKey(e, 3)), rand: rand.New(rand.NewPCG(uint64(o.Window), 1))}
 				for range 4 {
-					w.whole = append(w.whole, cache.NewSequence([]cache.Kind{cache.Full}))
-					w.bounded = append(w.bounded, cache.NewSequence([]cache.Kind{cache.Rotating(o.Window)}))
+					w.whole = append(w.whole, cache.NewSequence(cache.Packed([]cache.Kind{cache.Full}, c.bits)))
+					w.bounded = append(w.bounded, cache.NewSequence(cache.Packed([]cache.Kind{cache.Rotating(o.Window)}, c.bits)))
 				}
 				for i := range 40 {
 					e.Scope(func() { w.step(i) })

@@ -813,24 +813,75 @@ case("Categorical", arr([[0.0, -INF, -INF], [-INF, -INF, 2.0]]), KEYS[1], -1)
 
 
 
-def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring, values):
+def bfloat(v, up):
+    """The nearest bfloat16 not below v, or not above, as its bits."""
+    bits = int(np.float32(v).view(np.uint32))
+    return ((bits + (0xffff if up != (bits >> 31 == 1) else 0)) >> 16) & 0xffff
+
+
+def wide_bfloat(bits):
+    return np.array(np.array(bits, np.uint32) << 16, np.uint32).view(np.float32)
+
+
+def pack_rows(x, bits):
+    """Codes, scales and biases of groups of 32 channels, by the definition, a group at a time."""
+    rows, most = np.array(x.astype(F32)).reshape(-1, x.shape[-1]), np.float32(2**bits - 1)
+    out = []
+    for row in rows:
+        codes, scales, biases = [], [], []
+        for g in np.split(row, range(32, len(row), 32)):
+            scale = bias = 0x7fc0
+            if np.isfinite(g).all():
+                bias = bfloat(g.min() + np.float32(0), False)
+                scale = bfloat((g.max() + np.float32(0) - wide_bfloat(bias)) / most, True)
+            with np.errstate(all="ignore"):
+                code = np.round((g - wide_bfloat(bias)) / wide_bfloat(scale))
+            code = [int(c) if c < most else int(most) for c in code]
+            half = len(code) // 2
+            codes += code if bits == 8 else [a | b << 4 for a, b in zip(code[:half], code[half:])]
+            scales.append(scale)
+            biases.append(bias)
+        out.append(codes + [b for v in scales + biases for b in (v & 255, v >> 8)])
+    return mx.array(np.array(out, np.uint8).reshape(*x.shape[:-1], -1))
+
+
+def unpack_rows(x, bits, dtype):
+    rows, group = np.array(x).reshape(-1, x.shape[-1]), 32 * bits // 8 + 4
+    groups = -(-rows.shape[1] // group)
+    size = rows.shape[1] - 4 * groups
+    out = []
+    for row in rows:
+        numbers = wide_bfloat(row[size:].astype(np.uint32)[0::2] | row[size:].astype(np.uint32)[1::2] << 8)
+        parts = []
+        for g, bytes in enumerate(np.split(row[:size], range(group - 4, size, group - 4))):
+            codes = bytes if bits == 8 else np.concatenate([bytes & 15, bytes >> 4])
+            with np.errstate(all="ignore"):
+                parts.append(codes.astype(np.float32) * numbers[g] + numbers[groups + g])
+        out.append(np.concatenate(parts))
+    return mx.array(np.stack(out).reshape(*x.shape[:-1], -1)).astype(dtype)
+
+
+def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring, values, bits):
     """Rows of several sequences over their own keys and values, by the definition, one row at a time."""
     each = 1 if values else 2
     stores, out, row = list(stores), [], 0
     wide = lambda x: x.astype(F32)
+    # As they are kept, and as they are read.
+    kept = lambda x, like: pack_rows(x, bits) if bits else x.astype(like.dtype)
+    read = lambda x: unpack_rows(x, bits, F32) if bits else wide(x)
     for i in range(0, len(segments), 3):
         rows, position, seen = segments[i:i + 3]
         at = i // 3 * each
         capacity = stores[at].shape[2]
         slot = (lambda p: p % capacity) if ring else (lambda p: p)
         before = seen if k is None else position
-        held = {p: [wide(s[:, :, slot(p)]) for s in stores[at:at + each]] for p in range(max(0, before - capacity) if ring else 0, before)}
+        held = {p: [read(s[:, :, slot(p)]) for s in stores[at:at + each]] for p in range(max(0, before - capacity) if ring else 0, before)}
         for r in range(rows) if k is not None else []:
             p = position + r
-            held[p] = [wide(x[None, row + r].astype(stores[at].dtype)) for x in (k, v) if x is not None]
+            held[p] = [read(kept(x[None, row + r], stores[at])) for x in (k, v) if x is not None]
             for j, x in enumerate((k, v)[:each]):
-                stores[at + j] = slice_update(stores[at + j], x[row + r].reshape(1, -1, 1, x.shape[2]).astype(stores[at].dtype),
-                                              [0, 0, slot(p), 0], [1, x.shape[1], slot(p) + 1, x.shape[2]], [1, 1, 1, 1])
+                new = kept(x[row + r], stores[at]).reshape(1, x.shape[1], 1, -1)
+                stores[at + j] = slice_update(stores[at + j], new, [0, 0, slot(p), 0], [1, x.shape[1], slot(p) + 1, new.shape[3]], [1, 1, 1, 1])
         for r in range(rows):
             p = position + r
             span = range(max(0, p - window + 1) if window else 0, min(p + 1, seen))
@@ -857,14 +908,14 @@ for d in FLOATS:
     q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
     full = [storage(8), storage(8, 24), storage(4), storage(4, 24)]
     ring = [storage(4), storage(4, 24), storage(7), storage(7, 24)]
-    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0)
-    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, 0)
-    case("attend", q, k, v, ring, [4, 9, 13, 1, 20, 21], None, [], 0.25, 0.0, 4, True, 0)
-    case("attend", q, None, None, full, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0)
-    case("attend", q, None, None, ring, [1, 9, 10, 4, 18, 22], None, [], 0.25, 0.0, 3, True, 0)
+    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0, 0)
+    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, 0, 0)
+    case("attend", q, k, v, ring, [4, 9, 13, 1, 20, 21], None, [], 0.25, 0.0, 4, True, 0, 0)
+    case("attend", q, None, None, full, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0, 0)
+    case("attend", q, None, None, ring, [1, 9, 10, 4, 18, 22], None, [], 0.25, 0.0, 3, True, 0, 0)
     latent = [normal(1, 1, 8, 16, dtype=d)]
-    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12)
-    case("attend", q, None, None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12)
+    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, 0)
+    case("attend", q, None, None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, 0)
 
 # Order of evaluation.
 op("Depends", lambda xs, on: mx.depends(xs, on))
@@ -930,6 +981,25 @@ for d, sigmoid in itertools.product(FLOATS, [False, True]):
 for d in FLOATS:
     case("CombineRows", normal(3, 4, 21, dtype=d), normal(3, 4), None, None)
     case("CombineRows", normal(3, 4, 1, 21, dtype=d), normal(3, 4), normal(3, 21, dtype=d), normal(3, 1, dtype=d))
+
+# Rows in fewer bits, and attention over them.
+op("PackRows", pack_rows)
+op("UnpackRows", unpack_rows, SUM)
+ODD_ROWS = arr([[0.0] * 8, [-0.0] * 8, [3.0] * 8, [1.0, -2.5, 1e-30, 7.25, 0.1, 0.2, 0.3, -1e-3], [1e30, -1e30, 0, 1, 2, 3, 4, 5],
+                [INF, 0, 0, 0, 0, 0, 0, 1], [1, NAN, 2, 3, 4, 5, 6, 7], [100, 100.1, 100.2, 100.3, 100.4, 100.5, 100.6, 100.7]])
+for bits in [8, 4]:
+    for x in [normal(3, 2, 64), normal(5, 80, dtype=BF16, scale=20), normal(2, 36, dtype=F16), normal(4), ODD_ROWS]:
+        (packed_rows,) = case("PackRows", x, bits)
+        case("UnpackRows", packed_rows, bits, F32)
+    case("UnpackRows", packed_rows, bits, BF16)
+    for d in FLOATS:
+        q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
+        held = [pack_rows(normal(1, 2, n, size, dtype=d), bits) for n, size in [(8, 16), (8, 24), (4, 16), (4, 24)]]
+        case("attend", q, k, v, held, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0, bits)
+        case("attend", q, k, v, held, [2, 9, 11, 3, 20, 23], normal(4, dtype=d), [q], 0.25, 2.0, 3, True, 0, bits)
+        case("attend", q, None, None, held, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0, bits)
+        latent = [pack_rows(normal(1, 1, 8, 16, dtype=d), bits)]
+        case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, bits)
 
 
 def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, added, gate):

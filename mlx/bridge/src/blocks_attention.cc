@@ -133,6 +133,7 @@ struct Attend {
   int heads, kv_heads, dim, value_dim;
   bool write;
   bool apart;  // the values have storage of their own
+  int key_width, value_width;  // elements of a row of the stores
   std::vector<Step> steps;
 };
 
@@ -158,19 +159,26 @@ Attend read(const mx::array& q, const std::optional<mx::array>& k, const std::op
   if (o.values < 0 || o.window < 0 || !(o.softcap >= 0)) {
     refuse("attend: a window, a soft cap or a number of channels is negative");
   }
+  if (o.bits != 0 && o.bits != 8 && o.bits != 4) {
+    refuse("attend: no storage has " + std::to_string(o.bits) + " bits");
+  }
   a.heads = q.shape(1);
   a.dim = q.shape(2);
   for (size_t i = 0; i < stores.size(); i++) {
     const auto& x = stores[i];
     const auto& like = stores[i % each];
     if (x.ndim() != 4 || x.shape(0) != 1 || x.size() == 0 || x.shape(1) != like.shape(1) || x.shape(3) != like.shape(3) ||
-        x.dtype() != like.dtype() || !mx::issubdtype(x.dtype(), mx::floating)) {
+        x.dtype() != like.dtype() || !(o.bits > 0 ? x.dtype() == mx::uint8 : mx::issubdtype(x.dtype(), mx::floating))) {
       refuse("attend: storage " + to_string(x) + " is not [1, heads, capacity, size], or unlike the first");
     }
   }
+  auto channels = [&](int width) { return o.bits > 0 ? cpu::packed_dim(width, o.bits) : width; };
   a.kv_heads = stores[0].shape(1);
-  a.value_dim = a.apart ? stores[1].shape(3) : o.values;
-  if (a.heads % a.kv_heads != 0 || stores[0].shape(3) != a.dim || (a.apart && stores[1].shape(1) != a.kv_heads) ||
+  a.key_width = stores[0].shape(3);
+  a.value_width = a.apart ? stores[1].shape(3) : a.key_width;
+  a.value_dim = a.apart ? channels(a.value_width) : o.values;
+  if (a.value_dim == 0 || a.heads % a.kv_heads != 0 || channels(a.key_width) != a.dim ||
+      (a.apart && stores[1].shape(1) != a.kv_heads) ||
       a.value_dim > (a.apart ? a.value_dim : a.dim)) {
     refuse("attend: queries " + to_string(q) + " do not fit storage " + to_string(stores[0]));
   }
@@ -237,18 +245,27 @@ void write_rows(const char* from, char* store, const Step& t, int heads, int64_t
   });
 }
 
+constexpr int kPackedScratch = 6;  // slot of scratch memory for a step's packed rows
+
 std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const std::optional<mx::array>& k,
                                    const std::optional<mx::array>& v, const std::vector<mx::array>& stores,
                                    const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
                                    const AttendOptions& o, mx::StreamOrDevice s) {
   const mx::Dtype type = stores[0].dtype();
+  // Rows are packed in float32 or less.
+  auto fresh = [&](const mx::array& x) {
+    return o.bits > 0 && ours(x.dtype()) ? x : mx::astype(x, o.bits > 0 ? mx::float32 : type, s);
+  };
   std::vector<mx::array> inputs = stores;
   inputs.push_back(q);
+  cpu::Type k_type = cpu::Type::f32, v_type = cpu::Type::f32;
   if (k) {
-    inputs.push_back(mx::astype(*k, type, s));
+    inputs.push_back(fresh(*k));
+    k_type = type_of(inputs.back().dtype());
   }
   if (v) {
-    inputs.push_back(mx::astype(*v, type, s));
+    inputs.push_back(fresh(*v));
+    v_type = type_of(inputs.back().dtype());
   }
   if (sinks) {
     inputs.push_back(mx::astype(*sinks, mx::float32, s));
@@ -271,14 +288,30 @@ std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const st
   cpu::AttentionShape shape{type_of(q.dtype()), type_of(type), a.heads, a.kv_heads, a.dim, a.value_dim, o.scale};
   shape.softcap = o.softcap;
   shape.window = o.window;
-  auto body = [a, o, shape, count = stores.size(), sunk = sinks.has_value()](const cpu::Memory& memory) {
-    const int64_t q_size = shape.q_type == cpu::Type::f32 ? 4 : 2, size = shape.kv_type == cpu::Type::f32 ? 4 : 2;
+  shape.bits = o.bits;
+  auto body = [a, o, shape, k_type, v_type, all_rows = q.shape(0), count = stores.size(),
+               sunk = sinks.has_value()](const cpu::Memory& memory) {
+    const int64_t q_size = shape.q_type == cpu::Type::f32 ? 4 : 2;
+    const int64_t size = o.bits > 0 ? 1 : shape.kv_type == cpu::Type::f32 ? 4 : 2;
     const int at_q = int(count), at_k = at_q + 1, at_v = at_k + 1;
     const int at_sinks = at_q + 1 + (a.write ? 1 : 0) + (a.write && a.apart ? 1 : 0);
-    auto write = [&](const Step& t) {
-      write_rows(memory.input<char>(at_k), memory.output<char>(int(t.store) + 1), t, a.kv_heads, a.dim * size, o.ring);
+    const char* k = a.write ? memory.input<char>(at_k) : nullptr;
+    const char* v = a.write && a.apart ? memory.input<char>(at_v) : nullptr;
+    if (a.write && o.bits > 0) {
+      const int64_t rows = int64_t(all_rows) * a.kv_heads;
+      char* packed = cpu::scratch<char>(kPackedScratch, size_t(rows * (a.key_width + a.value_width)));
+      cpu::pack_rows(k_type, k, rows, a.dim, o.bits, packed);
+      k = packed;
       if (a.apart) {
-        write_rows(memory.input<char>(at_v), memory.output<char>(int(t.store) + 2), t, a.kv_heads, a.value_dim * size, o.ring);
+        packed += rows * a.key_width;
+        cpu::pack_rows(v_type, v, rows, a.value_dim, o.bits, packed);
+        v = packed;
+      }
+    }
+    auto write = [&](const Step& t) {
+      write_rows(k, memory.output<char>(int(t.store) + 1), t, a.kv_heads, a.key_width * size, o.ring);
+      if (a.apart) {
+        write_rows(v, memory.output<char>(int(t.store) + 2), t, a.kv_heads, a.value_width * size, o.ring);
       }
     };
     std::vector<cpu::AttentionRows> all;
@@ -298,16 +331,15 @@ std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const st
       r.count = t.rows;
       const char* keys = memory.input<char>(int(t.store));
       const char* values = a.apart ? memory.input<char>(int(t.store) + 1) : keys;
-      const int64_t v_width = a.apart ? a.value_dim : a.dim;
+      const int64_t k_width = a.key_width, v_width = a.value_width;
       for (auto run : slots(first_seen(t, o), late ? t.position : t.seen, t.capacity, o.ring)) {
-        r.runs[r.run_count++] = {keys + run.slot * a.dim * size, values + run.slot * v_width * size, t.capacity * a.dim, a.dim,
-                                 t.capacity * v_width, v_width, run.position, run.count};
+        r.runs[r.run_count++] = {keys + run.slot * k_width * size, values + run.slot * v_width * size, t.capacity * k_width,
+                                 k_width, t.capacity * v_width, v_width, run.position, run.count};
       }
       if (late) {
-        const char* new_keys = memory.input<char>(at_k) + int64_t(t.row) * a.kv_heads * a.dim * size;
-        const char* new_values =
-            a.apart ? memory.input<char>(at_v) + int64_t(t.row) * a.kv_heads * a.value_dim * size : new_keys;
-        r.runs[r.run_count++] = {new_keys, new_values, a.dim, int64_t(a.kv_heads) * a.dim, v_width, a.kv_heads * v_width,
+        const char* new_keys = k + int64_t(t.row) * a.kv_heads * k_width * size;
+        const char* new_values = a.apart ? v + int64_t(t.row) * a.kv_heads * v_width * size : new_keys;
+        r.runs[r.run_count++] = {new_keys, new_values, k_width, a.kv_heads * k_width, v_width, a.kv_heads * v_width,
                                  t.position, t.rows};
       }
       all.push_back(r);
@@ -403,14 +435,16 @@ mx::array capped_attention(const mx::array& q, mx::array k, mx::array v, const s
 std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, const std::optional<mx::array>& k,
                                        const std::optional<mx::array>& v, std::vector<mx::array> stores,
                                        const std::optional<mx::array>& sinks, const AttendOptions& o, mx::StreamOrDevice s) {
+  auto kept = [&](const std::optional<mx::array>& x) { return x && o.bits > 0 ? pack_rows(*x, o.bits, s) : x; };
+  const auto new_keys = kept(k), new_values = kept(v);
   std::vector<mx::array> outs;
   for (const Step& t : a.steps) {
     bool late = a.write && overwrites(t, o);
     auto old = stores;
     if (a.write) {
-      stores[t.store] = written(stores[t.store], *k, t, o.ring, s);
+      stores[t.store] = written(stores[t.store], *new_keys, t, o.ring, s);
       if (a.apart) {
-        stores[t.store + 1] = written(stores[t.store + 1], *v, t, o.ring, s);
+        stores[t.store + 1] = written(stores[t.store + 1], *new_values, t, o.ring, s);
       }
     }
     int64_t first = first_seen(t, o);
@@ -423,8 +457,9 @@ std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, cons
       return runs.empty() ? rows : mx::concatenate({gather(old[store], runs, s), rows}, 2, s);
     };
     auto as_query = [&](const mx::array& x) { return mx::astype(x, q.dtype(), s); };
-    auto keys = as_query(history(t.store, k));
-    auto values = a.apart ? as_query(history(t.store + 1, v))
+    auto unpacked = [&](const mx::array& x) { return o.bits > 0 ? unpack_rows(x, o.bits, q.dtype(), s) : as_query(x); };
+    auto keys = unpacked(history(t.store, new_keys));
+    auto values = a.apart ? unpacked(history(t.store + 1, new_values))
                           : mx::slice(keys, {0, 0, 0, 0}, {1, keys.shape(1), keys.shape(2), a.value_dim}, s);
     auto queries = rows_of(q, t, s);
     auto mask = sees(t, o, first, keys.shape(2), s);
@@ -452,8 +487,8 @@ std::vector<mx::array> attend(const mx::array& q, const std::optional<mx::array>
                               const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
                               const AttendOptions& options, mx::StreamOrDevice s) {
   Attend a = read(q, k, v, stores, segments, sinks, options);
-  bool kernels = cpu::on_cpu(s) && ours(q.dtype()) && ours(stores[0].dtype()) && (!a.apart || stores[1].dtype() == stores[0].dtype()) &&
-                 a.dim <= cpu::kMaxHeadDim && a.value_dim <= cpu::kMaxHeadDim;
+  bool kernels = cpu::on_cpu(s) && ours(q.dtype()) && (options.bits > 0 || ours(stores[0].dtype())) &&
+                 (!a.apart || stores[1].dtype() == stores[0].dtype()) && a.dim <= cpu::kMaxHeadDim && a.value_dim <= cpu::kMaxHeadDim;
   if (kernels) {
     return attend_here(a, q, k, v, stores, sinks, after, options, s);
   }

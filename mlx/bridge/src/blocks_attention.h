@@ -22,13 +22,14 @@ struct AttendOptions {
   int window = 0;     // positions that a row sees, its own included; 0 is all
   bool ring = false;  // position p lies in slot p mod capacity
   int values = 0;     // not 0: the values are the first so many channels of the keys
+  int bits = 0;       // 8 or 4: stores hold packed rows, uint8
 };
 
 // Rows [T, H, D] of several sequences attend to their own keys and values, each row up to its own position.
 //
 // Segments are {rows, position, seen} one after the other, covering all rows: so many rows from that position on, of a
 // sequence whose positions before `seen` are stored once this step's are. Stores are the storage of each segment, [1, kv
-// heads, capacity, D] keys and, unless options.values, values of another size. With k and v [T, kv heads, D] these are
+// heads, capacity, D] keys and, unless options.values, values of another size, packed where options.bits says so. With k and v [T, kv heads, D] these are
 // written to the rows' positions first; on a CPU into the same memory, and then no reader of the older version may come
 // after: `after` are arrays to compute first.
 //
@@ -38,5 +39,9 @@ std::vector<mx::array> attend(const mx::array& q, const std::optional<mx::array>
                               const std::vector<mx::array>& stores, const std::vector<int>& segments,
                               const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
                               const AttendOptions& options, mx::StreamOrDevice s);
+
+// Rows [..., D] of channels, a multiple of 4, in 8 or 4 bits as caches keep them (see cpu_attention.h), uint8; and back.
+mx::array pack_rows(const mx::array& x, int bits, mx::StreamOrDevice s);
+mx::array unpack_rows(const mx::array& x, int bits, mx::Dtype as, mx::StreamOrDevice s);
 
 }  // namespace ingot

@@ -168,7 +168,7 @@ class Work {
     t.run_count = r.run_count;
     for (int i = 0; i < r.run_count; i++) {
       t.runs[i] = r.runs[i];
-      int64_t size = size_of(shape_.kv_type);
+      int64_t size = shape_.bits > 0 ? 1 : size_of(shape_.kv_type);
       t.runs[i].k = static_cast<const char*>(r.runs[i].k) + g.kv_head * r.runs[i].k_head * size;
       t.runs[i].v = static_cast<const char*>(r.runs[i].v) + g.kv_head * r.runs[i].v_head * size;
     }
@@ -225,6 +225,15 @@ class Work {
 };
 
 }  // namespace
+
+void pack_rows(Type type, const void* from, int64_t rows, int dim, int bits, void* to) {
+  const int64_t size = int64_t(dim) * (type == Type::f32 ? 4 : 2), packed = packed_bytes(dim, bits);
+  const int64_t grain = std::max<int64_t>(1, (int64_t(1) << 14) / dim);
+  parallel(rows, grain, [&](int64_t begin, int64_t end) {
+    kernels().pack(type, static_cast<const char*>(from) + begin * size, end - begin, dim, bits,
+                   static_cast<uint8_t*>(to) + begin * packed);
+  });
+}
 
 void attention(const AttentionShape& shape, const std::vector<AttentionRows>& sequences, const float* sinks) {
   Work(shape, sequences, sinks).run();

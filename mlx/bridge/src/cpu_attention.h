@@ -12,7 +12,31 @@ constexpr int kMaxRuns = 3;        // a ring is at most two runs, and new rows m
 constexpr int kMaxHeadDim = 2048;  // of keys or values
 constexpr int kMaxParts = 64;      // that the keys of some rows are cut into
 
-// Keys and values of count consecutive positions, one head after the other. Strides are in elements.
+// Keys and values may be kept in 8 or 4 bits. A packed row of dim channels, a multiple of 4, is their codes, then a bfloat16
+// scale of each group of kPackedGroup channels, then a bias of each: a channel is code*scale + bias. The last group may be
+// smaller. Of 4 bits the first half of a group lies in the lower halves of its bytes.
+//
+// Static: kernels of all instruction sets use these, and the linker would keep one set's copy for all.
+constexpr int kPackedGroup = 32;
+
+static constexpr int packed_groups(int dim) { return (dim + kPackedGroup - 1) / kPackedGroup; }
+static constexpr int packed_codes(int dim, int bits) { return int(int64_t(dim) * bits / 8); }  // bytes of codes
+static constexpr int packed_bytes(int dim, int bits) { return packed_codes(dim, bits) + 4 * packed_groups(dim); }
+
+// The channels of packed rows of so many bytes; 0 where there are no such rows.
+static constexpr int packed_dim(int bytes, int bits) {
+  if (bytes < 0 || bytes > 1 << 24) {
+    return 0;
+  }
+  const int group = packed_bytes(kPackedGroup, bits), groups = (bytes + group - 1) / group;
+  const int dim = int(int64_t(bytes - 4 * groups) * 8 / bits);
+  return dim > 0 && dim % 4 == 0 && packed_bytes(dim, bits) == bytes ? dim : 0;
+}
+
+// Packs rows of dim channels that lie one after the other. What is not finite makes its group not a number.
+void pack_rows(Type type, const void* from, int64_t rows, int dim, int bits, void* to);
+
+// Keys and values of count consecutive positions, one head after the other. Strides are in elements, of packed rows in bytes.
 struct KeyRun {
   const void* k;
   const void* v;
@@ -46,6 +70,7 @@ struct AttentionShape {
   float softcap = 0;   // 0 is none
   int64_t window = 0;  // 0 is none
   bool causal = true;
+  int bits = 0;  // 8 or 4: keys and values are packed rows, whatever kv_type says
 };
 
 // Computes all rows of all sequences; sinks are heads scores that take part in the sums only, or nullptr. The result does
@@ -88,6 +113,7 @@ struct AttentionKernels {
   void (*tile)(const AttentionTask&);  // many vectors: matrix products of tiles
   void (*few)(const AttentionTask&);   // a few: each key is read once for all of them
   void (*join)(const AttentionJoin&);
+  void (*pack)(Type type, const void* from, int64_t rows, int dim, int bits, uint8_t* to);
 };
 
 extern const AttentionKernels attention_portable, attention_avx2, attention_avx512, attention_neon;

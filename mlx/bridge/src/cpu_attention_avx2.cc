@@ -4,6 +4,7 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_avx2 = {avx2::kPanel, avx2::kChunk, avx2::tile, avx2::few, avx2::join};
+const AttentionKernels attention_avx2 = {avx2::kPanel, avx2::kChunk, avx2::tile, avx2::few, avx2::join,
+                                         avx2::pack};
 
 }  // namespace ingot::cpu

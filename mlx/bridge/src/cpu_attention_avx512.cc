@@ -4,6 +4,7 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_avx512 = {avx512::kPanel, avx512::kChunk, avx512::tile, avx512::few, avx512::join};
+const AttentionKernels attention_avx512 = {avx512::kPanel, avx512::kChunk, avx512::tile, avx512::few, avx512::join,
+                                           avx512::pack};
 
 }  // namespace ingot::cpu

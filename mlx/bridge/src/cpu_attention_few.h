@@ -2,7 +2,7 @@
 // vectors, as it lies.
 #pragma once
 
-#include "cpu_attention_kernels.h"
+#include "cpu_attention_packed.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -206,7 +206,7 @@ static void few_block(const AttentionTask& t, int first, int vectors, int64_t p,
   const T* k = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
   const T* v = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
   float score[kFewKeys * Q + kSums];
-  few_scores<T, Q>(k, run.k_row, n, q, s.dim, score, v, run.v_row, s.value_dim);
+  few_scores<T, Q>(k, run.k_row, n, q, s.dim, score, v, run.v_row, s.bits > 0 ? 0 : s.value_dim);  // unpacked are near
   few_masks<Q>(t, first, vectors, p, n, score);
 
   int scores = (n * Q + kSums - 1) / kSums * kSums;
@@ -260,6 +260,7 @@ static void few_of(const AttentionTask& t) {
   float* q = static_cast<float*>(t.scratch);
   float* out = q + int64_t(room) * s.dim;
   float* row = out + int64_t(room) * s.value_dim;
+  float *keys = row + s.dim, *values = keys + int64_t(t.block) * s.dim;  // of packed ones
   float weights[kFewVectors], highest[kFewVectors];
   for (int m = 0; m < room; m++) {
     float* to = q + int64_t(m) * s.dim;
@@ -280,21 +281,23 @@ static void few_of(const AttentionTask& t) {
   for (int r = 0; r < t.run_count; r++) {
     const KeyRun& run = t.runs[r];
     Cut c = cut(t, run);
-    for (int64_t p = c.begin; p < c.end; p += kFewKeys) {
-      int n = int(at_most(kFewKeys, c.end - p));
+    const int64_t block = s.bits > 0 ? at_most(kFewKeys, t.block) : kFewKeys;
+    for (int64_t p = c.begin; p < c.end; p += block) {
+      const int n = int(at_most(block, c.end - p));
+      const KeyRun here = s.bits > 0 ? unpack_run(t, run, p, n, keys, values) : run;
       for (int m = 0; m < vectors;) {
         float *mq = q + int64_t(m) * s.dim, *mout = out + int64_t(m) * s.value_dim;
         switch (few_group(vectors - m)) {
           case 4:
-            few_block<T, 4>(t, m, vectors, p, n, run, mq, mout, weights + m, highest + m);
+            few_block<T, 4>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
             m += 4;
             break;
           case 2:
-            few_block<T, 2>(t, m, vectors, p, n, run, mq, mout, weights + m, highest + m);
+            few_block<T, 2>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
             m += 2;
             break;
           default:
-            few_block<T, 1>(t, m, vectors, p, n, run, mq, mout, weights + m, highest + m);
+            few_block<T, 1>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
             m += 1;
         }
       }
@@ -308,7 +311,7 @@ static void few_of(const AttentionTask& t) {
 }
 
 static void few(const AttentionTask& t) {
-  switch (t.shape->kv_type) {
+  switch (t.shape->bits > 0 ? Type::f32 : t.shape->kv_type) {
     case Type::f32:
       return few_of<float>(t);
     case Type::f16:

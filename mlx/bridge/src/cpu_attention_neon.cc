@@ -4,6 +4,7 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_neon = {neon::kPanel, neon::kChunk, neon::tile, neon::few, neon::join};
+const AttentionKernels attention_neon = {neon::kPanel, neon::kChunk, neon::tile, neon::few, neon::join,
+                                         neon::pack};
 
 }  // namespace ingot::cpu

@@ -5,6 +5,7 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_portable = {portable::kPanel, portable::kChunk, portable::tile, portable::few, portable::join};
+const AttentionKernels attention_portable = {portable::kPanel, portable::kChunk, portable::tile, portable::few, portable::join,
+                                             portable::pack};
 
 }  // namespace ingot::cpu

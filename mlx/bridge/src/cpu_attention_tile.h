@@ -5,7 +5,7 @@
 // highest scores nor sums are ever taken across lanes.
 #pragma once
 
-#include "cpu_attention_kernels.h"
+#include "cpu_attention_packed.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -249,10 +249,17 @@ static void tile_of(const AttentionTask& t) {
     Cut c = cut(t, run);
     for (int64_t p = c.begin; p < c.end; p += t.block) {
       int n = int(at_most(t.block, c.end - p));
-      const T* keys = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
-      const T* values = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
-      Block k = widen_block(keys, run.k_row, n, s.dim, w.k);
-      Block v = run.v == run.k && run.v_row == run.k_row ? k : widen_block(values, run.v_row, n, s.value_dim, w.v);
+      Block k, v;
+      if (s.bits > 0) {
+        KeyRun here = unpack_run(t, run, p, n, w.k, w.v);
+        k = {static_cast<const float*>(here.k), here.k_row};
+        v = {static_cast<const float*>(here.v), here.v_row};
+      } else {
+        const T* keys = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
+        const T* values = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
+        k = widen_block(keys, run.k_row, n, s.dim, w.k);
+        v = run.v == run.k && run.v_row == run.k_row ? k : widen_block(values, run.v_row, n, s.value_dim, w.v);
+      }
       for (int panel = 0; panel < w.panels; panel++) {
         panel_block(t, w, panel, p, n, k, v);
       }
@@ -269,7 +276,7 @@ static void tile_of(const AttentionTask& t) {
 }
 
 static void tile(const AttentionTask& t) {
-  switch (t.shape->kv_type) {
+  switch (t.shape->bits > 0 ? Type::f32 : t.shape->kv_type) {
     case Type::f32:
       return tile_of<float>(t);
     case Type::f16:

@@ -59,6 +59,16 @@ IG_INLINE float highest(F v) {
   return _mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a)));
 }
 
+// Bytes as numbers, and the lower and upper halves of bytes.
+IG_INLINE F load(const uint8_t* p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+IG_INLINE void load_halves(const uint8_t* p, F& low, F& high) {
+  __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  low = _mm256_cvtepi32_ps(_mm256_and_si256(v, _mm256_set1_epi32(15)));
+  high = _mm256_cvtepi32_ps(_mm256_srli_epi32(v, 4));
+}
+
 IG_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
 // Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.

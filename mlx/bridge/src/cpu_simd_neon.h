@@ -45,6 +45,19 @@ IG_INLINE F power_of_two(F n) {
 IG_INLINE float sum(F v) { return vaddvq_f32(v); }
 IG_INLINE float highest(F v) { return vmaxvq_f32(v); }
 
+// Bytes as numbers, and the lower and upper halves of bytes.
+IG_INLINE uint32x4_t widen_bytes(const uint8_t* p) {
+  uint32_t four;
+  __builtin_memcpy(&four, p, 4);
+  return vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four))));
+}
+IG_INLINE F load(const uint8_t* p) { return vcvtq_f32_u32(widen_bytes(p)); }
+IG_INLINE void load_halves(const uint8_t* p, F& low, F& high) {
+  uint32x4_t v = widen_bytes(p);
+  low = vcvtq_f32_u32(vandq_u32(v, vdupq_n_u32(15)));
+  high = vcvtq_f32_u32(vshrq_n_u32(v, 4));
+}
+
 IG_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
 // Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.

@@ -100,6 +100,13 @@ IG_INLINE float highest(F v) {
   return a > b ? a : b;
 }
 
+// Bytes as numbers, and the lower and upper halves of bytes.
+IG_INLINE F load(const uint8_t* p) { return F{float(p[0]), float(p[1]), float(p[2]), float(p[3])}; }
+IG_INLINE void load_halves(const uint8_t* p, F& low, F& high) {
+  low = F{float(p[0] & 15), float(p[1] & 15), float(p[2] & 15), float(p[3] & 15)};
+  high = F{float(p[0] >> 4), float(p[1] >> 4), float(p[2] >> 4), float(p[3] >> 4)};
+}
+
 IG_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
 // Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.

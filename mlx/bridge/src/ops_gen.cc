@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x561a2b3;
+const uint32_t abi = 0x20e7a1d8;
 
 const Operation operations[] = {
     {"Abs",
@@ -1163,8 +1163,24 @@ const Operation operations[] = {
        auto window = call.integer();
        auto ring = call.flag();
        auto values = call.integer();
+       auto bits = call.integer();
        auto s = call.s;
-       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, ring, values}, s));
+       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, ring, values, bits}, s));
+     }},
+    {"PackRows",
+     [](Call& call) {
+       auto x = call.array();
+       auto bits = call.integer();
+       auto s = call.s;
+       call.result(pack_rows(x, bits, s));
+     }},
+    {"UnpackRows",
+     [](Call& call) {
+       auto x = call.array();
+       auto bits = call.integer();
+       auto as = call.dtype();
+       auto s = call.s;
+       call.result(unpack_rows(x, bits, as, s));
      }},
     {"GatedDeltaUpdate",
      [](Call& call) {
