@@ -21,7 +21,8 @@ type bench struct {
 	model   models.Model                                                         // the same weights, for what Engine does not offer
 	weights *nn.Weights
 	vocab   int
-	bytes   int64 // of weights that one token reads
+	bytes   int64   // of weights that one token reads
+	said    []int32 // with drafts, by op spec
 }
 
 func (b *bench) close() {

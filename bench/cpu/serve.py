@@ -76,7 +76,7 @@ def main():
         with open(RESULT) as f:
             result.update(json.load(f))
     result["streams8_over_1"] = streams(worker, rounds, tokens)
-    result["spec"] = spec(worker, rounds, 4 * tokens)
+    result["spec"] = spec(worker, rounds, 2 * tokens)
     if not args.quick:
         result["ttft_short_s"] = wait(worker, min(rounds, 2))
     worker.close()
