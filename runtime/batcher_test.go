@@ -101,9 +101,15 @@ func TestBatchEqualsAlone(t *testing.T) {
 				l := cached(t, name, Options{PrefixCache: 1 << 20})
 				l.batcher.ahead = ahead
 				together := 0
-				l.batcher.steps = func(plan []stepped) error { together = max(together, len(plan)); return nil }
-				r := rand.New(rand.NewPCG(5, 5))
 				requests := make([]Request, 7)
+				l.batcher.steps = func(plan []stepped) error {
+					for together == 0 && known(l.batcher) < len(requests) {
+						time.Sleep(time.Millisecond) // or the first may be over before the second comes
+					}
+					together = max(together, len(plan))
+					return nil
+				}
+				r := rand.New(rand.NewPCG(5, 5))
 				for i := range requests {
 					requests[i] = Request{Prompt: randomPrompt(r, l, 1+r.IntN(40)), MaxTokens: 4 + 3*i, IgnoreEOS: true}
 					want.want(requests[i].Prompt, requests[i].MaxTokens)
@@ -125,6 +131,13 @@ func TestBatchEqualsAlone(t *testing.T) {
 			})
 		}
 	}
+}
+
+// known is the number of requests that run or wait.
+func known(b *batcher) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.running) + len(b.waiting)
 }
 
 // A seeded request draws the same whatever runs beside it.
