@@ -6,7 +6,8 @@ INGOT   := bin/ingot
 DEMO    := testdata/models/demo
 # Packages that know no engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
-SCRIPTED = ^(TestScripts|TestKilledTransfers)$$
+SCRIPTED = ^(TestScripts|TestKilled.*|TestServe|TestRunOnTerminal)$$
+KERNELS  = Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 
 .PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-grammar bench-transfer test-interop soak generate clean
@@ -32,9 +33,12 @@ demo:
 	$(INGOT) run demo "Once upon a time" --verbose
 
 # At most 15 minutes on two cores. .ci/run runs this and, beside it, check-cross, test-plain, fuzz-short and others.
-# Scripts of commands start thousands of processes, which is slow under the race detector: of ./cmd only the rest is under it.
+# The race detector is slow where commands are started, thousands of times, some with little memory, and where loops in Go check
+# what kernels in C++ compute: of ./cmd and ./mlx only the rest is under it.
 test: check engine
-	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v '/cmd$$')
+	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|mlx)$$')
+	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(KERNELS)' ./mlx
+	INGOT_TEST_ENGINE=1 $(GO) test -timeout 20m -run '$(KERNELS)' ./mlx
 	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(SCRIPTED)' ./cmd
 	INGOT_TEST_ENGINE=1 $(GO) test -timeout 20m -run '$(SCRIPTED)' ./cmd
 
