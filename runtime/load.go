@@ -100,7 +100,11 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 	}
 	var draft drafter
 	if !o.Draft.Off {
-		if draft, err = f.draft(p.config); err != nil {
+		draft, err = f.draft(p.config)
+		switch {
+		case errors.Is(err, manifest.ErrBlobMissing):
+			draft = drafter{} // pulled without it
+		case err != nil:
 			return nil, err
 		}
 	}
