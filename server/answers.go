@@ -18,6 +18,14 @@ type job struct {
 	begun   time.Time
 }
 
+// job puts a request together; how long its model stays and when it began are the caller's to say.
+func (s *Server) job(m *model, p *talk.Prompt, o options, f format, l logProbOptions) (job, error) {
+	j := job{model: m, reader: p.Reader}
+	j.request = runtime.Request{Prompt: p.IDs, Pictures: p.Pictures, Special: p.Special, Format: f.after(p), Draft: s.opts.Draft,
+		LogProbs: l.LogProbs, TopLogProbs: l.TopLogProbs}
+	return j, o.request(m, &j.request)
+}
+
 // piece is a part of what a model says.
 type piece struct {
 	ids            []int32

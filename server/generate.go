@@ -66,12 +66,11 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j := job{model: m, reader: prompt.Reader, keep: q.KeepAlive.Duration, begun: begun}
-	j.request = runtime.Request{Prompt: prompt.IDs, Pictures: prompt.Pictures, Special: prompt.Special, Format: q.Format.after(prompt), Draft: s.opts.Draft}
-	j.request.LogProbs, j.request.TopLogProbs = q.LogProbs, q.TopLogProbs
-	if err := q.Options.request(m, &j.request); err != nil {
+	j, err := s.job(m, prompt, q.Options, q.Format, q.logProbOptions)
+	if err != nil {
 		return err
 	}
+	j.keep, j.begun = q.KeepAlive.Duration, begun
 	stream, whole := streams(q.Stream), generateJSON{Model: m.name()}
 	said := slices.Clone(prompt.IDs)
 	var response, thoughts strings.Builder
