@@ -39,21 +39,13 @@ func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 	if x.Thread().Info().GPU && chosen.Size() >= sortedFrom {
 		return mlx.CombineRows(e.sorted(x, chosen), weights, s.X, s.Gate)
 	}
+	var formats, groups, bits [2]int
 	var parts []*mlx.Array
-	numbers := make([]int, 6)
-	formats, groups, bits := numbers[:2], numbers[2:4], numbers[4:]
 	for i, b := range []*bank{e.gateUp, e.down} {
-		formats[i] = -1
-		parts = append(parts, b.weight.Array)
-		if p := b.weight.Packed; p != nil {
-			formats[i], groups[i], bits[i] = int(p.Mode), p.Group, p.Bits
-			parts = append(parts, p.Scales)
-			if p.Biases != nil {
-				parts = append(parts, p.Biases)
-			}
-		}
+		formats[i], groups[i], bits[i] = b.weight.packing()
+		parts = append(parts, b.weight.present()...)
 	}
-	return mlx.GatedExperts(x, weights, chosen, parts, formats, groups, bits, e.gelu, s.X, s.Gate)
+	return mlx.GatedExperts(x, weights, chosen, parts, formats[:], groups[:], bits[:], e.gelu, s.X, s.Gate)
 }
 
 // sortedFrom is the number of picks from which a GPU does better with those of one expert side by side. On a CPU the kernel

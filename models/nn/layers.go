@@ -102,15 +102,8 @@ func newLayers(layers []*Linear) *mlx.Layers {
 	numbers := make([]int, 5*n)
 	formats, groups, bits, biased, heads := numbers[:n], numbers[n:2*n], numbers[2*n:3*n], numbers[3*n:4*n], numbers[4*n:]
 	for i, l := range layers {
-		formats[i], heads[i] = -1, l.heads
-		parts = append(parts, l.weight.Array)
-		if p := l.weight.Packed; p != nil {
-			formats[i], groups[i], bits[i] = int(p.Mode), p.Group, p.Bits
-			parts = append(parts, p.Scales)
-			if p.Biases != nil {
-				parts = append(parts, p.Biases)
-			}
-		}
+		formats[i], groups[i], bits[i] = l.weight.packing()
+		parts, heads[i] = append(parts, l.weight.present()...), l.heads
 		if l.bias != nil {
 			biased[i] = 1
 			parts = append(parts, l.bias)

@@ -26,6 +26,14 @@ type Packed struct {
 	Group  int
 }
 
+// packing is how the weight is packed, in numbers: format -1 is plain.
+func (t *Tensor) packing() (format, group, bits int) {
+	if p := t.Packed; p != nil {
+		return int(p.Mode), p.Group, p.Bits
+	}
+	return -1, 0, 0
+}
+
 // Shape is that of the weights, not of their codes.
 func (t *Tensor) Shape() []int {
 	if t.Packed == nil {

@@ -222,6 +222,9 @@ static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_
   constexpr int block = kStep / Blocks, blocks = Blocks;
   const int64_t stride = x.columns / block, row = w.row_bytes();
   const uint8_t* codes = w.codes + n0 * row;
+  const Spread spread = make_spread(2);  // which nibbles do without
+  RowStep s;
+  s.stride = row;
   Turned<true> turned[2];
   Scales8 scales[2];
   __builtin_memset(y, 0, size_t(R0 + R1) * kFewTile * sizeof(float));
@@ -236,16 +239,8 @@ static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_
     for (int k = 0; k < columns; k += kStep) {
 #pragma GCC unroll 2
       for (int h = 0; h < 2; h++) {
-        __m256i v[8];
-#pragma GCC unroll 8
-        for (int r = 0; r < 8; r++) {
-          v[r] = load_bytes(codes + (h * 8 + r) * row);
-        }
-        transpose(v);
-#pragma GCC unroll 8
-        for (int r = 0; r < 8; r++) {
-          turned[h].v[r] = v[r];
-        }
+        s.at = codes + h * 8 * row;
+        turn(s, w, spread, turned[h]);
       }
       codes += 32;
       prefetch_tile(w, n0 + kFewTile, k0 + k);
