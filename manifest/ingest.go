@@ -77,7 +77,7 @@ func (in *Ingest) open(ctx context.Context) error {
 // take makes the folder and locks it. A lock file that its last holder removed does not count.
 func (in *Ingest) take(ctx context.Context) error {
 	for {
-		if err := os.MkdirAll(in.dir, 0o755); err != nil {
+		if err := makeIngest(in.dir); err != nil {
 			return err
 		}
 		l := flock.New(in.path(ingestLock), flock.SetPermissions(0o644))
@@ -199,24 +199,40 @@ func (in *Ingest) Remove() {
 	if in.journal != nil {
 		in.journal.Close()
 	}
-	removeIngest(in.dir)
+	gone := removeIngest(in.dir)
 	in.lock.Unlock()
 	in.lock = nil
-	os.Remove(in.path(ingestLock)) // systems that keep an open file let it go now
-	os.Remove(in.dir)
+	if !gone { // on systems that keep an open file; else what is there now is of the next holder
+		os.Remove(in.path(ingestLock))
+		os.Remove(in.dir)
+	}
 }
 
-// removeIngest removes a folder whose lock the caller holds; the lock file goes last.
-func removeIngest(dir string) {
+// makeIngest makes a folder that others make and remove at the same time: os.MkdirAll fails when it goes between its two looks.
+func makeIngest(dir string) error {
+	for {
+		err := os.MkdirAll(dir, 0o755)
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if info, errNow := os.Lstat(dir); errNow == nil && !info.IsDir() {
+			return err
+		}
+	}
+}
+
+// removeIngest removes a folder whose lock the caller holds; the lock file goes last. It reports whether that went.
+func removeIngest(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return
+		return errors.Is(err, fs.ErrNotExist)
 	}
 	for _, e := range entries {
 		if e.Name() != ingestLock {
 			os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
-	os.Remove(filepath.Join(dir, ingestLock))
+	err = os.Remove(filepath.Join(dir, ingestLock))
 	os.Remove(dir)
+	return err == nil || errors.Is(err, fs.ErrNotExist)
 }

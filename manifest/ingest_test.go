@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
 )
 
 var testKey = digest.FromString("a run")
@@ -224,5 +225,42 @@ func TestIngestWaits(t *testing.T) {
 	second.Close()
 	if got := files(t, s, "ingest"); !slices.Equal(got, []string{ingestPrefix + testKey.Encoded()}) {
 		t.Errorf("folders %v", got)
+	}
+}
+
+// TestIngestHandOver lets runs follow each other at once in a folder that each of them removes: what one leaves behind in
+// its last moment must not be the next one's.
+func TestIngestHandOver(t *testing.T) {
+	s := newStore(t)
+	var g errgroup.Group
+	for range 4 {
+		g.Go(func() error {
+			for range 500 {
+				in, err := s.OpenIngest(t.Context(), testKey)
+				if err != nil {
+					return err
+				}
+				in.Close()
+				x, err := s.OpenSession(testKey)
+				if errors.Is(err, ErrBusy) {
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				_, err = x.Read()
+				if err == nil {
+					err = x.Write([]byte("state"))
+				}
+				if err != nil {
+					return err
+				}
+				x.Remove()
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
 	}
 }

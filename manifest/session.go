@@ -45,7 +45,7 @@ func (s *Store) OpenSession(key digest.Digest) (*Session, error) {
 // take makes the folder and locks it. A lock file that its last holder removed does not count.
 func (x *Session) take() error {
 	for {
-		if err := os.MkdirAll(x.dir, 0o755); err != nil {
+		if err := makeIngest(x.dir); err != nil {
 			return err
 		}
 		l := flock.New(x.path(ingestLock), flock.SetPermissions(0o644))
@@ -118,11 +118,13 @@ func (x *Session) Remove() {
 	if x.lock == nil {
 		return
 	}
-	removeIngest(x.dir)
+	gone := removeIngest(x.dir)
 	x.lock.Unlock()
 	x.lock = nil
-	os.Remove(x.path(ingestLock)) // systems that keep an open file let it go now
-	os.Remove(x.dir)
+	if !gone { // on systems that keep an open file; else what is there now is of the next holder
+		os.Remove(x.path(ingestLock))
+		os.Remove(x.dir)
+	}
 }
 
 // DropSession removes the note with this key, if there is one that nobody has open.
