@@ -74,7 +74,11 @@ func (b *batcher) loop() {
 		b.admit()
 		used := b.used()
 		b.mu.Lock()
-		b.busy = busy{len(b.running), used}
+		b.busy.requests, b.busy.bytes = len(b.running), used
+		if len(b.running) > 0 {
+			b.busy.steps++
+			b.busy.shares += int64(len(b.running))
+		}
 		if len(b.running) == 0 && len(b.waiting) == 0 {
 			b.looping = false
 			b.mu.Unlock()

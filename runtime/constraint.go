@@ -15,10 +15,13 @@ type constraint struct {
 	ends  []int32          // end-of-sequence tokens, which may come where the text may end; none where they are ignored
 	force bool             // tokens without an alternative are said without asking the model
 
-	after  string // what the format comes after
-	before []byte // what has come, or its end
+	after  string  // what the format comes after
+	before []byte  // what has come, or its end
+	within int     // tokens that may come before
+	cut    []int32 // what is said when so many have come; nil: nothing
 	text   func(id int32) []byte
-	begin  func(left int) (*grammar.Matcher, error)
+	begin  func(left int) (*grammar.Matcher, error) // nil: there is no format, but only what would come before
+	idle   bool                                     // nothing is kept to any more
 
 	// The masks that were made last, with so many tokens left, along drafts.
 	left  int
@@ -28,18 +31,29 @@ type constraint struct {
 
 // constrain begins a format for an answer of at most budget tokens.
 func (l *Local) constrain(r Request, budget int) (*constraint, error) {
-	if r.Format.Kind == "" {
+	cuts := r.Format.After != "" && r.Format.Within > 0
+	if r.Format.Kind == "" && !cuts {
 		return nil, nil
 	}
 	if l.tok == nil {
 		return nil, fmt.Errorf("%w: a format needs the text of tokens", ErrNoTokenizer)
+	}
+	c := &constraint{force: !r.wantsLogProbs(), after: r.Format.After, within: r.Format.Within, text: l.bytes}
+	if cuts {
+		var err error
+		if c.cut, err = l.tok.Encode(r.Format.After, false); err != nil {
+			return nil, err
+		}
+	}
+	if r.Format.Kind == "" {
+		return c, nil
 	}
 	of, err := l.formats.grammar(r.Format)
 	if err != nil {
 		return nil, err
 	}
 	v := l.formats.vocabulary()
-	c := &constraint{words: grammar.Words(v.Size()), force: !r.wantsLogProbs(), after: r.Format.After, text: l.bytes}
+	c.words = grammar.Words(v.Size())
 	c.begin = func(left int) (*grammar.Matcher, error) {
 		m, err := of.Matcher(v, left)
 		if err != nil {
@@ -145,23 +159,32 @@ func (c *constraint) accept(id int32, left int) error {
 
 // wait takes a token before the format. What of a token comes after the text that the format waits for belongs to neither.
 func (c *constraint) wait(id int32, left int) (err error) {
+	c.within--
 	c.before = append(c.before, c.text(id)...)
 	at := bytes.Index(c.before, []byte(c.after))
 	if at < 0 {
 		c.before = c.before[max(0, len(c.before)-len(c.after)+1):]
 		return nil
 	}
-	c.before, c.masks = nil, nil
+	c.before, c.masks, c.cut = nil, nil, nil
+	if c.begin == nil {
+		c.idle = true
+		return nil
+	}
 	c.m, err = c.begin(left)
 	return err
 }
 
 // forced are the tokens that come next whatever the model thinks, where left may come.
-func (c *constraint) forced(left int) []int32 {
-	if c == nil || c.m == nil || !c.force {
-		return nil
+func (c *constraint) forced(left int) (ids []int32) {
+	switch {
+	case c == nil:
+	case c.m == nil && c.within <= 0:
+		ids, c.cut = c.cut, nil // once
+	case c.m != nil && c.force:
+		ids = c.m.Forced(left)
 	}
-	return c.m.Forced(left)
+	return ids
 }
 
 // lead are the tokens that every text of the format begins with, but for the last of those that leave nothing to add: the model

@@ -181,6 +181,44 @@ func TestFormatAfter(t *testing.T) {
 	}
 }
 
+// What comes before a format may be cut short, also where nothing has a format.
+func TestWithin(t *testing.T) {
+	l := cached(t, "demo", Options{})
+	r := prompted(t, l, "Once upon a time", Request{MaxTokens: 60, IgnoreEOS: true})
+	ids, free, _, err := collect(t.Context(), l, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cut = ". The end!"
+	begin, err := l.Tokenizer().Decode(ids[:5], true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, draft := range []Draft{{}, {Mode: DraftFixed, N: 3}} {
+		r.Draft = draft
+		r.Format = Format{After: cut, Within: 5}
+		if draft.N > 0 {
+			r.Format.Within = 1 // a round may go beyond
+		}
+		got, text, last, err := collect(t.Context(), l, r)
+		if err != nil || strings.Count(text, cut) != 1 || len(got) != 60 || last.Done != DoneLength || draft.N == 0 && !strings.HasPrefix(text, begin+cut) {
+			t.Errorf("%+v: %q, %d tokens, %s, %v; want %q at first", draft, text, len(got), last.Done, err, begin+cut)
+		}
+		r.Format.Kind, r.Format.Source = FormatRegex, `<(yes|no)>`
+		if _, text, last, err = collect(t.Context(), l, r); err != nil || last.Done != DoneStop || !regexp.MustCompile(cut+`<(yes|no)>$`).MatchString(text) {
+			t.Errorf("%+v: %q, %s, %v", draft, text, last.Done, err)
+		}
+	}
+	r.Draft, r.Format = Draft{}, Format{After: free[20:26], Within: 50}
+	if _, text, _, err := collect(t.Context(), l, r); err != nil || text != free {
+		t.Errorf("what comes by itself: %q, %v, want %q", text, err, free)
+	}
+	r.MaxTokens, r.Format = 6, Format{After: cut, Within: 5}
+	if got, text, last, err := collect(t.Context(), l, r); err != nil || len(got) != 6 || last.Done != DoneLength {
+		t.Errorf("at the budget's end: %q, %s, %v", text, last.Done, err)
+	}
+}
+
 func TestParseFormat(t *testing.T) {
 	for source, want := range map[string]Format{
 		``: {}, `null`: {}, `""`: {}, ` "json" `: {Kind: FormatJSON}, ` {"type": "object"}`: {Kind: FormatSchema, Source: `{"type": "object"}`},

@@ -17,6 +17,9 @@ type Format struct {
 	Kind   FormatKind `json:"kind,omitempty"`
 	Source string     `json:"source,omitempty"`
 	After  string     `json:"after,omitempty"` // it begins after this text, such as the tag that ends thinking; empty: at once
+	// Within is how many tokens may come before the text that it begins after: then that is said, whatever the model wants. 0: any number.
+	// It holds without a Kind too.
+	Within int `json:"within,omitempty"`
 }
 
 // ParseFormat reads the JSON value that stands for a format in an API: as Ollama has it the word "json" or a schema, and beyond that
@@ -92,7 +95,7 @@ const mostFormats = 64
 
 // grammar compiles a format, or finds it.
 func (f *formats) grammar(of Format) (*grammar.Grammar, error) {
-	of.After = ""
+	of.After, of.Within = "", 0
 	f.mu.Lock()
 	g := f.compiled[of]
 	f.mu.Unlock()

@@ -186,6 +186,9 @@ func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 	g.sampler.history = append(g.sampler.history, token)
 	g.budget--
 	err := g.rules.accept(token, g.budget)
+	if g.rules != nil && g.rules.idle {
+		g.rules = nil
+	}
 	switch {
 	case err == nil:
 		return g.tell(token, log)
@@ -231,7 +234,7 @@ func (g *generation) tell(token int32, log *LogProb) (ended bool) {
 }
 
 func (g *generation) done(e Event, reason DoneReason) bool {
-	e.Done = reason
+	e.Done, e.Stop = reason, g.text.hit
 	e.Stats = g.timed()
 	g.out.Put(e)
 	g.out.End(nil)

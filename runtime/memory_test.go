@@ -147,7 +147,7 @@ func TestUsage(t *testing.T) {
 	for u.Running > 0 && err == nil { // the loop ends after the stream
 		u, err = r.Usage(t.Context())
 	}
-	if err != nil || u.Weights < 100_000 || u.StateLimit != 1<<30 || u.State != 0 || u.Waiting != 0 || u.Disk != nil {
+	if err != nil || u.Weights < 100_000 || u.StateLimit != 1<<30 || u.State != 0 || u.Waiting != 0 || u.Disk != nil || u.Steps < 2 || u.Shares != u.Steps {
 		t.Errorf("%+v, %v", u, err)
 	}
 	if p := u.Prefix; p == nil || p.Lookups != 1 || p.Keys != 6 || p.Nodes == 0 || p.Bytes == 0 || p.Budget != 1<<20 {

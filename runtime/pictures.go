@@ -176,9 +176,9 @@ func (l *Local) picture(ctx context.Context, prompt []int32, pictures []Picture,
 		key := sha256.Sum256(pictures[i].Data)
 		of := known[key]
 		if of == nil {
-			patches, err := s.processor.Read(pictures[i].Data)
+			patches, err := s.read(pictures[i], i)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", pictures[i].name(i), err)
+				return nil, err
 			}
 			of = &seen{hash: binary.LittleEndian.Uint64(key[:]), patches: patches}
 			known[key], p.seen = of, append(p.seen, of)

@@ -204,6 +204,24 @@ func TestPictureChunks(t *testing.T) {
 	}
 }
 
+// A prompt is counted as it will be read.
+func TestCountPrompt(t *testing.T) {
+	l, shapes := loadModel(t, "qwen3_5-vision"), shown(t, "shapes.png")
+	for _, prompt := range [][]int32{{1, visionStart, imagePad, visionEnd}, {1, 2}} {
+		pictures := shapes[:min(len(shapes), l.PicturePlaces(prompt))]
+		_, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, Pictures: pictures, MaxTokens: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := l.CountPrompt(t.Context(), prompt, pictures); n != last.Stats.PromptTokens || err != nil {
+			t.Errorf("%v: %d tokens, %v; it was read as %d", prompt, n, err, last.Stats.PromptTokens)
+		}
+	}
+	if _, err := l.CountPrompt(t.Context(), []int32{imagePad}, []Picture{{}}); !errors.Is(err, ErrPictures) {
+		t.Errorf("an empty picture: %v", err)
+	}
+}
+
 func TestPicturesRefused(t *testing.T) {
 	l, text := loadModel(t, "qwen3_5-vision"), loadModel(t, "llama-default")
 	shapes := shown(t, "shapes.png")
@@ -217,7 +235,7 @@ func TestPicturesRefused(t *testing.T) {
 		{"a model that does not see", "llama without a vision tower", text, Request{Prompt: []int32{1}, Pictures: shapes}, ErrPictures},
 		{"no place", "places for 0 pictures, 1 were given", l, Request{Prompt: []int32{1}, Pictures: shapes}, ErrPictures},
 		{"empty", "picture 1: the picture is empty", l, Request{Prompt: one, Pictures: []Picture{{}}}, vision.ErrPicture},
-		{"no picture", "picture 1: neither PNG", l, Request{Prompt: one, Pictures: []Picture{{Data: []byte("text")}}}, vision.ErrPicture},
+		{"no picture", "picture 1: neither PNG", l, Request{Prompt: one, Pictures: []Picture{{Data: []byte("text")}}}, ErrPictures},
 		{"too long", "the model's context 256", l, Request{Prompt: append(make([]int32, 249), one...), Pictures: shapes}, ErrPrompt},
 		{"a video", "token 1 of the prompt stands for a video", l, Request{Prompt: []int32{1, videoPad}}, ErrPictures},
 	} {

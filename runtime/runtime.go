@@ -68,6 +68,7 @@ type Event struct {
 	LogProbs []LogProb // one for each of IDs where the request wants them
 
 	Done  DoneReason // set in the last event
+	Stop  string     // in the last event: the one of the request's stop texts that was reached
 	Stats Stats      // of the request so far
 }
 

@@ -12,6 +12,7 @@ type textStream struct {
 	tokens *tokenizer.Stream // nil without a tokenizer
 	stops  []string
 	held   string // decoded, may begin a stop text
+	hit    string // the stop text that was reached
 }
 
 func newTextStream(tok *tokenizer.Tokenizer, stops []string, special bool) *textStream {
@@ -54,7 +55,7 @@ func (s *textStream) add(text string) (string, bool) {
 	first := -1
 	for _, stop := range s.stops {
 		if i := strings.Index(s.held, stop); i >= 0 && (first < 0 || i < first) {
-			first = i
+			first, s.hit = i, stop
 		}
 	}
 	if first >= 0 {

@@ -2,6 +2,17 @@ package runtime
 
 import "testing"
 
+// The stop text that was reached is known, the earliest of several.
+func TestWhichStop(t *testing.T) {
+	s := newTextStream(nil, []string{"two", "one"}, false)
+	if _, stopped := s.add("a on"); stopped || s.hit != "" {
+		t.Errorf("stopped %v at %q", stopped, s.hit)
+	}
+	if _, stopped := s.add("e two"); !stopped || s.hit != "one" {
+		t.Errorf("stopped %v at %q", stopped, s.hit)
+	}
+}
+
 // feed gives the pieces to a stream that stops at stops, and what comes out piece by piece, flushed at the end.
 func feed(stops []string, pieces ...string) (out []string, stopped bool) {
 	s := newTextStream(nil, stops, false)

@@ -13,6 +13,8 @@ type Usage struct {
 	StateLimit int64             `json:"state_limit"` // most that it may take; 0: no limit
 	Running    int               `json:"running"`     // requests
 	Waiting    int               `json:"waiting"`     // requests
+	Steps      int64             `json:"steps"`       // since the model was loaded
+	Shares     int64             `json:"shares"`      // of requests in those steps: shares / steps is the mean size of a batch
 	Prefix     *prefix.Stats     `json:"prefix,omitempty"`
 	Disk       *prefix.DiskStats `json:"disk,omitempty"`
 }
@@ -46,6 +48,7 @@ func (l *Local) Usage(ctx context.Context) (u Usage, err error) {
 	u.StateLimit = b.memory.alone
 	u.Waiting = len(b.waiting)
 	u.Running, u.State = b.busy.requests, b.busy.bytes
+	u.Steps, u.Shares = b.busy.steps, b.busy.shares
 	return u, nil
 }
 
@@ -53,4 +56,6 @@ func (l *Local) Usage(ctx context.Context) (u Usage, err error) {
 type busy struct {
 	requests int
 	bytes    int64 // of their state
+	steps    int64 // so far
+	shares   int64 // of requests in them
 }

@@ -113,7 +113,7 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 				e.LogProbs = []runtime.LogProb{{ID: e.IDs[0], LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: float32(r.Sampling.LogitBias[7])}}}}
 			}
 			if i+1 == int32(r.MaxTokens) {
-				e.Done = runtime.DoneLength
+				e.Done, e.Stop = runtime.DoneLength, strings.Join(r.Stop, "")
 			}
 			if !yield(e, nil) {
 				return
@@ -192,13 +192,13 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 func TestLogProbs(t *testing.T) {
 	want := []runtime.LogProb{{ID: 5, LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: -2.5}}}}
 	r := runtime.Request{Prompt: []int32{5}, MaxTokens: 1, LogProbs: true, TopLogProbs: 1, Sampling: runtime.Sampling{LogitBias: map[int32]float64{7: -2.5}}}
-	r.Format = runtime.Format{Kind: runtime.FormatRegex, Source: "a\n|b", After: "</think>"}
+	r.Format, r.Stop = runtime.Format{Kind: runtime.FormatRegex, Source: "a\n|b", After: "</think>"}, []string{"end"}
 	_, last, err := collect(t.Context(), start(t), r)
 	if err != nil || !reflect.DeepEqual(last.LogProbs, want) {
 		t.Errorf("%+v, %v; want %+v", last.LogProbs, err, want)
 	}
-	if want := `</think>"regex:a\n|b"`; last.Text != want {
-		t.Errorf("the format came as %q, want %q", last.Text, want)
+	if want := `</think>"regex:a\n|b"`; last.Text != want || last.Stop != "end" {
+		t.Errorf("the format came as %q, want %q; the stop text is %q", last.Text, want, last.Stop)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-var counted = runtime.Usage{Weights: 1, State: 2, StateLimit: 3, Running: 4, Waiting: 5,
+var counted = runtime.Usage{Weights: 1, State: 2, StateLimit: 3, Running: 4, Waiting: 5, Steps: 20, Shares: 21,
 	Prefix: &prefix.Stats{Bytes: 6, Budget: 7, Nodes: 8, Lookups: 9, Hits: 10, Keys: 11, Cached: 12, Evicted: 13},
 	Disk:   &prefix.DiskStats{Bytes: 14, Budget: 15, Nodes: 16, Loaded: 17, Written: 18, Dropped: 19}}
 

@@ -38,6 +38,7 @@ type event struct {
 	IDs     []int32       `json:"i,omitempty"`
 	Text    string        `json:"t,omitempty"`
 	Done    string        `json:"d,omitempty"`
+	Stop    string        `json:"st,omitempty"`
 	Prompt  int           `json:"p,omitempty"`
 	Cached  int           `json:"c,omitempty"`
 	PromptT time.Duration `json:"pt,omitempty"`
@@ -54,13 +55,13 @@ type event struct {
 func wireEvent(e runtime.Event) *event {
 	s := e.Stats
 	return &event{
-		e.IDs, e.Text, string(e.Done), s.PromptTokens, s.CachedTokens, s.PromptTime, s.Tokens, s.GenerateTime,
+		e.IDs, e.Text, string(e.Done), e.Stop, s.PromptTokens, s.CachedTokens, s.PromptTime, s.Tokens, s.GenerateTime,
 		s.Drafted, s.Accepted, s.TargetSteps, e.LogProbs,
 	}
 }
 
 func (e *event) event() runtime.Event {
-	return runtime.Event{IDs: e.IDs, Text: e.Text, LogProbs: e.LogProbs, Done: runtime.DoneReason(e.Done), Stats: runtime.Stats{
+	return runtime.Event{IDs: e.IDs, Text: e.Text, LogProbs: e.LogProbs, Done: runtime.DoneReason(e.Done), Stop: e.Stop, Stats: runtime.Stats{
 		PromptTokens: e.Prompt, CachedTokens: e.Cached, PromptTime: e.PromptT, Tokens: e.Tokens, GenerateTime: e.GenTime,
 		Drafted: e.Drafted, Accepted: e.Accepted, TargetSteps: e.TargetSteps}}
 }

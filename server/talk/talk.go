@@ -25,6 +25,7 @@ type Model interface {
 type Conversation struct {
 	chat.Request
 	Pictures []runtime.Picture // one for each part of type "image" of the messages, in their order, with different IDs
+	Answer   string            // the model goes on from: its answer begins with that already
 }
 
 // Prompt is what a conversation becomes, and who reads the answer.
@@ -88,9 +89,25 @@ func (s *Style) render(ctx context.Context, m Model, c Conversation) (text strin
 		text, err = s.Template.Render(ctx, c.Request)
 	}
 	if err == nil {
+		text += s.begun(text, c.Answer)
 		ids, err = m.EncodeRendered(text, bos)
 	}
 	return text, ids, err
+}
+
+// begun is an answer that has begun, behind a prompt: what the model thinks before it is over.
+func (s *Style) begun(prompt, answer string) string {
+	if answer == "" || s.Template == nil {
+		return answer
+	}
+	_, think := parse.Detect(s.Text)
+	if !parse.Opens(s.Texts.Parser, think, prompt) {
+		return answer
+	}
+	if think.Close == "" {
+		think = parse.Thinks(s.Texts.Parser)
+	}
+	return think.Close + "\n\n" + answer
 }
 
 // plain is a conversation for a model that knows of none.

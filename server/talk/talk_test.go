@@ -117,6 +117,7 @@ func TestPrompts(t *testing.T) {
 	}{
 		"no template":                    {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0), {Role: "assistant", Content: "b"}}}}, "^ab"},
 		"no template, pictures":          {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 2)}}, Pictures: pictures(2)}, "^**a"},
+		"an answer that has begun":       {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}, Answer: "so"}, "^user:a;so"},
 		"template":                       {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}, user("a", 0)}}}, "^system:s;user:a;"},
 		"a template that knows pictures": {[]modelfile.Command{template(shows)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^*a;**b;"},
 		"a template that knows none":     {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^user:*a;user:**b;"},
@@ -166,6 +167,14 @@ func TestReader(t *testing.T) {
 	events = parse.Merge(append(events, rest...))
 	if len(events) != 2 || events[0].Kind != parse.Thinking || events[0].Text != "hm" || events[1].Kind != parse.Content || events[1].Text != "so" {
 		t.Errorf("%+v", events)
+	}
+	c.Answer = "It is"
+	p, err = s.Begin(t.Context(), letters{}, c)
+	if err != nil || !strings.HasSuffix(text(p.IDs), "<think></think>\n\nIt is") || p.Thinking != "" {
+		t.Errorf("an answer that has begun: %q, %+v, %v", text(p.IDs), p, err)
+	}
+	if events = p.Reader.Feed(" so."); len(events) != 1 || events[0].Kind != parse.Content || events[0].Text != " so." {
+		t.Errorf("an answer that has begun goes on with %+v", events)
 	}
 	if got := (Reader{}).Feed("text"); len(got) != 1 || got[0].Text != "text" {
 		t.Errorf("without a parser: %+v", got)
