@@ -32,19 +32,22 @@ type piece struct {
 	text, thinking string
 	calls          []parse.ToolCall
 	logProbs       []runtime.LogProb
+	stats          runtime.Stats // of the answer so far
 }
 
 // outcome is how an answer ended.
 type outcome struct {
 	done  runtime.DoneReason
+	stop  string // the stop text that was reached
 	stats runtime.Stats
 	load  time.Duration // until the model was there
 	total time.Duration
 }
 
 // run has the model answer, and hands what it says to each, the first time when it begins.
-func (s *Server) run(ctx context.Context, j job, each func(piece) error) (outcome, error) {
-	var o outcome
+func (s *Server) run(ctx context.Context, j job, each func(piece) error) (o outcome, err error) {
+	watch, left := s.metrics.watch(j.model.name(), j.begun), false
+	defer func() { watch.ended(o.done, left || ctx.Err() != nil) }()
 	lease, load, err := s.lend(ctx, j.model)
 	if err != nil {
 		return o, err
@@ -55,8 +58,9 @@ func (s *Server) run(ctx context.Context, j job, each func(piece) error) (outcom
 		if err != nil {
 			return o, err
 		}
-		o.done, o.stats = e.Done, e.Stats
-		p := piece{ids: e.IDs, logProbs: e.LogProbs}
+		watch.saw(e)
+		o.done, o.stop, o.stats = e.Done, e.Stop, e.Stats
+		p := piece{ids: e.IDs, logProbs: e.LogProbs, stats: e.Stats}
 		p.add(j.reader.Feed(e.Text))
 		if e.Done != "" {
 			rest, damage := j.reader.Close()
@@ -66,6 +70,7 @@ func (s *Server) run(ctx context.Context, j job, each func(piece) error) (outcom
 			}
 		}
 		if err := each(p); err != nil {
+			left = true
 			return o, err
 		}
 	}

@@ -96,15 +96,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	style, err := m.talks()
-	if err != nil {
-		return err
-	}
-	c, err := q.conversation(style)
-	if err != nil {
-		return err
-	}
-	prompt, err := s.begin(r.Context(), m, style, c)
+	prompt, err := s.talkPrompt(r, m, q)
 	if err != nil {
 		return err
 	}
@@ -144,6 +136,19 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 		return writeLine(w, whole)
 	}
 	return writeJSON(w, whole)
+}
+
+// talkPrompt makes the prompt of a conversation.
+func (s *Server) talkPrompt(r *http.Request, m *model, q chatRequest) (*talk.Prompt, error) {
+	style, err := m.talks()
+	if err != nil {
+		return nil, err
+	}
+	c, err := q.conversation(style)
+	if err != nil {
+		return nil, err
+	}
+	return s.begin(r.Context(), m, style, c)
 }
 
 // conversation is what the template gets: the system text of the request, else the image's, the image's messages, and the request's. An

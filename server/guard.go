@@ -111,12 +111,16 @@ func (g guard) allows(origin, host string) bool {
 	return err == nil && ip.IsLoopback() || address.IsLocalhost(u.Hostname())
 }
 
-// unlocks tells whether a request brings the key, as OpenAI's clients do, or as Anthropic's.
+// unlocks tells whether a request brings the key, as OpenAI's clients do, or as Anthropic's. Some send both, one of them made up.
 func (g guard) unlocks(h http.Header) bool {
-	given := h.Get("X-Api-Key")
+	given := []string{h.Get("X-Api-Key")}
 	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		given = strings.TrimSpace(token)
+		given = append(given, strings.TrimSpace(token))
 	}
-	sum := sha256.Sum256([]byte(given))
-	return subtle.ConstantTimeCompare(sum[:], g.key[:]) == 1
+	right := 0
+	for _, key := range given {
+		sum := sha256.Sum256([]byte(key))
+		right |= subtle.ConstantTimeCompare(sum[:], g.key[:])
+	}
+	return right == 1
 }

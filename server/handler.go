@@ -12,6 +12,11 @@ import (
 // ServeHTTP implements http.Handler: what is around all routes.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w, patience: s.times.write}
+	s.metrics.open.Add(1)
+	defer func() {
+		s.metrics.open.Add(-1)
+		s.answered(a, r)
+	}()
 	defer s.recovered(a, r)
 	if !s.guard.admit(a, r) {
 		return
@@ -45,17 +50,24 @@ type answer struct {
 	http.ResponseWriter
 	patience time.Duration
 	begun    bool
+	status   int  // once it has begun
 	stream   bool // lines of JSON: an error is the last of them
 	broken   bool // the client takes no more
 }
 
+func (a *answer) begins(status int) {
+	if !a.begun {
+		a.begun, a.status = true, status
+	}
+}
+
 func (a *answer) WriteHeader(status int) {
-	a.begun = true
+	a.begins(status)
 	a.ResponseWriter.WriteHeader(status)
 }
 
 func (a *answer) Write(p []byte) (int, error) {
-	a.begun = true
+	a.begins(http.StatusOK)
 	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.patience)) // an answer to a test has none
 	n, err := a.ResponseWriter.Write(p)
 	a.broken = a.broken || err != nil

@@ -114,7 +114,12 @@ func (s *Server) source(m *model) pool.Source {
 	return pool.Source{
 		Name: m.name(), Key: m.entry.Digest.String() + " " + s.opts.Variant, Size: room.total(),
 		Load: func(ctx context.Context, loaded func(float64)) (pool.Model, error) {
-			return s.opts.Load(ctx, child, loaded)
+			begun := time.Now()
+			model, err := s.opts.Load(ctx, child, loaded)
+			if err == nil {
+				s.metrics.model(m.name()).load.observe(time.Since(begun))
+			}
+			return model, err
 		},
 	}
 }

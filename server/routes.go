@@ -17,6 +17,7 @@ func (s *Server) list() []route {
 		{"GET", "/{$}", s.root},
 		{"GET", "/healthz", s.health},
 		{"GET", "/readyz", s.ready},
+		{"GET", "/metrics", s.measure},
 
 		{"GET", "/api/version", s.version},
 		{"GET", "/api/tags", s.tags},

@@ -62,13 +62,14 @@ type times struct {
 	body   time.Duration // for its body
 	idle   time.Duration // between requests
 	write  time.Duration // for a write that the client does not take
+	ping   time.Duration // of silence in a stream, where its API has something to fill it with
 }
 
 func (o Options) times() times {
 	if p := o.patience; p > 0 {
-		return times{p, p, p, p}
+		return times{p, p, p, p, p}
 	}
-	return times{10 * time.Second, 2 * time.Minute, 3 * time.Minute, time.Minute}
+	return times{10 * time.Second, 2 * time.Minute, 3 * time.Minute, time.Minute, 10 * time.Second}
 }
 
 var errStopping = errors.New("the server is stopping")
@@ -81,6 +82,7 @@ type Server struct {
 	known    known
 	guard    guard
 	mux      *http.ServeMux
+	metrics  metrics
 	http     *http.Server
 	stop     context.CancelCauseFunc // ends all requests
 	stopping atomic.Bool

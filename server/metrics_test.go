@@ -1,0 +1,221 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/cache/prefix"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/pool"
+)
+
+// reporting is a parrot that tells how it does.
+type reporting struct{ *parrot }
+
+func (reporting) Usage(context.Context) (runtime.Usage, error) {
+	return runtime.Usage{Weights: 1000, State: 200, StateLimit: 300, Running: 2, Waiting: 7, Steps: 40, Shares: 60,
+		Prefix: &prefix.Stats{Bytes: 50, Budget: 90, Lookups: 5, Hits: 4, Keys: 30, Cached: 20, Evicted: 1}}, nil
+}
+
+var (
+	sampleLine = regexp.MustCompile(`^([a-z_]+)(\{[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*\})? (\S+)$`)
+	headLine   = regexp.MustCompile(`^# (HELP|TYPE) ([a-z_]+) (.+)$`)
+)
+
+// samples reads a text of metrics, and checks its form.
+func samples(t *testing.T, text string) map[string]float64 {
+	t.Helper()
+	out, kinds := map[string]float64{}, map[string]string{}
+	current := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if head := headLine.FindStringSubmatch(line); head != nil {
+			if current = head[2]; head[1] == "TYPE" {
+				kinds[current] = head[3]
+			} else if kinds[current] != "" {
+				t.Errorf("%s comes twice", current)
+			}
+			continue
+		}
+		m := sampleLine.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("no sample: %q", line)
+			continue
+		}
+		if name := m[1]; name != current && !(kinds[current] == "histogram" && strings.HasPrefix(name, current+"_")) {
+			t.Errorf("%q is under %s", line, current)
+		}
+		if kinds[current] == "counter" && !strings.HasSuffix(current, "_total") {
+			t.Errorf("the counter %s", current)
+		}
+		value, err := strconv.ParseFloat(m[3], 64)
+		if _, twice := out[m[1]+m[2]]; twice || err != nil {
+			t.Errorf("%q: twice %v, %v", line, twice, err)
+		}
+		out[m[1]+m[2]] = value
+	}
+	return out
+}
+
+// measured gets the metrics of a server.
+func (f *fixture) measured(t *testing.T) map[string]float64 {
+	t.Helper()
+	status, text := f.ask(t, "GET", "/metrics", "")
+	if status != 200 {
+		t.Fatalf("%d: %s", status, text)
+	}
+	return samples(t, text)
+}
+
+func expect(t *testing.T, got, want map[string]float64) {
+	t.Helper()
+	for name, v := range want {
+		if x, ok := got[name]; !ok || x != v {
+			t.Errorf("%s is %v (there: %v), want %v", name, x, ok, v)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	f := serve(t, func(o *Options) {
+		load := o.Load
+		o.Load = func(ctx context.Context, c Child, loaded func(float64)) (pool.Model, error) {
+			m, err := load(ctx, c, loaded)
+			return reporting{m.(*parrot)}, err
+		}
+	})
+	f.says = []string{"a", "b", "c"}
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","stream":false}`, 200)
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once"}`, 200)
+	f.has(t, "POST", "/api/generate", `{"model":"none","prompt":"Once"}`, 404)
+	f.has(t, "GET", "/api/generate", "", 405)
+	f.has(t, "GET", "/nothing/at/all", "", 404)
+	f.has(t, "GET", "/", "", 200)
+	f.ask(t, "GET", "/api/version", "", "Host", "evil.example")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"num_predict":13}}`, 500) // a panic
+
+	got := f.measured(t)
+	expect(t, got, map[string]float64{
+		`ingot_info{version="1.2.3"}`:                                              1,
+		`ingot_requests_open`:                                                      1,
+		`ingot_requests_total{endpoint="/api/generate",status="200"}`:              2,
+		`ingot_requests_total{endpoint="/api/generate",status="404"}`:              1,
+		`ingot_requests_total{endpoint="/api/generate",status="405"}`:              1,
+		`ingot_requests_total{endpoint="/api/generate",status="500"}`:              1,
+		`ingot_requests_total{endpoint="none",status="404"}`:                       1,
+		`ingot_requests_total{endpoint="/",status="200"}`:                          1,
+		`ingot_requests_total{endpoint="/api/version",status="403"}`:               1,
+		`ingot_answers_total{model="plain:latest",end="stop"}`:                     2,
+		`ingot_answers_total{model="plain:latest",end="error"}`:                    1,
+		`ingot_prompt_tokens_total{model="plain:latest"}`:                          4,
+		`ingot_generated_tokens_total{model="plain:latest"}`:                       6,
+		`ingot_time_to_first_token_seconds_count{model="plain:latest"}`:            2,
+		`ingot_time_to_first_token_seconds_bucket{model="plain:latest",le="+Inf"}`: 2,
+		`ingot_inter_token_seconds_count{model="plain:latest"}`:                    4,
+		`ingot_model_load_seconds_count{model="plain:latest"}`:                     1,
+		`ingot_memory_limit_bytes`:                                                 8 << 30,
+		`ingot_model_loaded{model="plain:latest"}`:                                 1,
+		`ingot_model_requests{model="plain:latest"}`:                               0,
+		`ingot_batch_requests{model="plain:latest"}`:                               2,
+		`ingot_queue_requests{model="plain:latest"}`:                               7,
+		`ingot_steps_total{model="plain:latest"}`:                                  40,
+		`ingot_step_requests_total{model="plain:latest"}`:                          60,
+		`ingot_model_memory_bytes{model="plain:latest",of="weights"}`:              1000,
+		`ingot_model_memory_bytes{model="plain:latest",of="state"}`:                200,
+		`ingot_model_memory_bytes{model="plain:latest",of="prefix_cache"}`:         50,
+		`ingot_state_limit_bytes{model="plain:latest"}`:                            300,
+		`ingot_prefix_lookups_total{model="plain:latest"}`:                         5,
+		`ingot_prefix_hits_total{model="plain:latest"}`:                            4,
+		`ingot_prefix_cached_tokens_total{model="plain:latest"}`:                   20,
+	})
+	if got["ingot_server_memory_bytes"] < 1<<20 || got[`ingot_model_room_bytes{model="plain:latest"}`] < 1<<20 {
+		t.Errorf("memory: %v, %v", got["ingot_server_memory_bytes"], got[`ingot_model_room_bytes{model="plain:latest"}`])
+	}
+	if _, there := got[`ingot_cache_disk_bytes{model="plain:latest"}`]; there {
+		t.Error("a cache on disk that is not there is counted")
+	}
+}
+
+// A client that leaves is no error of the server.
+func TestMetricsOfWhoLeaves(t *testing.T) {
+	f := serve(t, nil)
+	f.wait = make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate", strings.NewReader(`{"model":"plain","prompt":"x","stream":false}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if answer, err := http.DefaultClient.Do(r); err == nil {
+			answer.Body.Close()
+			t.Error("there is an answer")
+		}
+	}()
+	until(t, func() bool { return f.measured(t)[`ingot_generated_tokens_total{model="plain:latest"}`] == 1 })
+	cancel()
+	<-gone
+	until(t, func() bool {
+		got := f.measured(t)
+		return got[`ingot_answers_total{model="plain:latest",end="cancelled"}`] == 1 && got[`ingot_requests_total{endpoint="/api/generate",status="499"}`] == 1
+	})
+}
+
+// until waits for something to become so.
+func until(t *testing.T, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not become so")
+		}
+	}
+}
+
+func TestMetricsWantTheKey(t *testing.T) {
+	f := serve(t, func(o *Options) { o.APIKey = "secret" })
+	f.has(t, "GET", "/metrics", "", 401)
+	if status, text := f.ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 || samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
+		t.Errorf("%d: %s", status, text)
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	h := newHistogram(seconds(.1, 1))
+	for _, d := range []time.Duration{0, 100 * time.Millisecond, 101 * time.Millisecond, time.Second, time.Hour} {
+		h.observe(d)
+	}
+	var e exposition
+	e.family("x", histogramKind, "X.").histogram(h, "model", `a"b\c`+"\n")
+	expect(t, samples(t, e.String()), map[string]float64{
+		`x_bucket{model="a\"b\\c\n",le="0.1"}`: 2, `x_bucket{model="a\"b\\c\n",le="1"}`: 4, `x_bucket{model="a\"b\\c\n",le="+Inf"}`: 5,
+		`x_count{model="a\"b\\c\n"}`: 5, `x_sum{model="a\"b\\c\n"}`: 3601.201,
+	})
+}
+
+// However many names models get, there is an end to what is counted by name.
+func TestMetricsAreBounded(t *testing.T) {
+	var m metrics
+	for i := range 2 * maxMeasured {
+		m.model(strconv.Itoa(i)).tokens.Add(1)
+	}
+	if len(m.models) > maxMeasured+1 || m.model(otherModels).tokens.Load() != maxMeasured {
+		t.Errorf("%d models, %d tokens of others", len(m.models), m.model(otherModels).tokens.Load())
+	}
+}
+
+func BenchmarkWatch(b *testing.B) {
+	var m metrics
+	w := m.watch("m", time.Now())
+	e := runtime.Event{IDs: []int32{1}, Text: "x"}
+	b.ReportAllocs()
+	for b.Loop() {
+		e.Stats.Tokens++
+		w.saw(e)
+	}
+}
