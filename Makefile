@@ -10,7 +10,7 @@ SCRIPTED = ^(TestScripts|TestKilled.*|TestServe|TestRunOnTerminal)$$
 KERNELS  = Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-grammar bench-transfer test-interop soak generate clean
+.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -108,6 +108,10 @@ bench-serve: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	bench/cpu/run.sh --peers-only
 	"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/serve.py $(INGOT) bin/bench-cpu $(BENCH_SERVE)
+
+# Times the trained pair of fixtures with and without drafts: bench/results/pair.json.
+bench-pair: engine
+	$(PYTHON) bench/pair.py $(INGOT) $(BENCH_PAIR)
 
 # Times the masks of structured output over a vocabulary of 128,256 tokens: bench/results/grammar.json. BENCH_GRAMMAR may hold
 # -tokenizer FILE, a tokenizer.json to take instead of a made vocabulary.

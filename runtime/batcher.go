@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ingotml/ingot/cache/prefix"
 )
@@ -29,6 +30,7 @@ type batcher struct {
 	chunk    int           // rows of prompts in a step; 0: as many as fit its time
 	pace     pace
 	depths   depths
+	ended    time.Time // of the step before; zero where nothing ran
 	memory   memory
 	proposer proposer
 	steps    func([]stepped) error // for tests: sees what a step will do, and may fail it
@@ -80,7 +82,7 @@ func (b *batcher) loop() {
 			b.busy.shares += int64(len(b.running))
 		}
 		if len(b.running) == 0 && len(b.waiting) == 0 {
-			b.looping = false
+			b.looping, b.ended = false, time.Time{}
 			b.mu.Unlock()
 			return
 		}

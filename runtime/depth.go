@@ -10,9 +10,12 @@ import (
 // depths decides how many tokens requests draft: what promises most tokens in a second, by how many of their drafts were accepted
 // and by how long steps took. It knows no engine.
 type depths struct {
-	all   luck            // of all requests: what is expected of one that has drafted little
-	steps map[int]curve   // seconds of a step, by how many requests speak
-	draft map[int]float64 // seconds of one step of the draft, by how many requests draft
+	all    luck           // of all requests: what is expected of one that has drafted little
+	steps  map[int]curve  // seconds of a step, by how many requests speak
+	draft  map[int]*times // seconds of one step of the draft, by how many requests draft
+	seen   int            // steps without drafts
+	rounds int            // with drafts since a step had none
+	plain  int            // further steps that have none, to see again what they take
 }
 
 // luck counts drafts by their place in a step: those whose predecessors were accepted, and of them those that were, too. Old ones count
@@ -24,8 +27,6 @@ const (
 	luckFades  = 0.97 // at each further draft of its place
 	luckPrior  = 2    // drafts that what is expected counts for
 	luckAtOnce = 0.7  // what is expected before anything was seen
-	timeFades  = 0.8  // at each further step of its kind
-	timeClip   = 3    // a step that takes longer, in times of what it took before, says nothing of the next
 )
 
 // saw counts the drafts of a step.
@@ -54,8 +55,30 @@ func (l *luck) rates(expected func(k int, before float64) float64) (rates [MaxDr
 	return rates
 }
 
-// curve is seconds by rows.
-type curve map[int]float64
+// times are the last measurements of one thing, in seconds. What disturbs them makes some of them longer, the first ones most of all.
+type times struct {
+	last [8]float64
+	n    int
+}
+
+func (t *times) add(d time.Duration) {
+	t.last[t.n%len(t.last)] = d.Seconds()
+	t.n++
+}
+
+// typical is their lower quartile; 0 without any.
+func (t *times) typical() float64 {
+	if t == nil || t.n == 0 {
+		return 0
+	}
+	known := t.last
+	list := known[:min(t.n, len(known))]
+	slices.Sort(list)
+	return list[(len(list)-1)/4]
+}
+
+// curve is what steps take, by rows.
+type curve map[int]*times
 
 // rowCosts is what a row more is expected to cost before one was tried, as a share of the step.
 const rowCosts = 0.03
@@ -63,33 +86,24 @@ const rowCosts = 0.03
 // at estimates the seconds of a step of so many rows; 0 where nothing is known.
 func (c curve) at(rows int) float64 {
 	if t, ok := c[rows]; ok || len(c) == 0 {
-		return t
+		return t.typical()
 	}
 	known := slices.Sorted(maps.Keys(c))
 	i, _ := slices.BinarySearch(known, rows)
 	switch {
 	case i == 0:
-		return c[known[0]]
+		return c[known[0]].typical()
 	case i == len(known):
-		last := known[i-1]
-		slope := rowCosts * c[last]
+		first, last := known[0], known[i-1]
+		slope := rowCosts * c[last].typical()
 		if i > 1 {
-			slope = max(0, (c[last]-c[known[0]])/float64(last-known[0]))
+			slope = max(0, (c[last].typical()-c[first].typical())/float64(last-first))
 		}
-		return c[last] + slope*float64(rows-last)
+		return c[last].typical() + slope*float64(rows-last)
 	}
 	low, high := known[i-1], known[i]
 	share := float64(rows-low) / float64(high-low)
-	return c[low] + share*(c[high]-c[low])
-}
-
-// smoothed takes a measurement into account.
-func smoothed(old float64, d time.Duration) float64 {
-	now := d.Seconds()
-	if old == 0 {
-		return now
-	}
-	return timeFades*old + (1-timeFades)*min(now, timeClip*old)
+	return (1-share)*c[low].typical() + share*c[high].typical()
 }
 
 // stepped notes a step of requests that speak.
@@ -97,19 +111,28 @@ func (d *depths) stepped(speaking, rows int, took time.Duration) {
 	if d.steps == nil {
 		d.steps = map[int]curve{}
 	}
+	if rows == speaking {
+		d.seen++
+	}
 	if d.steps[speaking] == nil {
 		d.steps[speaking] = curve{}
 	}
 	c := d.steps[speaking]
-	c[rows] = smoothed(c[rows], took)
+	if c[rows] == nil {
+		c[rows] = &times{}
+	}
+	c[rows].add(took)
 }
 
 // drafted notes what it took to draft for so many requests, in so many steps.
 func (d *depths) drafted(requests, steps int, took time.Duration) {
 	if d.draft == nil {
-		d.draft = map[int]float64{}
+		d.draft = map[int]*times{}
 	}
-	d.draft[requests] = smoothed(d.draft[requests], took/time.Duration(steps))
+	if d.draft[requests] == nil {
+		d.draft[requests] = &times{}
+	}
+	d.draft[requests].add(took / time.Duration(steps))
 }
 
 // step estimates the seconds of a step; 0 where nothing is known.
@@ -139,6 +162,7 @@ type outlook struct {
 // How long those wait whose drafts do not pay, and how much they try then.
 const (
 	firstWait = 16
+	waitGrows = 4
 	longWait  = 256
 	tryDepth  = 2
 )
@@ -153,12 +177,34 @@ type wish struct {
 // Drafting must promise so much more than not to.
 const drafterGain = 1.02
 
+// leastSeen is how many steps without drafts come before the first one with some: the first steps of all take longer.
+const leastSeen = 3
+
 // mostRowsDrafted bounds the rows of a step that is being planned.
 const mostRowsDrafted = 256
+
+// After so many rounds with drafts come steps without, which nobody else measures: what they took long ago may not hold any more.
+const (
+	roundsAtMost = 128
+	plainAgain   = 3
+)
 
 // plan decides the depth of each wish, beside so many requests that speak, these included.
 func (d *depths) plan(speaking int, wishes []wish) {
 	best := d.best(speaking, wishes)
+	if slices.Max(best) == 0 {
+		d.rounds = 0
+	} else if d.rounds++; d.rounds > roundsAtMost {
+		d.rounds, d.plain = 0, plainAgain
+	}
+	if d.plain > 0 {
+		d.plain--
+		for i, w := range wishes {
+			if !w.fixed {
+				best[i] = 0
+			}
+		}
+	}
 	for i, w := range wishes {
 		w.depth = best[i]
 		switch {
@@ -172,7 +218,7 @@ func (d *depths) plan(speaking int, wishes []wish) {
 			}
 			if w.idle >= w.wait && w.most > 0 && d.step(speaking, speaking) > 0 {
 				w.depth = min(tryDepth, w.most)
-				w.idle, w.wait = 0, min(2*w.wait, longWait)
+				w.idle, w.wait = 0, min(waitGrows*w.wait, longWait)
 			}
 		}
 	}
@@ -182,8 +228,8 @@ func (d *depths) plan(speaking int, wishes []wish) {
 func (d *depths) best(speaking int, wishes []wish) []int {
 	depth := make([]int, len(wishes))
 	plain := d.step(speaking, speaking)
-	if plain == 0 {
-		return depth // a step without drafts tells first
+	if plain == 0 || d.seen < leastSeen {
+		return depth // steps without drafts tell first
 	}
 	type candidate struct {
 		who    int
@@ -191,6 +237,10 @@ func (d *depths) best(speaking int, wishes []wish) []int {
 	}
 	var all []candidate
 	rows, tokens, deepest := speaking, float64(speaking), 0
+	drafting, most := nearest(d.draft, len(wishes)).typical(), MaxDraft
+	if drafting == 0 {
+		most = tryDepth
+	}
 	general := d.all.rates(func(_ int, before float64) float64 { return before })
 	for i, w := range wishes {
 		likely := 1.0
@@ -200,13 +250,12 @@ func (d *depths) best(speaking int, wishes []wish) []int {
 			if w.fixed {
 				depth[i]++
 				rows, tokens, deepest = rows+1, tokens+likely, max(deepest, k+1)
-				continue
+			} else if k < most {
+				all = append(all, candidate{i, likely})
 			}
-			all = append(all, candidate{i, likely})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.chance, a.chance) })
-	drafting := nearest(d.draft, len(wishes))
 	rate := func() float64 { return tokens / (d.step(speaking, rows) + drafting*float64(deepest)) }
 	top, take := drafterGain*rate(), 0
 	tried := slices.Clone(depth)

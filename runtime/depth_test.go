@@ -131,16 +131,20 @@ func TestDepthFollowsChanges(t *testing.T) {
 
 func TestCurve(t *testing.T) {
 	c := curve{}
+	saw := func(rows int, d time.Duration) {
+		c[rows] = &times{}
+		c[rows].add(d)
+	}
 	if got := c.at(3); got != 0 {
 		t.Errorf("%v of nothing", got)
 	}
-	c[1] = 1
+	saw(1, time.Second)
 	for rows, want := range map[int]float64{1: 1, 3: 1 + 2*rowCosts, 0: 1} {
 		if got := c.at(rows); got != want {
 			t.Errorf("%d rows take %v, want %v", rows, got, want)
 		}
 	}
-	c[5] = 2
+	saw(5, 2*time.Second)
 	for rows, want := range map[int]float64{1: 1, 3: 1.5, 5: 2, 9: 3} {
 		if got := c.at(rows); got != want {
 			t.Errorf("%d rows take %v, want %v", rows, got, want)

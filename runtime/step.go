@@ -65,7 +65,11 @@ func (b *batcher) hears(g *generation) reading {
 	if g.request.Draft.Mode == DraftOff || g.alone {
 		return readsNothing
 	}
-	return b.proposer.reads()
+	r := b.proposer.reads()
+	if r == readsLast && g.request.Draft.Mode == DraftAuto && !b.depths.due(&g.outlook) {
+		return readsNothing
+	}
+	return r
 }
 
 // step runs one forward for the requests at hand. When it fails, each of them has its next one alone, and ends when that fails.
@@ -76,6 +80,10 @@ func (b *batcher) step() {
 	plan := b.compose()
 	prompts := b.deepen(plan)
 	begun, rows := time.Now(), 0
+	since := b.ended
+	if since.IsZero() {
+		since = begun
+	}
 	for _, s := range plan {
 		rows += s.rows
 	}
@@ -85,8 +93,9 @@ func (b *batcher) step() {
 				return err
 			}
 		}
+		proposing := time.Now()
 		b.propose(plan)
-		drafted := time.Now()
+		drafting := time.Since(proposing)
 		hidden := b.forward(plan)
 		answers := takeAnswers(plan)
 		defer func() { // what was not read
@@ -101,11 +110,11 @@ func (b *batcher) step() {
 		for i, a := range answers {
 			said[i] = a.read()
 		}
-		if prompts == 0 {
-			b.measure(plan, drafted.Sub(begun), time.Since(drafted))
-		}
 		b.settle(plan, hidden, said)
 		b.follow(plan)
+		if b.ended = time.Now(); prompts == 0 {
+			b.measure(plan, drafting, b.ended.Sub(since)-drafting)
+		}
 		return nil
 	})
 	if err == nil {
@@ -171,7 +180,10 @@ func (b *batcher) keepRows(g *generation, hidden *mlx.Array, first, n int) {
 		first, n = first+n-1, 1
 		g.drafting.rows.free()
 	}
-	g.drafting.rows.add(mlx.SliceAxis(hidden, 0, mlx.Range(first, first+n)), g.seq.Offset())
+	if n < hidden.Dim(0) {
+		hidden = mlx.SliceAxis(hidden, 0, mlx.Range(first, first+n))
+	}
+	g.drafting.rows.add(hidden, g.seq.Offset())
 }
 
 // follow lets the draft read on where the model has read a prompt. It runs on the engine's thread.
@@ -185,7 +197,7 @@ func (b *batcher) follow(plan []stepped) {
 	b.proposer.follow(of)
 }
 
-// measure notes how long a step without prompts took to draft and to run.
+// measure notes how long a step without prompts took to draft, and all the rest since the step before it.
 func (b *batcher) measure(plan []stepped, drafting, running time.Duration) {
 	rows, drafted, deepest := 0, 0, 0
 	for _, s := range plan {
