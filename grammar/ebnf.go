@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,7 +11,8 @@ import (
 //
 //	name ::= "literal" 'literal' [a-z] [^"] . name (group) a | b  x? x* x+ x{2} x{2,} x{2,5}
 //
-// each from its name to the next one's; # begins a comment. "=" may stand for "::=", and ";" may end a rule. Literals and
+// each from its name to the next one's; # begins a comment. %json and a JSON schema stand for the values that the schema allows, as
+// CompileSchema has them; its references are to places in itself. "=" may stand for "::=", and ";" may end a rule. Literals and
 // classes have the escapes \n \r \t \\ \" \' \] \[ \- \^ \xHH \uHHHH and \UHHHHHHHH. Characters are whole ones of UTF-8; a dot
 // is any but a newline. Rules may call themselves, but not before they have read something: ErrUnsupported, but for a rule that
 // begins with itself directly, which is written as the repetition that it is.
@@ -39,6 +41,8 @@ type ebnfParser struct {
 	defined map[string]bool
 	used    map[string]int // where a rule is called first
 	start   *rule
+	json    *jsonRules // of all schemas; nil before the first
+	work    int        // that they were
 	err     error
 }
 
@@ -217,6 +221,8 @@ func (p *ebnfParser) sequence() *expr {
 				p.fail(ErrInvalid, "a group has no )")
 			}
 			p.at++
+		case '%':
+			e = p.schema()
 		case 0, '|', ')', ';':
 			return seqExpr(parts...)
 		default:
@@ -242,6 +248,36 @@ func (p *ebnfParser) sequence() *expr {
 		parts = append(parts, p.repeated(e))
 	}
 	return noExpr
+}
+
+// schema reads %json and a schema.
+func (p *ebnfParser) schema() *expr {
+	const sign = "%json"
+	if !strings.HasPrefix(p.source[p.at:], sign) {
+		p.fail(ErrInvalid, "want %s and a JSON schema", sign)
+		return noExpr
+	}
+	p.at += len(sign)
+	d := json.NewDecoder(strings.NewReader(p.source[p.at:]))
+	d.UseNumber()
+	v, err := readNext(d, 0)
+	if err != nil {
+		p.fail(err, "after %s", sign)
+		return noExpr
+	}
+	if p.json == nil {
+		p.json = newJSONRules()
+	}
+	c := &schemaCompiler{root: v, json: p.json, made: map[string]*made{}, once: map[string]*expr{}, work: p.work}
+	e := c.compile(conjunction{{v, "#"}})
+	switch p.work = c.work; {
+	case c.err != nil:
+		p.fail(c.err, "after %s", sign)
+	case e.none():
+		p.fail(ErrInvalid, "no value satisfies the schema")
+	}
+	p.at += int(d.InputOffset())
+	return e
 }
 
 func (p *ebnfParser) repeated(e *expr) *expr {

@@ -22,6 +22,8 @@ t ::= [0-9]+`, []string{"1", "1+2+33"}, []string{"1+", "+1"}},
 		{`root ::= "(" root ")" root | ""`, []string{"", "()", "(())()"}, []string{"(", ")("}},
 		{`root ::= [^"\n\x00-\x1f] . [\]\-\^é]`, []string{"aé]", "日x-", "ab^"}, []string{"\"ab", "a\n]", "ab"}},
 		{`root ::= "\"\\\n\u00e9\U0001F600\x41"`, []string{"\"\\\né😀A"}, []string{"x"}},
+		{`root ::= "x" %json {"type": "integer", "minimum": 5} y | %json{"$ref": "#/$defs/a", "$defs": {"a": {"const": "}"}}}+
+y ::= " " %json {"enum": [true]}`, []string{"x5 true", "x12 true", `"}"`, `"}""}"`}, []string{"x4 true", "x5", `""`}},
 		{`root ::= ("a" | "b" ("c" | ))+`, []string{"abcb", "a"}, []string{"c", ""}},
 	} {
 		g, err := CompileEBNF(c.source)
@@ -51,6 +53,10 @@ func TestEBNFErrors(t *testing.T) {
 		{"", ErrInvalid, "no rule"},
 		{"root", ErrInvalid, "line 1: want ::="},
 		{"root ::= x", ErrInvalid, "rule x is not there"},
+		{"root ::= %x", ErrInvalid, "want %json"},
+		{"root ::= %json {", ErrInvalid, "line 1"},
+		{"root ::= \"a\"\nb ::= %json {\"not\": {}}", ErrUnsupported, "line 2"},
+		{"root ::= %json false", ErrInvalid, "no value"},
 		{"root ::= \"a\"\nroot ::= \"b\"", ErrInvalid, "line 2: rule root is there twice"},
 		{`root ::= "a`, ErrInvalid, "no closing"},
 		{`root ::= [a`, ErrInvalid, "no ]"},

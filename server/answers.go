@@ -14,6 +14,7 @@ type job struct {
 	model   *model
 	request runtime.Request
 	reader  talk.Reader
+	calls   int            // of tools, after which the answer is complete; 0: as many as the model makes
 	keep    *time.Duration // how long the model stays afterwards; nil: the server's
 	begun   time.Time
 }
@@ -37,11 +38,15 @@ type piece struct {
 
 // outcome is how an answer ended.
 type outcome struct {
-	done  runtime.DoneReason
-	stop  string // the stop text that was reached
-	stats runtime.Stats
-	load  time.Duration // until the model was there
-	total time.Duration
+	done    runtime.DoneReason
+	stop    string // the stop text that was reached
+	stats   runtime.Stats
+	calls   int           // of tools
+	thought int           // tokens up to the end of thinking
+	load    time.Duration // until the model was there
+	total   time.Duration
+
+	thinks, answers bool // what came by now
 }
 
 // run has the model answer, and hands what it says to each, the first time when it begins.
@@ -69,13 +74,34 @@ func (s *Server) run(ctx context.Context, j job, each func(piece) error) (o outc
 				s.opts.Log("%s: a part of an answer is given as text: %v", j.model.name(), damage)
 			}
 		}
+		full := o.count(&p, j.calls)
 		if err := each(p); err != nil {
 			left = true
 			return o, err
 		}
+		if full {
+			o.done = runtime.DoneStop
+			break
+		}
 	}
 	o.total = time.Since(j.begun)
 	return o, nil
+}
+
+// count counts a piece. With a bound on calls it leaves out those beyond, and tells whether there are as many.
+func (o *outcome) count(p *piece, most int) (full bool) {
+	said := p.text != "" || len(p.calls) > 0
+	o.thinks = o.thinks || p.thinking != ""
+	o.answers = o.answers || said && p.thinking == ""
+	if o.thinks && !o.answers {
+		o.thought += len(p.ids)
+	}
+	o.answers = o.answers || said
+	if most > 0 && o.calls+len(p.calls) >= most {
+		p.calls, full = p.calls[:most-o.calls], true
+	}
+	o.calls += len(p.calls)
+	return full
 }
 
 // add sorts what a parser found. The text of a damaged call is all that there is of it.

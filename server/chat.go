@@ -156,24 +156,7 @@ func (s *Server) talkPrompt(r *http.Request, m *model, q chatRequest) (*talk.Pro
 func (q chatRequest) conversation(style *talk.Style) (talk.Conversation, error) {
 	var c talk.Conversation
 	c.Tools, c.Think, c.ThinkLevel = q.Tools, q.Think.on, q.Think.level
-	list := q.Messages
-	if style.Template != nil {
-		var own []chatMessage
-		switch first := list[0]; {
-		case first.Role == "system":
-			if first.Content != "" || first.Parts != nil {
-				own = append(own, first)
-			}
-			list = list[1:]
-		case style.Texts.System != "":
-			own = append(own, chatMessage{Message: chat.Message{Role: "system", Content: style.Texts.System}})
-		}
-		for _, t := range style.Texts.Messages {
-			own = append(own, chatMessage{Message: chat.Message{Role: t.Role, Content: t.Content}})
-		}
-		list = append(own, list...)
-	}
-	for _, m := range list {
+	for _, m := range q.Messages {
 		for _, text := range m.images {
 			p, err := decodePicture(text, len(c.Pictures))
 			if err != nil {
@@ -186,5 +169,6 @@ func (q chatRequest) conversation(style *talk.Style) (talk.Conversation, error) 
 		}
 		c.Messages = append(c.Messages, m.Message)
 	}
+	c.Messages = opening(style, c.Messages)
 	return c, nil
 }

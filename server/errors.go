@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,17 +21,50 @@ import (
 type failure struct {
 	status  int
 	message string
+	param   string // of the request, which is wrong; may be empty
 }
 
 func (f *failure) Error() string { return f.message }
 
 func failf(status int, format string, args ...any) error {
-	return &failure{status, fmt.Sprintf(format, args...)}
+	return &failure{status: status, message: fmt.Sprintf(format, args...)}
 }
 
 // badRequest is an error of who asks.
 func badRequest(format string, args ...any) error {
 	return failf(http.StatusBadRequest, format, args...)
+}
+
+// badParam is one that a parameter of the request causes.
+func badParam(name, format string, args ...any) error {
+	return &failure{status: http.StatusBadRequest, message: name + ": " + fmt.Sprintf(format, args...), param: name}
+}
+
+// told is what the client hears of an error.
+type told struct {
+	status  int
+	message string
+	param   string // that is wrong; may be empty
+	err     error
+}
+
+// dialects are how APIs write errors: what the body of such an answer is, by how its path begins. The first that fits counts.
+var dialects = []struct {
+	path string
+	body func(told) any
+}{
+	{"/v1/", openAIError},
+	{"/", func(t told) any { return errorJSON{t.message} }},
+}
+
+// errorBody is an error as clients of a path expect it.
+func errorBody(path string, t told) any {
+	for _, d := range dialects {
+		if strings.HasPrefix(path, d.path) {
+			return d.body(t)
+		}
+	}
+	return errorJSON{t.message}
 }
 
 // statuses are those of errors of the library.
@@ -63,55 +95,59 @@ var statuses = []struct {
 // retryAfter is what a client that finds the server busy is told to wait, in seconds.
 const retryAfter = "1"
 
-// status is that of an error, and what is said of it.
-func status(err error) (int, string) {
-	message := oneLine(err.Error())
+// tell gives the status of an error, and what is said of it.
+func tell(err error) told {
+	t := told{status: http.StatusInternalServerError, message: oneLine(err.Error()), err: err}
 	var f *failure
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &f):
-		return f.status, message
+		t.status, t.param = f.status, f.param
+		return t
 	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is longer than %d bytes", large.Limit)
+		t.status, t.message = http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is longer than %d bytes", large.Limit)
+		return t
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return http.StatusRequestTimeout, "the request did not come to its end in time"
+		t.status, t.message = http.StatusRequestTimeout, "the request did not come to its end in time"
+		return t
 	}
 	for _, s := range statuses {
 		if errors.Is(err, s.is) {
 			switch s.is {
 			case manifest.ErrNotFound:
-				message += "; `ingot pull` fetches a model, `ingot ls` lists those that are here"
+				t.message += "; `ingot pull` fetches a model, `ingot ls` lists those that are here"
 			case runtime.ErrMemory:
-				message += "; `ingot serve --context TOKENS` makes room for more"
+				t.message += "; `ingot serve --context TOKENS` makes room for more"
 			}
-			return s.status, message
+			t.status = s.status
+			return t
 		}
 	}
-	return http.StatusInternalServerError, message
+	return t
 }
 
-// fail answers with an error: with a status where the answer has not begun, as the last line of a stream that has.
+// fail answers with an error: with a status where the answer has not begun, as the last message of a stream that has.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	cause := context.Cause(r.Context())
 	if errors.Is(cause, errStopping) {
 		err = cause
 	}
-	code, message := status(err)
-	if code >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) { // else it is the client's, or said elsewhere
-		s.opts.Log("%s %s: %s", r.Method, clip(r.URL.Path), message)
+	t := tell(err)
+	if t.status >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) { // else it is the client's, or said elsewhere
+		s.opts.Log("%s %s: %s", r.Method, clip(r.URL.Path), t.message)
 	}
 	a, _ := w.(*answer)
 	switch {
 	case a != nil && a.broken:
-	case a != nil && a.stream:
-		_ = writeLine(w, errorJSON{message})
+	case a != nil && a.last != nil:
+		_ = a.last(t) // an error means that the client left
 	case a != nil && a.begun:
 		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 	default:
-		if code == http.StatusServiceUnavailable {
+		if t.status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", retryAfter)
 		}
-		refuse(w, code, message)
+		refuse(w, r, t)
 	}
 }
 
@@ -120,12 +156,11 @@ type errorJSON struct {
 }
 
 // refuse answers with an error.
-func refuse(w http.ResponseWriter, status int, message string) {
+func refuse(w http.ResponseWriter, r *http.Request, t told) {
 	w.Header().Set("Content-Type", jsonType)
-	w.WriteHeader(status)
-	b, err := json.Marshal(errorJSON{message})
-	if err == nil {
-		_, _ = w.Write(append(b, '\n'))
+	w.WriteHeader(t.status)
+	if b, err := encode(errorBody(r.URL.Path, t)); err == nil {
+		_, _ = w.Write(b)
 	}
 }
 

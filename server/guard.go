@@ -39,12 +39,12 @@ func newGuard(o Options) guard {
 // admit answers a request that may not go on, and tells browsers what they may do.
 func (g guard) admit(w http.ResponseWriter, r *http.Request) bool {
 	if !g.knows(r.Host) {
-		refuse(w, http.StatusForbidden, "the server is not called "+clip(r.Host)+"; --allow-host adds a name")
+		refuse(w, r, told{status: http.StatusForbidden, message: "the server is not called " + clip(r.Host) + "; --allow-host adds a name"})
 		return false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if !g.allows(origin, r.Host) {
-			refuse(w, http.StatusForbidden, "pages of "+clip(origin)+" may not ask; --allow-origin adds one")
+			refuse(w, r, told{status: http.StatusForbidden, message: "pages of " + clip(origin) + " may not ask; --allow-origin adds one"})
 			return false
 		}
 		h := w.Header()
@@ -63,7 +63,7 @@ func (g guard) admit(w http.ResponseWriter, r *http.Request) bool {
 	}
 	if g.key != nil && !slices.Contains(open, r.URL.Path) && !g.unlocks(r.Header) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		refuse(w, http.StatusUnauthorized, "the server wants an API key: Authorization: Bearer KEY")
+		refuse(w, r, told{status: http.StatusUnauthorized, message: "the server wants an API key: Authorization: Bearer KEY"})
 		return false
 	}
 	return true

@@ -51,8 +51,9 @@ type answer struct {
 	patience time.Duration
 	begun    bool
 	status   int  // once it has begun
-	stream   bool // lines of JSON: an error is the last of them
 	broken   bool // the client takes no more
+	// last adds an error to a stream, as its last message; nil: no stream has begun.
+	last func(told) error
 }
 
 func (a *answer) begins(status int) {

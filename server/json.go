@@ -49,8 +49,8 @@ func writeLine(w http.ResponseWriter, v any) error {
 	if err != nil {
 		return err
 	}
-	if a, ok := w.(*answer); ok && !a.stream {
-		a.stream = true
+	if a, ok := w.(*answer); ok && a.last == nil {
+		a.last = func(t told) error { return writeLine(w, errorJSON{t.message}) }
 		w.Header().Set("Content-Type", ndjsonType)
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Accel-Buffering", "no")

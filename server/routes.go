@@ -25,6 +25,12 @@ func (s *Server) list() []route {
 		{"POST", "/api/show", s.show},
 		{"POST", "/api/generate", s.generate},
 		{"POST", "/api/chat", s.chat},
+
+		{"POST", "/v1/chat/completions", s.chatCompletions},
+		{"POST", "/v1/completions", s.completions},
+		{"POST", "/v1/responses", s.responses},
+		{"GET", "/v1/models", s.listModels},
+		{"GET", "/v1/models/{id...}", s.getModel},
 	}
 }
 

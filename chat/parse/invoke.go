@@ -98,3 +98,15 @@ func attribute(head, element, name string) (value string, ok bool) {
 	value, _, ok = strings.Cut(rest, `"`)
 	return value, ok
 }
+
+// invokes is how such calls are written. With a mark, parameters say whether their values are texts.
+func invokes(open, end, mark string) *writing {
+	e := element{
+		head: "<" + mark + `invoke name="`, afterName: "\">\n", tail: "</" + mark + "invoke>",
+		open: "<" + mark + `parameter name="`, afterKey: `">`, closed: "</" + mark + "parameter>\n", avoid: "</" + mark + "parameter>",
+	}
+	if mark != "" {
+		e.afterKey, e.beforeJSON = `" string="true">`, `" string="false">`
+	}
+	return &writing{open: open, begin: "\n", next: "\n", end: "\n" + end, avoid: e.avoid, call: e.call}
+}

@@ -28,27 +28,56 @@ func newTools(list []Tool) tools {
 		_ = json.Unmarshal(t.Parameters, &schema) // a schema that cannot be read says nothing
 		tl := tool{types: map[string][]string{}}
 		_ = json.Unmarshal(schema.Required, &tl.required)
+		defs := definitionsOf(t.Parameters)
 		for name, p := range schema.Properties {
-			tl.types[name] = schemaTypes(p, 0)
+			tl.types[name] = defs.types(p, 0)
 		}
 		out[t.Name] = tl
 	}
 	return out
 }
 
-// schemaTypes are the types that a schema allows; a union's are those of all its members.
-func schemaTypes(schema json.RawMessage, depth int) []string {
+// definitions are schemas by the references to them.
+type definitions map[string]json.RawMessage
+
+func definitionsOf(schema json.RawMessage) definitions {
+	var s struct {
+		Defs        map[string]json.RawMessage `json:"$defs"`
+		Definitions map[string]json.RawMessage `json:"definitions"`
+	}
+	_ = json.Unmarshal(schema, &s) // as above
+	out := definitions{}
+	for name, d := range s.Defs {
+		out["#/$defs/"+name] = d
+	}
+	for name, d := range s.Definitions {
+		out["#/definitions/"+name] = d
+	}
+	return out
+}
+
+// types are the types that a schema allows; a union's are those of all its members.
+func (d definitions) types(schema json.RawMessage, depth int) []string {
 	var s struct {
 		Type  json.RawMessage   `json:"type"`
+		Ref   string            `json:"$ref"`
 		AnyOf []json.RawMessage `json:"anyOf"`
 		OneOf []json.RawMessage `json:"oneOf"`
+		AllOf []json.RawMessage `json:"allOf"`
 	}
 	if depth > 8 || json.Unmarshal(schema, &s) != nil {
 		return nil
 	}
 	var out []string
-	for _, member := range append(s.AnyOf, s.OneOf...) {
-		out = append(out, schemaTypes(member, depth+1)...)
+	members := slices.Concat(s.AnyOf, s.OneOf)
+	if len(s.AllOf) == 1 { // around a reference, as some write it
+		members = append(members, s.AllOf...)
+	}
+	if def, ok := d[s.Ref]; ok {
+		members = append(members, def)
+	}
+	for _, member := range members {
+		out = append(out, d.types(member, depth+1)...)
 	}
 	if len(out) > 0 {
 		return out

@@ -1,0 +1,180 @@
+package parse
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/grammar"
+)
+
+// letters is a vocabulary of bytes.
+func letters() *grammar.Vocabulary {
+	tokens := make([][]byte, 256)
+	for b := range tokens {
+		tokens[b] = []byte{byte(b)}
+	}
+	return grammar.NewVocabulary(tokens, nil)
+}
+
+// write writes a random text of a grammar.
+func write(t *testing.T, g *grammar.Grammar, v *grammar.Vocabulary, r *rand.Rand) string {
+	t.Helper()
+	m, err := g.Matcher(v, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	budget := m.Fewest() + r.IntN(200)
+	var text []byte
+	bits := make([]uint32, grammar.Words(v.Size()))
+	for {
+		if m.Done() && r.IntN(4) == 0 {
+			return string(text)
+		}
+		if !m.Mask(bits, budget-len(text)) {
+			return string(text)
+		}
+		var ids []int32
+		for id := range int32(v.Size()) {
+			if bits[id/32]>>(id%32)&1 != 0 && (id >= ' ' || id == '\n') {
+				ids = append(ids, id)
+			}
+		}
+		id := ids[r.IntN(len(ids))]
+		if err := m.Accept(id); err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, byte(id))
+	}
+}
+
+func compile(t *testing.T, rules, root string) *grammar.Grammar {
+	t.Helper()
+	g, err := grammar.CompileEBNF(rules + "root ::= " + root)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, rules)
+	}
+	return g
+}
+
+var strictTool = Offer{Strict: true, Tool: Tool{Name: "do.it-2", Parameters: json.RawMessage(`{"type":"object","$defs":{"n":{"type":"integer","minimum":0,"maximum":9999}},
+	"properties":{"city":{"type":"string","enum":["a\nb","c<d"]},"n":{"$ref":"#/$defs/n"},"any":{"type":"string"},"when":{"type":["number","null"]},"list":{"type":"array","items":{"$ref":"#/$defs/n"}},
+	"ok":{"type":"boolean"}},"required":["city","when","list"],"additionalProperties":false}`)}}
+
+// What a format's grammar writes is calls to its parser.
+func TestCallGrammar(t *testing.T) {
+	v := letters()
+	offers := []Offer{strictTool, {Tool: weather}, {Tool: Tool{Name: "f"}}}
+	tools := []Tool{strictTool.Tool, weather, {Name: "f"}}
+	for _, name := range Names() {
+		if n, _ := Abilities(name); !n {
+			if _, err := CallGrammar(name, offers, false); !errors.Is(err, ErrNoGrammar) {
+				t.Errorf("%s has a grammar, or the error is %v", name, err)
+			}
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 2))
+			for _, c := range []struct {
+				offers []Offer
+				once   bool
+			}{{offers, false}, {offers[:1], true}, {offers[1:], true}} {
+				once := c.once
+				g, err := CallGrammar(name, c.offers, once)
+				if err != nil {
+					t.Fatal(err)
+				}
+				whole, rest := compile(t, g.Rules, "calls"), compile(t, g.Rules, "rest")
+				several, strict := 0, 0
+				for range 24 {
+					text := g.Open + write(t, rest, v, r)
+					if r.IntN(2) == 0 {
+						text = write(t, whole, v, r)
+					}
+					events, err := feed(t, mustNew(t, name, Options{Tools: tools}), text)
+					if err != nil {
+						t.Fatalf("%q: %v", text, err)
+					}
+					for _, e := range events {
+						if e.Kind != Call {
+							t.Fatalf("%q: %s", text, say(events))
+						}
+						if e.Call.Name == strictTool.Name {
+							strict++
+							checkStrict(t, text, e.Call.Arguments)
+						} else if e.Call.Name != "f" && e.Call.Name != weather.Name || !json.Valid(e.Call.Arguments) {
+							t.Fatalf("%q: %s", text, say(events))
+						}
+					}
+					if len(events) == 0 || once && len(events) != 1 {
+						t.Fatalf("%q: %d calls", text, len(events))
+					}
+					if len(events) > 1 {
+						several++
+					}
+				}
+				if several == 0 && !once || strict == 0 && len(c.offers) == 1 {
+					t.Errorf("once %v: %d texts have several calls, %d calls are of the strict tool", once, several, strict)
+				}
+			}
+		})
+	}
+	if _, err := CallGrammar("hermes", []Offer{{Strict: true, Tool: Tool{Name: "f", Parameters: json.RawMessage(`[]`)}}}, false); err == nil {
+		t.Error("a schema that is no object is taken")
+	}
+	if _, err := CallGrammar("qwen3.5", []Offer{{Tool: Tool{Name: "<f>"}}}, false); !errors.Is(err, ErrNoGrammar) {
+		t.Errorf("a name of tags: %v", err)
+	}
+	if _, err := CallGrammar("hermes", nil, false); !errors.Is(err, ErrNoGrammar) {
+		t.Errorf("no tools: %v", err)
+	}
+}
+
+// checkStrict checks arguments of strictTool.
+func checkStrict(t *testing.T, text string, arguments json.RawMessage) {
+	t.Helper()
+	var a struct {
+		City *string
+		N    *int
+		Any  *string
+		When *float64
+		List *[]int
+		OK   *bool
+	}
+	d := json.NewDecoder(strings.NewReader(string(arguments)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil || a.City == nil || *a.City != "a\nb" && *a.City != "c<d" || a.List == nil || !strings.Contains(string(arguments), `"when":`) {
+		t.Fatalf("%q: arguments %s: %v", text, arguments, err)
+	}
+}
+
+func TestWithout(t *testing.T) {
+	g := compile(t, "text ::= "+without("</ab>")+"\n", `"[" text "</ab>"`)
+	v := letters()
+	for text, want := range map[string]bool{
+		"[</ab>": true, "[x</ab>": true, "[</a</ab>": true, "[<<</ab>": true, "[</ab</ab>": true, "[</</ab>": true, "[</a>\n<b></ab>": true, "[</ax</ab>": true,
+		"[</ab></ab>": false, "[x</ab>y</ab>": false, "[": false, "[</ab": false, "[<</ab></ab>": false,
+	} {
+		m, err := g.Matcher(v, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := true
+		for _, b := range []byte(text) {
+			got = got && m.Accept(int32(b)) == nil
+		}
+		if got = got && m.Done(); got != want {
+			t.Errorf("%q is taken: %v, want %v", text, got, want)
+		}
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	end := regexp.MustCompile(`</ab>`)
+	for range 50 {
+		if text := write(t, g, v, r); len(end.FindAllString(text, -1)) != 1 {
+			t.Errorf("%q", text)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package server
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/runtime"
+)
+
+// chatCompletionJSON is an answer of /v1/chat/completions, or a piece of one.
+type chatCompletionJSON struct {
+	ID          string           `json:"id"`
+	Object      string           `json:"object"`
+	Created     int64            `json:"created"`
+	Model       string           `json:"model"`
+	Fingerprint string           `json:"system_fingerprint"`
+	Choices     []chatChoiceJSON `json:"choices"`
+	Usage       *usageJSON       `json:"usage,omitempty"`
+}
+
+type chatChoiceJSON struct {
+	Index    int              `json:"index"`
+	Message  *chatMessageJSON `json:"message,omitempty"` // whole
+	Delta    *chatDeltaJSON   `json:"delta,omitempty"`   // of a stream
+	LogProbs *chatLogProbs    `json:"logprobs"`
+	Finish   *string          `json:"finish_reason"`
+}
+
+type chatMessageJSON struct {
+	Role    string  `json:"role"`
+	Content *string `json:"content"` // null where there are only calls
+	Refusal *string `json:"refusal"`
+	chatExtraJSON
+}
+
+type chatDeltaJSON struct {
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
+	chatExtraJSON
+}
+
+// chatExtraJSON has what the model thought by both names that clients look for.
+type chatExtraJSON struct {
+	ReasoningContent string         `json:"reasoning_content,omitempty"`
+	Reasoning        string         `json:"reasoning,omitempty"`
+	Calls            []chatCallJSON `json:"tool_calls,omitempty"`
+}
+
+type chatCallJSON struct {
+	Index    *int             `json:"index,omitempty"` // in a stream
+	ID       string           `json:"id"`
+	Type     string           `json:"type"`
+	Function chatFunctionJSON `json:"function"`
+}
+
+type chatFunctionJSON struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON
+}
+
+type chatLogProbs struct {
+	Content []chatLogProb `json:"content"`
+	Refusal []chatLogProb `json:"refusal"`
+}
+
+type chatLogProb struct {
+	chatTokenProb
+	Top []chatTokenProb `json:"top_logprobs"`
+}
+
+type chatTokenProb struct {
+	Token   string  `json:"token"`
+	LogProb float32 `json:"logprob"`
+	Bytes   []int   `json:"bytes"`
+}
+
+// chatLogProbs names the tokens.
+func (m *model) chatLogProbs(list []runtime.LogProb) []chatLogProb {
+	of := func(p logProbJSON) chatTokenProb {
+		if p.Bytes == nil {
+			p.Bytes = []int{}
+		}
+		return chatTokenProb{p.Token, p.LogProb, p.Bytes}
+	}
+	out := []chatLogProb{}
+	for _, l := range m.logProbs(list) {
+		p := chatLogProb{of(l), []chatTokenProb{}}
+		for _, t := range l.Top {
+			p.Top = append(p.Top, of(t))
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// chatAnswer writes the answers of one request, as they come or at the end.
+type chatAnswer struct {
+	m        *model
+	frame    chatCompletionJSON // without choices
+	events   events
+	logProbs bool
+	choices  []chatChoice
+}
+
+// chatChoice is what came of one of the answers.
+type chatChoice struct {
+	begun          bool
+	text, thoughts strings.Builder
+	calls          []chatCallJSON
+	logProbs       []runtime.LogProb
+}
+
+func newChatAnswer(w http.ResponseWriter, m *model, n int, logProbs bool) *chatAnswer {
+	a := &chatAnswer{m: m, logProbs: logProbs, choices: make([]chatChoice, n)}
+	a.frame = chatCompletionJSON{ID: newID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(), Model: m.name(), Fingerprint: m.fingerprint()}
+	a.events = newOpenAIEvents(w)
+	return a
+}
+
+// keep adds a piece to what is told at the end.
+func (a *chatAnswer) keep(i int, p piece) {
+	c := &a.choices[i]
+	c.text.WriteString(p.text)
+	c.thoughts.WriteString(p.thinking)
+	c.calls = append(c.calls, chatCalls(p.calls)...)
+	c.logProbs = append(c.logProbs, p.logProbs...)
+}
+
+// whole is all that was kept.
+func (a *chatAnswer) whole(all []outcome, usage usageJSON) chatCompletionJSON {
+	out := a.frame
+	out.Usage = &usage
+	for i := range a.choices {
+		c := &a.choices[i]
+		text, thoughts := c.text.String(), c.thoughts.String()
+		message := &chatMessageJSON{Role: assistant, Content: &text, chatExtraJSON: chatExtraJSON{thoughts, thoughts, c.calls}}
+		if text == "" && len(c.calls) > 0 {
+			message.Content = nil
+		}
+		choice := chatChoiceJSON{Index: i, Message: message, Finish: all[i].finish()}
+		if a.logProbs {
+			choice.LogProbs = &chatLogProbs{Content: a.m.chatLogProbs(c.logProbs)}
+		}
+		out.Choices = append(out.Choices, choice)
+	}
+	return out
+}
+
+// sendPiece sends a piece of one of the answers, if there is something to tell.
+func (a *chatAnswer) sendPiece(i int, p piece) error {
+	c := &a.choices[i]
+	if p.empty() && c.begun {
+		return nil
+	}
+	calls := chatCalls(p.calls)
+	for k := range calls {
+		calls[k].Index = new(len(c.calls) + k)
+	}
+	c.calls = append(c.calls, calls...)
+	delta := &chatDeltaJSON{chatExtraJSON: chatExtraJSON{p.thinking, p.thinking, calls}}
+	if !c.begun {
+		delta.Role, c.begun = assistant, true
+		delta.Content = new("")
+	}
+	if p.text != "" {
+		delta.Content = &p.text
+	}
+	choice := chatChoiceJSON{Index: i, Delta: delta}
+	if a.logProbs {
+		choice.LogProbs = &chatLogProbs{Content: a.m.chatLogProbs(p.logProbs)}
+	}
+	return a.send([]chatChoiceJSON{choice}, nil)
+}
+
+func (a *chatAnswer) send(choices []chatChoiceJSON, usage *usageJSON) error {
+	chunk := a.frame
+	chunk.Object, chunk.Choices, chunk.Usage = "chat.completion.chunk", choices, usage
+	return a.events.send("", chunk)
+}
+
+// end ends a stream.
+func (a *chatAnswer) end(all []outcome, usage usageJSON, tell bool) error {
+	for i, o := range all {
+		if err := a.send([]chatChoiceJSON{{Index: i, Delta: &chatDeltaJSON{}, Finish: o.finish()}}, nil); err != nil {
+			return err
+		}
+	}
+	if tell {
+		if err := a.send([]chatChoiceJSON{}, &usage); err != nil {
+			return err
+		}
+	}
+	return a.events.done()
+}
+
+func chatCalls(list []parse.ToolCall) (out []chatCallJSON) {
+	for _, c := range list {
+		out = append(out, chatCallJSON{ID: callID(c), Type: "function", Function: chatFunctionJSON{c.Name, string(c.Arguments)}})
+	}
+	return out
+}
+
+// finish is why an answer ended.
+func (o outcome) finish() *string {
+	if o.calls > 0 && o.done == runtime.DoneStop {
+		return new("tool_calls")
+	}
+	return new(string(cmp.Or(o.done, runtime.DoneStop)))
+}

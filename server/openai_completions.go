@@ -1,0 +1,315 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/talk"
+)
+
+// textCompletion is the body of /v1/completions: prompts are continued as they are, without a chat template.
+type textCompletion struct {
+	Model         string        `json:"model"`
+	Prompt        prompts       `json:"prompt"`
+	N             *int          `json:"n"`
+	MaxTokens     *int          `json:"max_tokens"`
+	Echo          bool          `json:"echo"`
+	LogProbs      *int          `json:"logprobs"`
+	Stream        bool          `json:"stream"`
+	StreamOptions streamOptions `json:"stream_options"`
+	sampling
+
+	Suffix    unsupported `json:"suffix"`
+	BestOf    unsupported `json:"best_of"`
+	MinTokens unsupported `json:"min_tokens"`
+}
+
+// prompts are texts or token ids, one or several.
+type prompts []prompt
+
+type prompt struct {
+	text string
+	ids  []int32 // in place of the text; nil: there are none
+}
+
+func (p *prompts) UnmarshalJSON(b []byte) error {
+	var text *string
+	if json.Unmarshal(b, &text) == nil {
+		if text != nil {
+			*p = prompts{{text: *text}}
+		}
+		return nil
+	}
+	var ids []int32
+	if json.Unmarshal(b, &ids) == nil {
+		if len(ids) > 0 {
+			*p = prompts{{ids: ids}}
+		}
+		return nil
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(b, &list); err != nil {
+		return fmt.Errorf("prompt: %w", err)
+	}
+	for i, one := range list {
+		text, ids = nil, nil
+		switch {
+		case json.Unmarshal(one, &text) == nil && text != nil:
+			*p = append(*p, prompt{text: *text})
+		case json.Unmarshal(one, &ids) == nil && len(ids) > 0:
+			*p = append(*p, prompt{ids: ids})
+		default:
+			return fmt.Errorf("prompt[%d] is neither a text nor a list of token ids", i)
+		}
+	}
+	return nil
+}
+
+// textCompletionJSON is an answer of /v1/completions, or a piece of one.
+type textCompletionJSON struct {
+	ID          string           `json:"id"`
+	Object      string           `json:"object"`
+	Created     int64            `json:"created"`
+	Model       string           `json:"model"`
+	Fingerprint string           `json:"system_fingerprint"`
+	Choices     []textChoiceJSON `json:"choices"`
+	Usage       *usageJSON       `json:"usage,omitempty"`
+}
+
+type textChoiceJSON struct {
+	Index    int           `json:"index"`
+	Text     string        `json:"text"`
+	LogProbs *textLogProbs `json:"logprobs"`
+	Finish   *string       `json:"finish_reason"`
+}
+
+// textLogProbs has a list of each kind with something for each token.
+type textLogProbs struct {
+	Tokens   []string             `json:"tokens"`
+	LogProbs []float32            `json:"token_logprobs"`
+	Top      []map[string]float32 `json:"top_logprobs"`
+	Offsets  []int                `json:"text_offset"` // in characters, from the beginning of the choice's text
+}
+
+// add names tokens.
+func (t *textLogProbs) add(m *model, list []runtime.LogProb, offset *int) {
+	for _, l := range m.logProbs(list) {
+		top := map[string]float32{l.Token: l.LogProb}
+		for _, o := range l.Top {
+			top[o.Token] = o.LogProb
+		}
+		t.Tokens, t.LogProbs, t.Top = append(t.Tokens, l.Token), append(t.LogProbs, l.LogProb), append(t.Top, top)
+		t.Offsets = append(t.Offsets, *offset)
+		*offset += utf8.RuneCountInString(l.Token)
+	}
+}
+
+func newTextLogProbs() *textLogProbs {
+	return &textLogProbs{[]string{}, []float32{}, []map[string]float32{}, []int{}}
+}
+
+func (q *textCompletion) check() error {
+	one := "1"
+	if q.N != nil {
+		one = fmt.Sprint(*q.N)
+	}
+	for _, err := range []error{q.Suffix.check("suffix"), q.BestOf.check("best_of", one), q.MinTokens.check("min_tokens")} {
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(q.Prompt) == 0:
+		return badParam("prompt", "there is none")
+	case q.Echo && q.LogProbs != nil:
+		return badParam("logprobs", "with echo, which would be of the prompt's tokens: not supported")
+	}
+	if q.LogProbs != nil {
+		return checkTop("logprobs", *q.LogProbs)
+	}
+	return nil
+}
+
+// completions is POST /v1/completions.
+func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
+	begun := time.Now()
+	var q textCompletion
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	if err := q.check(); err != nil {
+		return err
+	}
+	m, err := s.find(r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	n, err := choices(q.N)
+	if err != nil {
+		return err
+	}
+	if n*len(q.Prompt) > maxChoices {
+		return badParam("prompt", "%d prompts with %d answers each: a request has at most %d answers", len(q.Prompt), n, maxChoices)
+	}
+	o, err := q.options(q.MaxTokens, "max_tokens")
+	if err != nil {
+		return err
+	}
+	logs := logProbOptions{}
+	if q.LogProbs != nil {
+		logs = logProbOptions{true, *q.LogProbs}
+	}
+	var jobs []job
+	a := newTextAnswer(w, m, n*len(q.Prompt), q.LogProbs != nil)
+	for _, p := range q.Prompt {
+		ids, err := m.promptIDs(p)
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			j, err := s.job(m, &talk.Prompt{IDs: ids}, o, format{}, logs)
+			if err != nil {
+				return err
+			}
+			j.begun = begun
+			seeded(&j.request, i)
+			if q.Echo {
+				if err := a.echo(len(jobs), p); err != nil {
+					return err
+				}
+			}
+			jobs = append(jobs, j)
+		}
+	}
+	all, err := s.runAll(r.Context(), jobs, func(i int, p piece) error {
+		if q.Stream {
+			return a.sendPiece(i, p)
+		}
+		a.keep(i, p)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var first []outcome // of each prompt
+	for i := 0; i < len(all); i += n {
+		first = append(first, all[i])
+	}
+	usage := usageOf(first, all)
+	if q.Stream {
+		return a.end(all, usage, q.StreamOptions.Usage)
+	}
+	return writeJSON(w, a.whole(all, usage))
+}
+
+// promptIDs are the tokens of a prompt.
+func (m *model) promptIDs(p prompt) (ids []int32, err error) {
+	if ids = p.ids; ids == nil {
+		if ids, err = m.Encode(p.text); err != nil {
+			return nil, err
+		}
+	}
+	return ids, checkLength(m, &talk.Prompt{IDs: ids})
+}
+
+// textAnswer writes the answers of one request, as they come or at the end.
+type textAnswer struct {
+	m       *model
+	frame   textCompletionJSON // without choices
+	events  events
+	logs    bool
+	choices []textChoice
+}
+
+// textChoice is what came of one of the answers.
+type textChoice struct {
+	echo   string // to be told yet
+	text   strings.Builder
+	logs   *textLogProbs
+	offset int
+}
+
+func newTextAnswer(w http.ResponseWriter, m *model, n int, logs bool) *textAnswer {
+	a := &textAnswer{m: m, logs: logs, choices: make([]textChoice, n), events: newOpenAIEvents(w)}
+	a.frame = textCompletionJSON{ID: newID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(), Model: m.name(), Fingerprint: m.fingerprint()}
+	return a
+}
+
+// echo has the prompt before an answer.
+func (a *textAnswer) echo(i int, p prompt) (err error) {
+	c := &a.choices[i]
+	if c.echo = p.text; p.ids == nil {
+		return nil
+	}
+	if a.m.Tokenizer() == nil {
+		return runtime.ErrNoTokenizer
+	}
+	if slices.Min(p.ids) < 0 {
+		return badParam("prompt", "a token id is negative")
+	}
+	c.echo, err = a.m.Tokenizer().Decode(p.ids, true)
+	return err
+}
+
+func (a *textAnswer) keep(i int, p piece) {
+	c := &a.choices[i]
+	c.text.WriteString(c.echo + p.text)
+	c.echo = ""
+	if a.logs {
+		if c.logs == nil {
+			c.logs = newTextLogProbs()
+		}
+		c.logs.add(a.m, p.logProbs, &c.offset)
+	}
+}
+
+func (a *textAnswer) whole(all []outcome, usage usageJSON) textCompletionJSON {
+	out := a.frame
+	out.Usage = &usage
+	for i := range a.choices {
+		c := &a.choices[i]
+		out.Choices = append(out.Choices, textChoiceJSON{Index: i, Text: c.text.String(), LogProbs: c.logs, Finish: all[i].finish()})
+	}
+	return out
+}
+
+func (a *textAnswer) sendPiece(i int, p piece) error {
+	c := &a.choices[i]
+	if p.empty() && c.echo == "" {
+		return nil
+	}
+	choice := textChoiceJSON{Index: i, Text: c.echo + p.text}
+	c.echo = ""
+	if a.logs {
+		choice.LogProbs = newTextLogProbs()
+		choice.LogProbs.add(a.m, p.logProbs, &c.offset)
+	}
+	return a.send([]textChoiceJSON{choice}, nil)
+}
+
+func (a *textAnswer) send(choices []textChoiceJSON, usage *usageJSON) error {
+	chunk := a.frame
+	chunk.Choices, chunk.Usage = choices, usage
+	return a.events.send("", chunk)
+}
+
+// end ends a stream.
+func (a *textAnswer) end(all []outcome, usage usageJSON, tell bool) error {
+	for i, o := range all {
+		if err := a.send([]textChoiceJSON{{Index: i, Finish: o.finish()}}, nil); err != nil {
+			return err
+		}
+	}
+	if tell {
+		if err := a.send([]textChoiceJSON{}, &usage); err != nil {
+			return err
+		}
+	}
+	return a.events.done()
+}

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/jinja"
+)
+
+// input is what /v1/responses answers to: a text of the user, or items.
+type input struct {
+	messages []chat.Message
+	items    []int // of which item each message begins
+}
+
+// inputItem is a message, a call of a tool, its result, or what a model thought.
+type inputItem struct {
+	Type      string          `json:"type"`
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Output    json.RawMessage `json:"output"`
+	Summary   []inputText     `json:"summary"`
+	Encrypted string          `json:"encrypted_content"`
+}
+
+type inputText struct {
+	Text string `json:"text"`
+}
+
+func (in *input) UnmarshalJSON(b []byte) error {
+	var text *string
+	if json.Unmarshal(b, &text) == nil {
+		if text != nil {
+			in.add(0, chat.Message{Role: "user", Content: *text})
+		}
+		return nil
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(b, &items); err != nil {
+		return fmt.Errorf("input is a text or a list of items")
+	}
+	thought := ""
+	for i, one := range items {
+		var item inputItem
+		err := json.Unmarshal(one, &item)
+		if err == nil {
+			err = in.read(i, item, &thought)
+		}
+		if err != nil {
+			return fmt.Errorf("input[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (in *input) add(item int, m chat.Message) {
+	in.messages, in.items = append(in.messages, m), append(in.items, item)
+}
+
+// read adds an item. What the model thought belongs to the message that follows, a call to the message that it ends.
+func (in *input) read(i int, item inputItem, thought *string) error {
+	switch item.Type {
+	case "message", "":
+		m, err := message(item.Role, item.Content)
+		if err != nil {
+			return err
+		}
+		if m.Role == assistant {
+			m.Reasoning, *thought = *thought, ""
+		}
+		in.add(i, m)
+	case "reasoning":
+		text, err := item.thought()
+		if err != nil {
+			return err
+		}
+		*thought += text
+	case "function_call":
+		if last := len(in.messages) - 1; last < 0 || in.messages[last].Role != assistant || *thought != "" {
+			in.add(i, chat.Message{Role: assistant, Null: true, Reasoning: *thought})
+			*thought = ""
+		}
+		m := &in.messages[len(in.messages)-1]
+		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: item.CallID, Name: item.Name, Arguments: chat.Arguments(cmp.Or(item.Arguments, "{}"))})
+	case "function_call_output":
+		m, err := message("tool", item.Output)
+		if err != nil {
+			return err
+		}
+		m.ToolCallID = item.CallID
+		in.add(i, m)
+	case "item_reference":
+		return fmt.Errorf("items are not stored: give the item itself, not a reference")
+	default:
+		return fmt.Errorf("items of type %s are not supported", clip(item.Type))
+	}
+	return nil
+}
+
+// thought is what a model thought: its text, which an answer of ours has in one place or the other, else the summary.
+func (item inputItem) thought() (string, error) {
+	var parts []inputText
+	if len(item.Content) > 0 {
+		if err := json.Unmarshal(item.Content, &parts); err != nil {
+			return "", err
+		}
+	}
+	if len(parts) == 0 && item.Encrypted != "" {
+		return item.Encrypted, nil
+	}
+	if len(parts) == 0 {
+		parts = item.Summary
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.Text)
+	}
+	return b.String(), nil
+}
+
+// message reads a content.
+func message(role string, content json.RawMessage) (m chat.Message, err error) {
+	if content == nil {
+		return m, fmt.Errorf("there is no content")
+	}
+	b, err := encode(map[string]any{"role": role, "content": content})
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	return m, err
+}
+
+// responseTools are tools in the form of responses, {"type": "function", "name": ...}.
+type responseTools struct {
+	text  json.RawMessage
+	tools []chat.Tool // as chat completions have them
+}
+
+func (t *responseTools) UnmarshalJSON(b []byte) error {
+	t.text = append(t.text, b...)
+	var list []chat.Tool
+	if err := json.Unmarshal(b, &list); err != nil {
+		return fmt.Errorf("tools: %w", err)
+	}
+	for _, flat := range list {
+		if flat.Value == nil {
+			return fmt.Errorf("tools: one is null")
+		}
+		fn, d := jinja.NewDict(), jinja.NewDict()
+		flat.Value.Each(func(k, v jinja.Value) bool {
+			to := fn
+			if k == "type" {
+				to = d
+			}
+			_ = to.Set(k, v) // it was a key before
+			return true
+		})
+		_ = d.Set("function", fn) // text can be a key
+		t.tools = append(t.tools, chat.Tool{Value: d})
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"bytes"
+	"net/http"
+)
+
+// events is a stream of server-sent events (HTML standard, 9.2). It begins with its first event: an error before that has a status of
+// HTTP.
+type events struct {
+	w    http.ResponseWriter
+	last func(told) error // tells an error as the last event
+}
+
+// send adds an event, whose data is a value in JSON. It has a name where that is not empty.
+func (e *events) send(name string, v any) error {
+	data, err := encode(v) // one line
+	if err != nil {
+		return err
+	}
+	return e.write(name, data)
+}
+
+// done adds the event that ends a stream of OpenAI's.
+func (e *events) done() error { return e.write("", []byte("[DONE]\n")) }
+
+func (e *events) write(name string, line []byte) error {
+	var b bytes.Buffer
+	if name != "" {
+		b.WriteString("event: " + name + "\n")
+	}
+	b.WriteString("data: ")
+	b.Write(line)
+	b.WriteByte('\n')
+	if a, ok := e.w.(*answer); ok && a.last == nil {
+		a.last = e.last
+		h := e.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+	}
+	if _, err := e.w.Write(b.Bytes()); err != nil {
+		return err
+	}
+	return http.NewResponseController(e.w).Flush()
+}
