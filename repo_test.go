@@ -29,6 +29,7 @@ var arrows = map[string][]string{
 	"mlx":         {},
 	"convert":     {"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors"},
 	"registry":    {"manifest"},
+	"launch":      {},
 	"arch":        {"quantize", "safetensors"},
 	"quantize":    {},
 	"manifest":    {},

@@ -91,5 +91,13 @@ func serverError(at address.Address, answer *http.Response) error {
 	if answer.StatusCode == http.StatusUnauthorized {
 		remedy = fmt.Sprintf("; %s is the key that this program sends", envAPIKey)
 	}
-	return fmt.Errorf("%s: %s%s", at.URL(), e.Error, remedy)
+	return &statusError{answer.StatusCode, fmt.Sprintf("%s: %s%s", at.URL(), e.Error, remedy)}
 }
+
+// statusError is an error that a server tells.
+type statusError struct {
+	status  int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }

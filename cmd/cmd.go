@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
 	"github.com/spf13/cobra"
@@ -50,9 +51,12 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 
 func (a *app) exitCode(ctx context.Context, err error) int {
 	var usage usageError
+	var launched *launch.ExitError
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &launched):
+		return launched.Code
 	case ctx.Err() != nil:
 		fmt.Fprintln(a.err, "ingot: interrupted")
 		return exitInterrupted
@@ -128,7 +132,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
 	root.AddCommand(a.pushCmd(), a.pullCmd())
 	root.AddCommand(a.loginCmd(), a.logoutCmd())
-	root.AddCommand(a.serveCmd(), a.psCmd(), a.stopCmd())
+	root.AddCommand(a.serveCmd(), a.psCmd(), a.stopCmd(), a.launchCmd())
 	root.AddCommand(a.runnerCmd())
 	addCompletions(root)
 	root.SetIn(a.in)

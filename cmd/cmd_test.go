@@ -103,6 +103,10 @@ func TestExitCodes(t *testing.T) {
 		{"serve --draft many", 2},
 		{"stop", 2},
 		{"ps --host 127.0.0.1:1", 1},
+		{"launch --yes", 2},
+		{"launch nobody", 2},
+		{"launch claude more", 2},
+		{"launch claude --yes", 2},
 		{"create a b -q int17", 2},
 	} {
 		var out, errs bytes.Buffer
@@ -128,7 +132,7 @@ func TestPlainProgress(t *testing.T) {
 }
 
 // Commands whose data is a text or that print none.
-var withoutJSON = []string{"check", "rm", "login", "logout", "runner", "serve", "stop", "tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
+var withoutJSON = []string{"check", "launch", "rm", "login", "logout", "runner", "serve", "stop", "tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
 
 func TestJSONEverywhere(t *testing.T) {
 	commands(t, (&app{}).root(), func(c *cobra.Command) {

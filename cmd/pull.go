@@ -63,23 +63,7 @@ type pullOptions struct {
 }
 
 func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error {
-	progress := a.transferProgress("pull", o.json)
-	defer progress.end()
-	client, err := a.client(&o.transfer, progress.set)
-	if err != nil {
-		return err
-	}
-	store, err := manifest.Open("")
-	if err != nil {
-		return err
-	}
-	if o.signed {
-		if o.pull.Verify, err = requireSignature(client, store, name, o.key); err != nil {
-			return err
-		}
-	}
-	result, err := client.Pull(ctx, store, name, o.pull)
-	progress.end()
+	result, progress, err := a.fetch(ctx, name, o)
 	if err != nil {
 		return err
 	}
@@ -94,6 +78,27 @@ func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error
 	}
 	_, err = fmt.Fprintln(a.out, result.Digest)
 	return err
+}
+
+// fetch brings a model, with progress.
+func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*registry.PullResult, *transferProgress, error) {
+	progress := a.transferProgress("pull", o.json)
+	defer progress.end()
+	client, err := a.client(&o.transfer, progress.set)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := manifest.Open("")
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.signed {
+		if o.pull.Verify, err = requireSignature(client, store, name, o.key); err != nil {
+			return nil, nil, err
+		}
+	}
+	result, err := client.Pull(ctx, store, name, o.pull)
+	return result, progress, err
 }
 
 type pullJSON struct {

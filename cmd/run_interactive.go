@@ -201,8 +201,10 @@ func (r *plainLineReader) read(_ context.Context, prompt string) (string, error)
 }
 
 // historyPath is where messages are kept for later sessions; "" where the system has no place for that.
-func historyPath() string {
-	const name = "run-history"
+func historyPath() string { return statePath("run-history") }
+
+// statePath is where a file lies that is kept from run to run; "" where the system has no place for that.
+func statePath(name string) string {
 	if goruntime.GOOS == "windows" || goruntime.GOOS == "darwin" {
 		dir, err := os.UserConfigDir()
 		if err != nil {

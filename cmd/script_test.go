@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the scripts of testdata/script as a user would: each has a home and a store of its own, and the
 // engine of the user who runs the tests. $MODELS, $REFERENCE and $PICTURES are folders of testdata; $REGISTRY is the address
-// of an empty registry, $DENIED that of one that lets nobody in.
+// of an empty registry, $DENIED that of one that lets nobody in, $BIN the folder of this program alone.
 func TestScripts(t *testing.T) {
 	testdata, err := filepath.Abs(filepath.Join("..", "testdata"))
 	if err != nil {
@@ -51,6 +52,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("DOCKER_CONFIG", filepath.Join(e.WorkDir, "docker")) // no credentials of whoever runs the tests
 			e.Setenv("REGISTRY", newTestRegistry(e.Defer).addr)
 			e.Setenv("DENIED", denied(e.Defer))
+			if program, err := exec.LookPath("ingot"); err == nil {
+				e.Setenv("BIN", filepath.Dir(program))
+			}
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
@@ -67,6 +71,7 @@ func TestScripts(t *testing.T) {
 			"damage":       damage,
 			"newkey":       newKey,
 			"authregistry": authRegistry,
+			"serving":      serving,
 		},
 	})
 }

@@ -1,0 +1,369 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/launch"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/server"
+	"github.com/spf13/cobra"
+)
+
+// launchRun is what is launched that is no client: this program's own `run`.
+const launchRun = "run"
+
+func (a *app) launchCmd() *cobra.Command {
+	var o launchOptions
+	c := &cobra.Command{
+		Use:   "launch [CLIENT] [-- ARGS]",
+		Short: "Start a coding client on the server's models",
+		Long: `Start a coding client, set up so that it asks this server: claude (Claude Code), codex, openclaw or opencode. What follows -- goes
+to the client as it is. "run" is no client but a conversation on the terminal.
+
+The client has to be installed (openclaw is installed with npm when asked for) and the server has to run: "ingot serve". Without
+--model the terminal asks, and offers the model that the client had last. A model that the server lacks is pulled when you say so.
+
+Claude Code, Codex and OpenCode get environment and arguments, and no file is written. OpenClaw's configuration gets this server as
+a provider and keeps all else; a copy of it as it was stays beside it.`,
+		Example: `  ingot launch claude
+  ingot launch claude --model qwen3:int4 --yes -- -p "What does this program do?"
+  eval "$(ingot launch opencode --model qwen3 --config-only)"`,
+		Args: func(c *cobra.Command, args []string) error {
+			given, _ := splitDash(c, args)
+			return between(0, 1)(c, given)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.launch(c, args, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.model, "model", "", "`name` of the model")
+	f.BoolVar(&o.yes, "yes", false, "ask nothing: install and pull what is missing; needs --model")
+	f.BoolVar(&o.configOnly, "config-only", false, "set up and print what the shell has to do, but start nothing")
+	addHost(c, &o.host)
+	return c
+}
+
+type launchOptions struct {
+	model, host     string
+	yes, configOnly bool
+}
+
+// splitDash splits arguments at --.
+func splitDash(c *cobra.Command, args []string) (before, after []string) {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		return args[:n], args[n:]
+	}
+	return args, nil
+}
+
+// launcher is one run of launch.
+type launcher struct {
+	*app
+	o     launchOptions
+	args  []string // of the user, for the client
+	saved string   // the file with what was launched before; "" where there can be none
+}
+
+func (a *app) launch(c *cobra.Command, args []string, o launchOptions) error {
+	given, rest := splitDash(c, args)
+	l := &launcher{app: a, o: o, args: rest, saved: statePath("launch.json")}
+	switch {
+	case o.model != "":
+		name, err := manifest.ParseName(o.model)
+		if err != nil {
+			return err
+		}
+		l.o.model = name.String()
+	case o.yes:
+		return usagef("--yes asks nothing: it needs --model NAME")
+	}
+	what := launchRun
+	switch {
+	case len(given) == 1:
+		what = given[0]
+	case a.onTerminal() && !o.yes:
+		var err error
+		if what, err = l.chooseClient(c.Context()); err != nil {
+			return err
+		}
+	}
+	if what == launchRun {
+		return l.run(c.Context())
+	}
+	client, known := launch.ByName(what)
+	if !known {
+		return usagef("%q cannot be launched; give %s", what, strings.Join(launchNames(), ", "))
+	}
+	if l.o.model == "" && !a.onTerminal() {
+		return usagef("give --model NAME: there is no terminal to ask for it")
+	}
+	return l.client(c.Context(), client)
+}
+
+// launchNames are all that can be launched.
+func launchNames() []string {
+	var names []string
+	for _, c := range launch.Clients() {
+		names = append(names, c.Name)
+	}
+	return append(names, launchRun)
+}
+
+func clientNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return launchNames(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// client launches a coding client.
+func (l *launcher) client(ctx context.Context, client launch.Client) error {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return err
+	}
+	path, err := l.find(ctx, client, home)
+	if err != nil {
+		return err
+	}
+	s := l.newClient(l.o.host)
+	var version server.VersionJSON
+	if err := l.ask(ctx, s, http.MethodGet, "/api/version", nil, &version); err != nil {
+		return err
+	}
+	if l.o.model == "" {
+		if l.o.model, err = l.chooseModel(ctx, s, client.Name); err != nil {
+			return err
+		}
+	}
+	model, err := l.ready(ctx, s, version)
+	if err != nil {
+		return err
+	}
+	setup := launch.Setup{URL: s.at.URL(), Key: s.key, Model: model, Args: l.args, Env: os.Environ(), Home: home}
+	changed, err := client.Configure(setup)
+	for _, file := range changed {
+		l.note("changed %s", file)
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.remember(client.Name); err != nil {
+		return err
+	}
+	start := client.Start(path, setup)
+	if l.o.configOnly {
+		return l.printStart(start)
+	}
+	return start.Run()
+}
+
+// remember saves which model was launched.
+func (l *launcher) remember(client string) error {
+	if l.saved == "" {
+		return nil
+	}
+	return launch.Save(l.saved, client, l.o.model)
+}
+
+// find gives the client's program, which is installed first where that can be done and is wanted.
+func (l *launcher) find(ctx context.Context, client launch.Client, home string) (string, error) {
+	path, absent := client.Find(home)
+	if !errors.Is(absent, launch.ErrAbsent) {
+		return path, absent
+	}
+	command, err := client.Installer()
+	switch {
+	case err != nil:
+		return "", err
+	case command == nil:
+		return "", absent
+	}
+	line := strings.Join(command, " ")
+	if !l.o.yes {
+		if !l.onTerminal() {
+			return "", fmt.Errorf("%w; `%s` installs it, and so does --yes", absent, line)
+		}
+		wanted, err := l.confirm(ctx, fmt.Sprintf("%s is not installed; install it with `%s`?", client.Title, line))
+		if err != nil {
+			return "", err
+		}
+		if !wanted {
+			return "", absent
+		}
+	}
+	l.note("running %s", line)
+	install := exec.CommandContext(ctx, command[0], command[1:]...)
+	install.Stdout, install.Stderr = l.err, l.err
+	if err := install.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w", line, err)
+	}
+	if path, err = client.Find(home); err != nil {
+		return "", fmt.Errorf("%s is installed, but not on the PATH; a new shell may find it", client.Title)
+	}
+	return path, nil
+}
+
+// launchPatience is how long the server may take for what needs no model.
+const launchPatience = 20 * time.Second
+
+func (l *launcher) ask(ctx context.Context, s serverClient, method, path string, body, to any) error {
+	ctx, cancel := context.WithTimeout(ctx, launchPatience)
+	defer cancel()
+	return s.get(ctx, method, path, body, to)
+}
+
+// modelShown is what matters here of what the server says of a model.
+type modelShown struct {
+	Capabilities []string       `json:"capabilities"`
+	Info         map[string]any `json:"model_info"`
+}
+
+// ready has the server have the model, and says what there is to say of it.
+func (l *launcher) ready(ctx context.Context, s serverClient, version server.VersionJSON) (launch.Model, error) {
+	m := launch.Model{Name: l.o.model}
+	var show modelShown
+	look := func() error {
+		return l.ask(ctx, s, http.MethodPost, "/api/show", map[string]string{"model": m.Name}, &show)
+	}
+	err := look()
+	var status *statusError
+	if errors.As(err, &status) && status.status == http.StatusNotFound {
+		if err = l.pull(ctx, s, version, err); err == nil {
+			err = look()
+		}
+	}
+	if err != nil {
+		return m, err
+	}
+	tools := false
+	for _, c := range show.Capabilities {
+		switch c {
+		case "tools":
+			tools = true
+		case "vision":
+			m.Vision = true
+		case "thinking":
+			m.Thinking = true
+		}
+	}
+	for key, v := range show.Info {
+		if n, ok := v.(float64); ok && strings.HasSuffix(key, ".context_length") {
+			m.Context = int(n)
+		}
+	}
+	if !tools {
+		l.note("note: %s has no template for tools, which coding clients work with", m.Name)
+	}
+	if m.Context > 0 && m.Context < launch.WantedContext {
+		l.note("note: %s holds %d tokens; coding clients want %d or more", m.Name, m.Context, launch.WantedContext)
+	}
+	return m, nil
+}
+
+// pull fetches a model that the server lacks, if that is wanted: into the store that both share, or by the server into its own.
+func (l *launcher) pull(ctx context.Context, s serverClient, version server.VersionJSON, missing error) error {
+	name, err := manifest.ParseName(l.o.model)
+	if err != nil {
+		return err
+	}
+	if name.IsLocal() {
+		return missing
+	}
+	if err := l.wantPull(ctx, name, missing); err != nil {
+		return err
+	}
+	if store, err := manifest.Open(""); err == nil && version.Ingot != "" && version.Store == server.StoreID(store) {
+		_, _, err := l.fetch(ctx, name, pullOptions{transfer: transferFlags{concurrency: registry.DefaultConcurrency}})
+		return err
+	}
+	l.note("the server pulls %s", name)
+	var done struct {
+		Status string `json:"status"`
+		Error  string `json:"error"`
+	}
+	err = s.get(ctx, http.MethodPost, "/api/pull", map[string]any{"model": name.String(), "stream": false}, &done)
+	if err == nil && done.Error != "" {
+		err = errors.New(done.Error)
+	}
+	return err
+}
+
+// wantPull asks whether to pull a model; the error is that it is missing, where it is not to be pulled.
+func (l *launcher) wantPull(ctx context.Context, name manifest.Name, missing error) error {
+	switch {
+	case l.o.yes:
+		return nil
+	case !l.onTerminal():
+		return fmt.Errorf("%w; --yes pulls it", missing)
+	}
+	wanted, err := l.confirm(ctx, fmt.Sprintf("%s is not here; pull it?", name))
+	if err == nil && !wanted {
+		err = missing
+	}
+	return err
+}
+
+// run is a conversation with a model, or one answer where there is no terminal.
+func (l *launcher) run(ctx context.Context) error {
+	if l.o.configOnly {
+		return usagef("%s has no configuration", launchRun)
+	}
+	remember := true
+	if l.o.model == "" && l.onTerminal() {
+		var err error
+		if l.o.model, err = l.chooseStored(ctx); err != nil {
+			return err
+		}
+	} else if l.o.model == "" {
+		saved, err := launch.ReadSaved(l.saved)
+		if err != nil {
+			return err
+		}
+		if saved.Last == "" {
+			return usagef("give --model NAME: none was launched before")
+		}
+		l.o.model, remember = saved.Last, false
+		l.note("running %s, which was launched last", saved.Last)
+	}
+	if err := l.stored(ctx); err != nil {
+		return err
+	}
+	if remember {
+		if err := l.remember(""); err != nil {
+			return err
+		}
+	}
+	args := []string{"run", l.o.model}
+	if l.quiet {
+		args = append(args, "--quiet")
+	}
+	root := l.root()
+	root.SetArgs(append(args, l.args...))
+	return root.ExecuteContext(ctx)
+}
+
+// stored has the store have the model.
+func (l *launcher) stored(ctx context.Context) error {
+	name, err := manifest.ParseName(l.o.model)
+	if err != nil {
+		return err
+	}
+	store, err := manifest.Open("")
+	if err != nil {
+		return err
+	}
+	_, missing := store.ResolveRaw(ctx, name)
+	if !errors.Is(missing, manifest.ErrNotFound) || name.IsLocal() {
+		return missing
+	}
+	if err := l.wantPull(ctx, name, missing); err != nil {
+		return err
+	}
+	_, _, err = l.fetch(ctx, name, pullOptions{transfer: transferFlags{concurrency: registry.DefaultConcurrency}})
+	return err
+}

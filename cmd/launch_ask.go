@@ -1,0 +1,143 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingotml/ingot/launch"
+	"github.com/ingotml/ingot/manifest"
+)
+
+// choose has the user pick from a list, by number or by its text; an empty line is the one that is offered, or the first.
+func (l *launcher) choose(ctx context.Context, what string, list []string, offered string) (string, error) {
+	if !slices.Contains(list, offered) {
+		offered = list[0]
+	}
+	for i, text := range list {
+		fmt.Fprintf(l.err, "%3d  %s\n", i+1, text)
+	}
+	in := bufio.NewReader(l.stdin(ctx))
+	for {
+		fmt.Fprintf(l.err, "%s [%s]: ", what, offered)
+		line, err := in.ReadString('\n')
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		line = strings.TrimSpace(line)
+		n, notNumber := strconv.Atoi(line)
+		switch {
+		case err != nil && line == "":
+			fmt.Fprintln(l.err)
+			return "", errors.New("nothing was chosen")
+		case line == "":
+			return offered, nil
+		case notNumber == nil && n >= 1 && n <= len(list):
+			return list[n-1], nil
+		case slices.Contains(list, line):
+			return line, nil
+		}
+		fmt.Fprintf(l.err, "%q is not on the list\n", line)
+	}
+}
+
+// chooseClient has the user pick what to launch, of what is there. OpenClaw can be installed.
+func (l *launcher) chooseClient(ctx context.Context) (string, error) {
+	home, _ := os.UserHomeDir() // without one the PATH is all there is
+	list := []string{launchRun}
+	for _, c := range launch.Clients() {
+		if _, err := c.Find(home); err == nil {
+			list = append(list, c.Name)
+		} else {
+			fmt.Fprintf(l.err, "     %v\n", err)
+		}
+	}
+	return l.choose(ctx, "launch", list, launchRun)
+}
+
+// chooseModel has the user pick a model of the server. The one that the client had last is offered, else the last of all.
+func (l *launcher) chooseModel(ctx context.Context, s serverClient, client string) (string, error) {
+	var tags struct {
+		Models []struct {
+			Name string `json:"name"`
+		} `json:"models"`
+	}
+	if err := l.ask(ctx, s, http.MethodGet, "/api/tags", nil, &tags); err != nil {
+		return "", err
+	}
+	var list []string
+	for _, m := range tags.Models {
+		list = append(list, m.Name)
+	}
+	return l.chooseOf(ctx, list, client)
+}
+
+// chooseStored has the user pick a model of the store.
+func (l *launcher) chooseStored(ctx context.Context) (string, error) {
+	store, err := manifest.Open("")
+	if err != nil {
+		return "", err
+	}
+	models, err := store.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	var list []string
+	for _, m := range models {
+		list = append(list, m.Name.String())
+	}
+	return l.chooseOf(ctx, list, "")
+}
+
+func (l *launcher) chooseOf(ctx context.Context, list []string, client string) (string, error) {
+	if len(list) == 0 {
+		return "", errors.New("there are no models; `ingot pull` and `ingot create` bring some, --model names one to be pulled")
+	}
+	offered := ""
+	if l.saved != "" {
+		saved, err := launch.ReadSaved(l.saved)
+		if err != nil {
+			return "", err
+		}
+		if offered = saved.Clients[client].Model; !slices.Contains(list, offered) {
+			offered = saved.Last
+		}
+	}
+	return l.choose(ctx, "model", list, offered)
+}
+
+// printStart prints what a shell does to start a client.
+func (l *launcher) printStart(s launch.Start) error {
+	var b strings.Builder
+	for _, name := range s.Removed {
+		fmt.Fprintf(&b, "unset %s\n", name)
+	}
+	for _, kv := range s.Set {
+		name, value, _ := strings.Cut(kv, "=")
+		fmt.Fprintf(&b, "export %s=%s\n", name, shellQuote(value))
+	}
+	line := []string{shellQuote(s.Path)}
+	for _, arg := range s.Args {
+		line = append(line, shellQuote(arg))
+	}
+	fmt.Fprintf(&b, "# %s\n", strings.Join(line, " "))
+	_, err := fmt.Fprint(l.out, b.String())
+	return err
+}
+
+// shellQuote makes one word of a POSIX shell of a text.
+func shellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,34 @@
+package cmd_test
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/server"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// serving starts a server of the store's models at INGOT_HOST, one that can load none: serving [STORE] [KEY].
+func serving(ts *testscript.TestScript, _ bool, args []string) {
+	home, key := ts.Getenv("INGOT_HOME"), ""
+	if len(args) > 0 {
+		home = ts.MkAbs(args[0])
+	}
+	if len(args) > 1 {
+		key = args[1]
+	}
+	store, err := manifest.Open(home)
+	ts.Check(err)
+	s := server.New(server.Options{Version: "1.2.3", Store: store, APIKey: key,
+		Load: func(context.Context, server.Child, func(float64)) (pool.Model, error) {
+			return nil, errors.New("no model can be loaded here")
+		}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	go func() { _ = s.Serve(l) }()
+	ts.Defer(s.Close)
+	ts.Setenv("INGOT_HOST", l.Addr().String())
+}

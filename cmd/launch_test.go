@@ -1,0 +1,62 @@
+package cmd
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/launch"
+)
+
+func TestChoose(t *testing.T) {
+	for _, c := range []struct{ in, offered, want, says string }{
+		{"\n", "", "a", "a [a]"},
+		{"\n", "b", "b", "[b]"},
+		{"2\n", "", "b", ""},
+		{"b\n", "", "b", ""},
+		{"3\nx\n1\n", "b", "a", `"3" is not on the list`},
+		{"2", "", "b", ""},
+		{"", "", "", "nothing was chosen"},
+		{"x", "", "", "nothing was chosen"},
+	} {
+		var errs bytes.Buffer
+		l := &launcher{app: &app{in: strings.NewReader(c.in), err: &errs}}
+		got, err := l.choose(t.Context(), "a", []string{"a", "b"}, c.offered)
+		said := errs.String()
+		if err != nil {
+			said += err.Error()
+		}
+		if got != c.want || !strings.Contains(said, c.says) {
+			t.Errorf("%q: %q, says %q; want %q, %q", c.in, got, said, c.want, c.says)
+		}
+	}
+}
+
+// The model that a client had is offered, else the last of all.
+func TestChooseOffered(t *testing.T) {
+	saved := filepath.Join(t.TempDir(), "launch.json")
+	for _, s := range []struct{ client, model string }{{"claude", "b"}, {"codex", "gone"}, {"", "c"}} {
+		if err := launch.Save(saved, s.client, s.model); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for client, want := range map[string]string{"claude": "b", "codex": "c", "opencode": "c", "": "c"} {
+		l := &launcher{app: &app{in: strings.NewReader("\n"), err: &bytes.Buffer{}}, saved: saved}
+		if got, err := l.chooseOf(t.Context(), []string{"a", "b", "c"}, client); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", client, got, err, want)
+		}
+	}
+	l := &launcher{app: &app{in: strings.NewReader("\n"), err: &bytes.Buffer{}}}
+	if _, err := l.chooseOf(t.Context(), nil, ""); err == nil || !strings.Contains(err.Error(), "there are no models") {
+		t.Errorf("without models: %v", err)
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for text, want := range map[string]string{"": "''", "a/b:1": "a/b:1", "a b": "'a b'", "it's": `'it'\''s'`, "$x": "'$x'", "~": "'~'"} {
+		if got := shellQuote(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
