@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -245,17 +244,4 @@ func (a *app) childErr() io.Writer {
 		return nil
 	}
 	return a.err
-}
-
-// listenError says who has the address, as far as can be told.
-func listenError(ctx context.Context, at address.Address, err error) error {
-	var inner *os.SyscallError
-	if errors.As(err, &inner) {
-		err = inner.Err
-	}
-	by := whoListens(ctx, at)
-	if by == "" {
-		return fmt.Errorf("listen on %s: %w; --host or %s chooses another address", at.Listen(), err, address.Env)
-	}
-	return fmt.Errorf("listen on %s: %s is there already; --host HOST:PORT or %s chooses another address", at.Listen(), by, address.Env)
 }

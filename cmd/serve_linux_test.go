@@ -263,7 +263,7 @@ func TestServe(t *testing.T) {
 
 	// The address is taken.
 	out, err = ingotAt("serve")
-	if err == nil || !strings.Contains(out, "listen on "+s.addr+": ingot ") || !strings.Contains(out, "INGOT_HOST chooses another") {
+	if err == nil || !strings.Contains(out, "listen on "+s.addr+": ingot ") || !strings.Contains(out, fmt.Sprintf(", process %d (", s.Process.Pid)) || !strings.Contains(out, "INGOT_HOST chooses another") {
 		t.Errorf("a second server: %s, %v", out, err)
 	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,0 +1,41 @@
+package cmd_test
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hugePNG is the head of a picture with 100,000 pixels on each side, in 33 bytes and a few more.
+func hugePNG() string {
+	chunk := func(kind string, data []byte) []byte {
+		b := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+		b = append(append(b, kind...), data...)
+		return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
+	}
+	head := binary.BigEndian.AppendUint32(nil, 100_000)
+	head = append(binary.BigEndian.AppendUint32(head, 100_000), 8, 2, 0, 0, 0)
+	return base64.StdEncoding.EncodeToString(append(append([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", head)...), chunk("IDAT", nil)...))
+}
+
+// A picture that would take too much room is refused before anything of it is decoded, and the model goes on.
+func TestServeHugePicture(t *testing.T) {
+	s := startServer(t, nil)
+	ingot(t, s.home, "create", "sees", filepath.Join("..", "testdata", "models", "qwen3_5-vision"))
+	for _, picture := range []string{hugePNG(), "AAAA"} {
+		answer := s.post(t, "/api/generate", fmt.Sprintf(`{"model":"sees","prompt":"x","raw":true,"images":[%q],"options":{"num_predict":1}}`, picture))
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != 400 || picture != "AAAA" && !strings.Contains(string(text), "100000 x 100000 pixels") {
+			t.Errorf("status %d: %s, %v", answer.StatusCode, text, err)
+		}
+	}
+	if last := s.whole(t, "/api/generate", `{"model":"sees","prompt":"x","raw":true,"options":{"num_predict":1}}`); last["done"] != true {
+		t.Errorf("the next request: %v", last)
+	}
+}
