@@ -48,23 +48,29 @@ type told struct {
 	err     error
 }
 
-// dialects are how APIs write errors: what the body of such an answer is, by how its path begins. The first that fits counts.
+// dialects are how APIs write errors: what the status and the body of such an answer are, by how its path begins. The first that fits
+// counts.
 var dialects = []struct {
 	path string
 	body func(told) any
+	busy int // the status where a later try may go through
 }{
-	{"/v1/", openAIError},
-	{"/", func(t told) any { return errorJSON{t.message} }},
+	{"/v1/messages", anthropicError, statusOverloaded},
+	{"/v1/", openAIError, http.StatusServiceUnavailable},
+	{"/", func(t told) any { return errorJSON{t.message} }, http.StatusServiceUnavailable},
 }
 
-// errorBody is an error as clients of a path expect it.
-func errorBody(path string, t told) any {
+// errorAnswer is an error as clients of a path expect it.
+func errorAnswer(path string, t told) (status int, body any) {
 	for _, d := range dialects {
 		if strings.HasPrefix(path, d.path) {
-			return d.body(t)
+			if t.status == http.StatusServiceUnavailable {
+				t.status = d.busy
+			}
+			return t.status, d.body(t)
 		}
 	}
-	return errorJSON{t.message}
+	return t.status, errorJSON{t.message}
 }
 
 // statuses are those of errors of the library.
@@ -157,9 +163,10 @@ type errorJSON struct {
 
 // refuse answers with an error.
 func refuse(w http.ResponseWriter, r *http.Request, t told) {
+	status, body := errorAnswer(r.URL.Path, t)
 	w.Header().Set("Content-Type", jsonType)
-	w.WriteHeader(t.status)
-	if b, err := encode(errorBody(r.URL.Path, t)); err == nil {
+	w.WriteHeader(status)
+	if b, err := encode(body); err == nil {
 		_, _ = w.Write(b)
 	}
 }

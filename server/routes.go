@@ -29,6 +29,10 @@ func (s *Server) list() []route {
 		{"POST", "/v1/chat/completions", s.chatCompletions},
 		{"POST", "/v1/completions", s.completions},
 		{"POST", "/v1/responses", s.responses},
+		{"POST", "/v1/messages", s.messages},
+		{"POST", "/v1/messages/count_tokens", s.countTokens},
+		{"POST", "/v1/tokenize", s.tokenize},
+		{"POST", "/v1/detokenize", s.detokenize},
 		{"GET", "/v1/models", s.listModels},
 		{"GET", "/v1/models/{id...}", s.getModel},
 	}

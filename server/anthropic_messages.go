@@ -1,0 +1,167 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ingotml/ingot/server/talk"
+)
+
+// messages is POST /v1/messages: a conversation is continued.
+func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Request-Id", newID("req_"))
+	begun := time.Now()
+	var q messagesRequest
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	switch {
+	case q.MaxTokens == nil:
+		return badParam("max_tokens", "it is missing")
+	case *q.MaxTokens < 1:
+		return badParam("max_tokens", "it is %d", *q.MaxTokens)
+	}
+	m, prompt, err := s.messagesPrompt(r, &q)
+	if err != nil {
+		return err
+	}
+	if n, limit := len(prompt.IDs), m.Context(); n >= limit {
+		return fmt.Errorf("%s: %d tokens > %d maximum: %w", tooLong, n, limit-1, errLong)
+	}
+	j, err := s.messagesJob(m, prompt, &q)
+	if err != nil {
+		return err
+	}
+	j.begun = begun
+	answer := messageJSON{ID: newID("msg_"), Type: "message", Role: assistant, Model: m.name(), Content: []blockJSON{}, Usage: messagesUsage{Input: len(prompt.IDs)}}
+	var b blocks
+	if q.Stream {
+		b.stream = newMessageStream(w, answer, s.times.ping)
+		defer b.stream.stop()
+	}
+	o, err := s.run(r.Context(), j, func(p piece) error { return q.piece(&b, p) })
+	if err != nil {
+		return err
+	}
+	if err := b.close(); err != nil {
+		return err
+	}
+	end, usage := stopped(o, b.calls, q.StopSequences), messagesUsageOf(o.stats)
+	if !q.Stream {
+		answer.Content = append(answer.Content, b.list...)
+		answer.StopReason, answer.StopSequence, answer.Usage = end.StopReason, end.StopSequence, usage
+		return writeJSON(w, answer)
+	}
+	err = b.stream.send("message_delta", struct {
+		Type  string        `json:"type"`
+		Delta endDelta      `json:"delta"`
+		Usage messagesUsage `json:"usage"`
+	}{"message_delta", end, usage})
+	if err != nil {
+		return err
+	}
+	return b.stream.send("message_stop", struct {
+		Type string `json:"type"`
+	}{"message_stop"})
+}
+
+// messagesPrompt makes the prompt of a request.
+func (s *Server) messagesPrompt(r *http.Request, q *messagesRequest) (*model, *talk.Prompt, error) {
+	m, err := s.find(r.Context(), q.Model)
+	if err != nil {
+		return nil, nil, err
+	}
+	style, err := m.talks()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := q.conversation(style)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := s.begin(r.Context(), m, style, c)
+	return m, p, err
+}
+
+// messagesJob puts a request together.
+func (s *Server) messagesJob(m *model, p *talk.Prompt, q *messagesRequest) (job, error) {
+	use, err := q.toolUse()
+	if err != nil {
+		return job{}, err
+	}
+	f, err := q.format()
+	if err != nil {
+		return job{}, err
+	}
+	j, err := s.job(m, p, q.options(m), format{}, logProbOptions{})
+	if err != nil {
+		return j, err
+	}
+	if use.once && len(use.offers) > 0 {
+		j.calls = 1
+	}
+	if j.request.Format, err = use.format(m, p, f); err != nil {
+		return j, err
+	}
+	// The thoughts are bounded where the prompt begins them, and where nothing else has a say before they end.
+	if rf := &j.request.Format; p.Thinking != "" && (rf.Kind == "" || rf.After == p.Thinking) && q.Thinking != nil && q.Thinking.Budget != nil {
+		rf.After, rf.Within = p.Thinking, *q.Thinking.Budget
+	}
+	return j, nil
+}
+
+// options are the request's, over the model's own. A text that the model stops before is one still.
+func (q *messagesRequest) options(m *model) options {
+	o := options{Temperature: q.Temperature, TopK: q.TopK, TopP: q.TopP, NumPredict: q.MaxTokens}
+	if len(q.StopSequences) > 0 {
+		o.Stop = slices.Concat(m.Defaults().Stop, q.StopSequences)
+	}
+	return o
+}
+
+// piece adds a part of the answer. Thoughts are for those who asked for them: others look for the answer in the first block.
+func (q *messagesRequest) piece(b *blocks, p piece) error {
+	if b.stream != nil {
+		if err := b.stream.begin(messagesUsageOf(p.stats)); err != nil {
+			return err
+		}
+	}
+	if t := q.Thinking; t != nil && t.Type != "disabled" && t.Display != "omitted" && p.thinking != "" {
+		if err := b.add(thinkingBlock, p.thinking); err != nil {
+			return err
+		}
+	}
+	if p.text != "" {
+		if err := b.add(textBlock, p.text); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.calls {
+		if err := b.call(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countTokens is POST /v1/messages/count_tokens: how long the prompt would be.
+func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Request-Id", newID("req_"))
+	var q messagesRequest
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	m, prompt, err := s.messagesPrompt(r, &q)
+	if err != nil {
+		return err
+	}
+	n, err := m.CountPrompt(r.Context(), prompt.IDs, prompt.Pictures)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, struct {
+		Tokens int `json:"input_tokens"`
+	}{n})
+}

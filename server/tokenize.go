@@ -1,0 +1,114 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/talk"
+)
+
+// Tokens of texts, with the names that vLLM's server gave them. No model is loaded for it.
+
+// tokenizeRequest is the body of /v1/tokenize: a text, or a conversation.
+type tokenizeRequest struct {
+	Model    string        `json:"model"`
+	Prompt   *string       `json:"prompt"`
+	Messages []chatMessage `json:"messages"` // as in /api/chat, with what belongs to them
+	Tools    []chat.Tool   `json:"tools"`
+	Think    thinking      `json:"think"`
+	Special  *bool         `json:"add_special_tokens"` // of prompt; true: as completions do
+	Texts    bool          `json:"return_token_strs"`
+}
+
+type tokenizeJSON struct {
+	Count   int      `json:"count"`
+	Context int      `json:"max_model_len"`
+	Tokens  []int32  `json:"tokens"`
+	Texts   []string `json:"token_strs,omitempty"` // as the vocabulary writes them
+}
+
+// tokenize is POST /v1/tokenize.
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
+	var q tokenizeRequest
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	if (q.Prompt == nil) == (q.Messages == nil) {
+		return badRequest("give either prompt or messages")
+	}
+	m, err := s.find(r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	out := tokenizeJSON{Context: m.Context()}
+	if out.Tokens, out.Count, err = s.tokensOf(r, m, q); err != nil {
+		return err
+	}
+	if out.Tokens == nil {
+		out.Tokens = []int32{}
+	}
+	if q.Texts {
+		for _, id := range out.Tokens {
+			text, _ := m.Tokenizer().Token(id)
+			out.Texts = append(out.Texts, text)
+		}
+	}
+	return writeJSON(w, out)
+}
+
+// tokensOf gives the tokens of a request, and how many there are with pictures.
+func (s *Server) tokensOf(r *http.Request, m *model, q tokenizeRequest) (ids []int32, n int, err error) {
+	switch {
+	case q.Messages != nil:
+		var p *talk.Prompt
+		if p, err = s.talkPrompt(r, m, chatRequest{Messages: q.Messages, Tools: q.Tools, Think: q.Think}); err != nil {
+			return nil, 0, err
+		}
+		n, err = m.CountPrompt(r.Context(), p.IDs, p.Pictures)
+		return p.IDs, n, err
+	case q.Special != nil && !*q.Special && m.Tokenizer() != nil:
+		ids, err = m.Tokenizer().Encode(*q.Prompt, false)
+	default:
+		ids, err = m.Encode(*q.Prompt)
+	}
+	return ids, len(ids), err
+}
+
+// detokenizeRequest is the body of /v1/detokenize.
+type detokenizeRequest struct {
+	Model  string  `json:"model"`
+	Tokens []int32 `json:"tokens"`
+	Skip   bool    `json:"skip_special_tokens"`
+}
+
+type detokenizeJSON struct {
+	Prompt string `json:"prompt"`
+}
+
+// detokenize is POST /v1/detokenize.
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
+	var q detokenizeRequest
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	m, err := s.find(r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	tok := m.Tokenizer()
+	if tok == nil {
+		return fmt.Errorf("%s: %w", m.name(), runtime.ErrNoTokenizer)
+	}
+	for i, id := range q.Tokens {
+		if id < 0 || int(id) >= tok.Size() {
+			return badRequest("tokens[%d] is %d, the vocabulary has %d", i, id, tok.Size())
+		}
+	}
+	text, err := tok.Decode(q.Tokens, q.Skip)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, detokenizeJSON{text})
+}
