@@ -6,11 +6,11 @@ INGOT   := bin/ingot
 DEMO    := testdata/models/demo
 # Packages that know no engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
-SCRIPTED = ^(TestScripts|TestKilled.*|TestServe|TestRunOnTerminal)$$
+SCRIPTED = ^(TestScripts|TestKilled.*|TestServe|TestClients|TestRunOnTerminal)$$
 KERNELS  = Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
+.PHONY: build demo engine clients test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -32,15 +32,19 @@ demo:
 	$(SAY) 'letting it write'
 	$(INGOT) run demo "Once upon a time" --verbose
 
+# The official clients of the APIs that the server speaks, for tests: an environment of Python.
+clients:
+	testdata/clients/setup.sh $(PYTHON)
+
 # At most 15 minutes on two cores. .ci/run runs this and, beside it, check-cross, test-plain, fuzz-short and others.
 # The race detector is slow where commands are started, thousands of times, some with little memory, and where loops in Go check
 # what kernels in C++ compute: of ./cmd and ./mlx only the rest is under it.
-test: check engine
+test: check engine clients
 	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|mlx)$$')
 	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(KERNELS)' ./mlx
 	INGOT_TEST_ENGINE=1 $(GO) test -timeout 20m -run '$(KERNELS)' ./mlx
 	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(SCRIPTED)' ./cmd
-	INGOT_TEST_ENGINE=1 $(GO) test -timeout 20m -run '$(SCRIPTED)' ./cmd
+	INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -timeout 20m -run '$(SCRIPTED)' ./cmd
 
 # The rules that need no engine.
 check:

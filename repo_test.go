@@ -22,7 +22,7 @@ const module = "github.com/ingotml/ingot"
 var arrows = map[string][]string{
 	"cmd":         {"*"},
 	"bench":       {"*"},
-	"server":      {"runtime", "convert", "registry", "chat", "manifest"},
+	"server":      {"runtime", "convert", "registry", "chat", "manifest", "modelfile"},
 	"runtime":     {"models", "cache", "mlx", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize", "safetensors"},
 	"models":      {"arch", "cache", "mlx"},
 	"cache":       {"mlx"},

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// served is a server as a user runs it, with the models "demo" and "other".
+// served is a server as a user runs it.
 type served struct {
 	*exec.Cmd
 	addr string
@@ -47,7 +47,19 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
+// startServer serves the models "demo" and "other".
 func startServer(t *testing.T, env []string, args ...string) *served {
+	t.Helper()
+	needEngine(t)
+	home := filepath.Join(t.TempDir(), "store")
+	for _, name := range []string{"demo", "other"} {
+		ingot(t, home, "create", name, filepath.Join("..", "testdata", "models", "demo"))
+	}
+	return serveStore(t, home, env, args...)
+}
+
+// needEngine skips a test where there is no engine, unless that has to be there.
+func needEngine(t *testing.T) {
 	t.Helper()
 	if _, why := installedEngine(); why != nil {
 		if os.Getenv("INGOT_TEST_ENGINE") != "" {
@@ -55,10 +67,11 @@ func startServer(t *testing.T, env []string, args ...string) *served {
 		}
 		t.Skipf("needs the MLX engine: %v", why)
 	}
-	home := filepath.Join(t.TempDir(), "store")
-	for _, name := range []string{"demo", "other"} {
-		ingot(t, home, "create", name, filepath.Join("..", "testdata", "models", "demo"))
-	}
+}
+
+// serveStore serves the models of a store.
+func serveStore(t *testing.T, home string, env []string, args ...string) *served {
+	t.Helper()
 	s := &served{home: home, temp: t.TempDir(), errs: &lockedBuffer{}}
 	s.Cmd = command(home, append([]string{"serve", "--host", "127.0.0.1:0"}, args...)...)
 	s.Env = append(append(s.Env, "TMPDIR="+s.temp), env...)

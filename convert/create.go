@@ -12,6 +12,7 @@ import (
 // Options says how a Modelfile is carried out.
 type Options struct {
 	Dir       string      // the Modelfile's folder, from which relative paths start; "" = the current one
+	StoreOnly bool        // FROM and DRAFT name models of the store, never folders: for what others ask for
 	Version   string      // of the program, for REQUIRES; what is no version is not compared
 	Precision Precision   // of the weights; the zero value leaves them as they are
 	Parallel  int         // see WriteOptions
@@ -93,7 +94,7 @@ func prepare(ctx context.Context, store func() (*manifest.Store, error), file *m
 		return nil, err
 	}
 	p := &prepared{}
-	if err := p.open(ctx, &req, opener{store: store, file: file, dir: opts.Dir}, opts.Version); err != nil {
+	if err := p.open(ctx, &req, opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly}, opts.Version); err != nil {
 		p.close()
 		return nil, err
 	}

@@ -23,6 +23,14 @@ type Precision struct {
 	Rules   []Rule        `json:"rules,omitempty"`          // the last one that matches decides, before all else
 }
 
+// ToType is the precision that the name of one type asks for. A note about that name may come with it.
+func ToType(text string) (p Precision, note string, err error) {
+	if p.Type, note, err = quantize.ParseType(text); err != nil {
+		return p, "", fmt.Errorf("%w: %w", ErrRecipe, err)
+	}
+	return p, note, nil
+}
+
 // Rule gives the tensors that a pattern matches a type.
 type Rule struct {
 	Match string        `json:"match"` // of names in the image, as in package path: * stands for any run of characters

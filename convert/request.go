@@ -87,9 +87,14 @@ type opener struct {
 	store func() (*manifest.Store, error)
 	file  *modelfile.File
 	dir   string
+
+	storeOnly bool
 }
 
 func (o opener) open(ctx context.Context, c modelfile.Command) (*Inventory, error) {
+	if o.storeOnly {
+		return o.image(ctx, c)
+	}
 	path, err := modelfile.Resolve(o.dir, c.Value)
 	if err != nil {
 		return nil, o.wrong(c, err)
@@ -114,6 +119,9 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*Inventory, erro
 // image opens a model of the store.
 func (o opener) image(ctx context.Context, c modelfile.Command) (*Inventory, error) {
 	name, err := manifest.ParseName(c.Value)
+	if err != nil && o.storeOnly {
+		return nil, err
+	}
 	if err != nil {
 		return nil, o.wrong(c, fmt.Errorf("there is no such folder, and it is no name of a model: %w", err))
 	}
@@ -121,6 +129,9 @@ func (o opener) image(ctx context.Context, c modelfile.Command) (*Inventory, err
 	var entry *manifest.Entry
 	if err == nil {
 		entry, err = store.Resolve(ctx, name)
+	}
+	if err != nil && o.storeOnly {
+		return nil, err
 	}
 	if errors.Is(err, manifest.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return nil, o.wrong(c, fmt.Errorf("there is no such folder, and no model %s in the store; pull it first", name))

@@ -349,7 +349,7 @@ func (c *checker) checkIngest() error {
 		case l.resumable():
 			c.report.Unfinished++
 			c.report.UnfinishedBytes += l.bytes
-		case c.s.now().Sub(l.used) <= strayAge, l.kind == leftBegun && others:
+		case c.s.now().Sub(l.used) <= strayAge, (l.kind == leftBegun || l.kind == leftFolder) && others:
 		case l.kind == leftOther:
 			c.problem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("no file of the store, %d bytes", l.bytes)})
 		default:

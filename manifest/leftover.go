@@ -31,13 +31,15 @@ const (
 	leftPush                       // push-HEX, the folder of an upload
 	leftPull                       // pull-HEX, the manifest of a pull
 	leftPart                       // HEX.part and others, a blob of a pull
+	leftUpload                     // upload-HEX, a file for a create; see [Store.PutUpload]
+	leftFolder                     // files-..., the folder of a create that reads such files
 	leftBegun                      // what its writer had begun and nobody can take up
 	leftFile                       // a file of the store's folder that was about to be replaced
 	leftOther                      // not ours
 )
 
 // resumable reports whether a run that is started again goes on with it.
-func (l leftover) resumable() bool { return l.kind <= leftPart }
+func (l leftover) resumable() bool { return l.kind <= leftUpload }
 
 // leftovers lists ingest/ by name. What goes away meanwhile is left out.
 func (s *Store) leftovers() ([]leftover, error) {
@@ -90,6 +92,8 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 		{ingestPrefix, true, true, leftCreate},
 		{sessionPrefix, true, true, leftPush},
 		{pullPrefix, true, false, leftPull},
+		{uploadPrefix, true, false, leftUpload},
+		{folderPrefix, false, true, leftFolder},
 		{"." + pullPrefix, false, false, leftBegun},
 		{partialPrefix, false, false, leftBegun},
 		{ocispec.ImageIndexFile + "-", false, false, leftFile},
@@ -132,7 +136,7 @@ func (s *Store) folderUse(name, tells string) (bytes int64, used time.Time) {
 func (s *Store) stale(l leftover, unfinished bool) bool {
 	age := s.now().Sub(l.used)
 	switch l.kind {
-	case leftBegun:
+	case leftBegun, leftFolder:
 		return true
 	case leftFile:
 		return age > strayAge
@@ -182,6 +186,10 @@ func (s *Store) leftoverBlobs(l leftover) ([]digest.Digest, error) {
 func (s *Store) removeLeftover(l leftover) {
 	if l.kind == leftCreate || l.kind == leftPush {
 		removeIngest(s.path(ingestDir, l.name))
+		return
+	}
+	if l.kind == leftFolder {
+		_ = os.RemoveAll(s.path(ingestDir, l.name)) // links
 		return
 	}
 	for _, name := range slices.Concat(l.more, []string{l.name}) {

@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
@@ -80,6 +82,11 @@ var statuses = []struct {
 }{
 	{manifest.ErrNotFound, http.StatusNotFound},
 	{manifest.ErrInvalidName, http.StatusBadRequest},
+	{manifest.ErrNoSpace, http.StatusInsufficientStorage},
+	{syscall.ENOSPC, http.StatusInsufficientStorage},
+	{manifest.ErrBusy, http.StatusServiceUnavailable},
+	{convert.ErrSource, http.StatusBadRequest},
+	{convert.ErrRecipe, http.StatusBadRequest},
 	{runtime.ErrBusy, http.StatusServiceUnavailable},
 	{errStopping, http.StatusServiceUnavailable},
 	{pool.ErrClosed, http.StatusServiceUnavailable},

@@ -16,7 +16,7 @@ type generateRequest struct {
 	Model     string    `json:"model"`
 	Prompt    string    `json:"prompt"`
 	Suffix    string    `json:"suffix"`
-	System    *string   `json:"system"`
+	System    string    `json:"system"` // Ollama's own clients send an empty one where they mean the model's
 	Template  string    `json:"template"`
 	Context   []int32   `json:"context"`
 	Raw       bool      `json:"raw"`
@@ -120,8 +120,8 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 		pictures = append(pictures, p)
 	}
 	if q.Raw {
-		if q.System != nil && *q.System != "" || q.Template != "" || len(q.Context) > 0 || q.Think.on != nil {
-			return nil, badRequest("raw leaves out the template, and with it system, template, context and think")
+		if q.System != "" || q.Template != "" || q.Suffix != "" || len(q.Context) > 0 || q.Think.on != nil && *q.Think.on {
+			return nil, badRequest("raw leaves out the template, and with it system, template, suffix, context and think")
 		}
 		text, shown, err := m.ShowPictures(q.Prompt, pictures)
 		if err != nil {
@@ -144,11 +144,8 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 	}
 	c := talk.Conversation{Pictures: pictures}
 	c.Suffix, c.Think, c.ThinkLevel = q.Suffix, q.Think.on, q.Think.level
-	system := ""
-	switch {
-	case q.System != nil:
-		system = *q.System
-	case style.Template != nil:
+	system := q.System
+	if system == "" && style.Template != nil {
 		system = style.Texts.System
 	}
 	if system != "" {

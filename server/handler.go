@@ -25,7 +25,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(a, r, errStopping)
 		return
 	}
-	if r.Body != nil && r.ContentLength != 0 {
+	if r.Body != nil && r.ContentLength != 0 && !uploads(r) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body)) // an answer to a test has none
 		r.Body = http.MaxBytesReader(a, r.Body, s.opts.MaxBody)
 	}

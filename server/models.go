@@ -143,6 +143,9 @@ func (s *Server) lend(ctx context.Context, m *model) (*pool.Lease, time.Duration
 
 // begin makes a prompt of a conversation.
 func (s *Server) begin(ctx context.Context, m *model, style *talk.Style, c talk.Conversation) (*talk.Prompt, error) {
+	if err := m.able(style, &c); err != nil {
+		return nil, err
+	}
 	c.AddGenerationPrompt = true
 	c.Options = jinja.Options{Now: s.opts.Clock}
 	p, err := style.Begin(ctx, m.Processor, c)

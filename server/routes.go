@@ -23,6 +23,13 @@ func (s *Server) list() []route {
 		{"GET", "/api/tags", s.tags},
 		{"GET", "/api/ps", s.ps},
 		{"POST", "/api/show", s.show},
+		{"POST", "/api/copy", s.copy},
+		{"DELETE", "/api/delete", s.delete},
+		{"POST", "/api/create", s.create},
+		{"HEAD", blobPath + "{digest}", s.headBlob},
+		{"POST", blobPath + "{digest}", s.putBlob},
+		{"POST", "/api/pull", s.pull},
+		{"POST", "/api/push", s.push},
 		{"POST", "/api/generate", s.generate},
 		{"POST", "/api/chat", s.chat},
 

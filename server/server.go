@@ -86,6 +86,7 @@ type Server struct {
 	http     *http.Server
 	stop     context.CancelCauseFunc // ends all requests
 	stopping atomic.Bool
+	creating chan struct{} // has room for one: who makes a model
 }
 
 // New makes a server. Close frees it.
@@ -102,7 +103,7 @@ func New(o Options) *Server {
 	if o.connections <= 0 {
 		o.connections = maxConnections
 	}
-	s := &Server{opts: o, times: o.times(), guard: newGuard(o)}
+	s := &Server{opts: o, times: o.times(), guard: newGuard(o), creating: make(chan struct{}, 1)}
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.mux = s.routes()
 	base, stop := context.WithCancelCause(context.Background())

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/olareg/olareg"
+	"github.com/olareg/olareg/config"
+)
+
+// newRegistry starts a registry on this machine; before is asked about each request first, and may answer it.
+func newRegistry(t *testing.T, before func(w http.ResponseWriter, r *http.Request) bool) string {
+	t.Helper()
+	inner := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before == nil || !before(w, r) {
+			inner.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(func() {
+		server.Close()
+		inner.Close()
+	})
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func TestPushPull(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	host := newRegistry(t, nil)
+	f := serve(t, nil)
+	name := host + "/team/talk:v1"
+	f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
+	body := fmt.Sprintf(`{"model":%q}`, name)
+	for _, path := range []string{"/api/push", "/api/pull"} {
+		status, text := f.ask(t, "POST", path, body)
+		list := lines(t, text)
+		if status != 200 || list[len(list)-1]["status"] != "success" || !strings.Contains(fmt.Sprint(list[0]["status"]), "manifest") {
+			t.Fatalf("%s: %d: %s", path, status, text)
+		}
+		for _, l := range list[1 : len(list)-1] {
+			if d, _ := l["digest"].(string); !strings.HasPrefix(d, "sha256:") || !strings.Contains(l["status"].(string), d[7:19]) {
+				t.Errorf("%s: %v", path, l)
+			}
+		}
+		if path == "/api/push" {
+			f = serve(t, nil) // which knows nothing of it
+			f.has(t, "POST", "/api/push", body, 404, "not found in the store")
+		}
+	}
+	f.has(t, "POST", "/api/show", body, 200, `"system":"brief"`)
+	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"insecure":true,"username":"u","password":"p"}`, name), 200, `{"status":"success"}`)
+
+	f.has(t, "POST", "/api/pull", `{"model":"talk"}`, 400, "names no registry")
+	f.has(t, "POST", "/api/push", `{"model":"talk"}`, 400, "names no registry")
+	f.has(t, "POST", "/api/pull", `{"model":"../x"}`, 400, "model name")
+	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none"}`, host), 404, `{"error":"`)
+	denied := newRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none","stream":false}`, denied), 403, "credentials", "ingot login")
+	broken := newRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/v2/" {
+			return false
+		}
+		w.WriteHeader(http.StatusNotImplemented)
+		return true
+	})
+	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none"}`, broken), 502, "501")
+}
+
+// A client that leaves ends its pull, and the next one goes on.
+func TestPullLeaves(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	reached := make(chan struct{}, 100)
+	hold := make(chan struct{})
+	host := newRegistry(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
+			reached <- struct{}{}
+			select {
+			case <-hold:
+			case <-r.Context().Done():
+				return true
+			}
+		}
+		return false
+	})
+	f := serve(t, nil)
+	name := host + "/plain"
+	f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"plain","destination":%q}`, name), 200)
+	body := fmt.Sprintf(`{"model":%q}`, name)
+	f.has(t, "POST", "/api/push", body, 200, "success")
+	f.has(t, "DELETE", "/api/delete", body, 200)
+	f.has(t, "DELETE", "/api/delete", `{"model":"plain"}`, 200)
+	f.has(t, "DELETE", "/api/delete", `{"model":"talk"}`, 200)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/pull", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	<-reached
+	cancel()
+	for deadline := time.Now().Add(10 * time.Second); len(f.left(t, "../holders/*")) > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the pull goes on")
+		}
+	}
+	f.has(t, "POST", "/api/show", body, 404)
+	close(hold)
+	f.has(t, "POST", "/api/pull", body, 200, "success")
+	f.has(t, "POST", "/api/show", body, 200)
+	f.has(t, "DELETE", "/api/delete", body, 200)
+}
