@@ -29,6 +29,7 @@ func (t Table) Check(have []TensorInfo) (Match, error) {
 	if len(c.problems) > 0 {
 		return Match{}, &TableError{Problems: c.problems}
 	}
+	c.match.Layouts = c.recognized()
 	return c.match, nil
 }
 
@@ -149,6 +150,14 @@ func (c *checker) missing(name, format string, args ...any) {
 	}
 }
 
+func (c *checker) wrongShape(h TensorInfo, want []int64) {
+	note := ""
+	if h.Note != "" {
+		note = " (read as " + h.Note + ")"
+	}
+	c.problem(WrongShape, h, "has shape %v%s, want %v", h.Shape, note, want)
+}
+
 // maxProblems bounds what is collected of a checkpoint that has nothing to do with its configuration.
 const maxProblems = 1 << 16
 
@@ -170,7 +179,7 @@ func (c *checker) take(s Spec, h TensorInfo) {
 		m.Make = Reshape
 		c.shifted = c.shifted || strings.HasSuffix(s.Name, convWeight)
 	default:
-		c.problem(WrongShape, h, "has shape %v, want %v", h.Shape, s.Shape)
+		c.wrongShape(h, s.Shape)
 	}
 	m.Runs = whole(1, elements(m.Spec.Shape))
 	c.checkType(s, h)
@@ -242,7 +251,7 @@ func (c *checker) compose(s Spec, f Form) {
 		c.used[name] = true
 		m.Sources = append(m.Sources, name)
 		if !slices.Equal(h.Shape, shape) {
-			c.problem(WrongShape, h, "has shape %v, want %v", h.Shape, shape)
+			c.wrongShape(h, shape)
 		}
 		if first.Name == "" {
 			first = h

@@ -67,12 +67,14 @@ type TensorInfo struct {
 	DType string // as safetensors spells it: "BF16"
 	Shape []int64
 	File  string // where it is, for messages; may be empty
+	Note  string // how it is packed there, for messages; may be empty
 }
 
 // Match says where each tensor of a table comes from.
 type Match struct {
 	Tensors []Matched // in the table's order; absent optional ones are left out
 	Dropped []Dropped // sorted by name
+	Layouts []Layout  // what the names showed
 }
 
 // Dropped is a tensor that is not imported.

@@ -14,9 +14,10 @@ func (a *app) printPlan(p *convert.Plan, asJSON bool) error {
 		return a.printJSON(p)
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	a.printRecognized(p)
 	fmt.Fprintln(w, "TENSOR\tSHAPE\tFROM\tTO\tSIZE\tHOW\tRULE")
 	for _, t := range p.Tensors {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.Name, shape(t.Shape), strings.ToLower(string(t.Source)), t.Type, size(t.Bytes),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.Name, shape(t.Shape), sourceType(t), t.Type, size(t.Bytes),
 			strings.Join(t.Transform, ", "), t.Rule)
 	}
 	if err := w.Flush(); err != nil {
@@ -32,6 +33,29 @@ func (a *app) printPlan(p *convert.Plan, asJSON bool) error {
 		}
 	}
 	return a.printTotals(p)
+}
+
+// printRecognized prints what was found by reading, and what showed it.
+func (a *app) printRecognized(p *convert.Plan) {
+	if len(p.Recognized) == 0 {
+		return
+	}
+	fmt.Fprintln(a.out, "recognized:")
+	for _, r := range p.Recognized {
+		fmt.Fprintf(a.out, "  %s: %s, %d tensors\n", r.Kind, r.What, r.Tensors)
+		for _, from := range r.From {
+			fmt.Fprintf(a.out, "    from %s\n", from)
+		}
+	}
+	fmt.Fprintln(a.out)
+}
+
+// sourceType is how a tensor's source is packed, or its plain type.
+func sourceType(t convert.Tensor) string {
+	if t.Format != "" {
+		return t.Format
+	}
+	return strings.ToLower(string(t.Source))
 }
 
 func (a *app) printTotals(p *convert.Plan) error {

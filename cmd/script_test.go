@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the scripts of testdata/script as a user would: each has a home and a store of its own, and the
-// engine of the user who runs the tests. $MODELS, $REFERENCE and $PICTURES are folders of testdata; $REGISTRY is the address
+// engine of the user who runs the tests. $MODELS, $SOURCES, $REFERENCE and $PICTURES are folders of testdata; $REGISTRY is the address
 // of an empty registry, $DENIED that of one that lets nobody in, $BIN the folder of this program alone.
 func TestScripts(t *testing.T) {
 	testdata, err := filepath.Abs(filepath.Join("..", "testdata"))
@@ -47,6 +47,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("INGOT_HOME", filepath.Join(e.WorkDir, "store"))
 			e.Setenv("INGOT_ENGINE", installed)
 			e.Setenv("MODELS", filepath.Join(testdata, "models"))
+			e.Setenv("SOURCES", filepath.Join(testdata, "sources"))
 			e.Setenv("REFERENCE", filepath.Join(testdata, "reference"))
 			e.Setenv("PICTURES", filepath.Join(testdata, "pictures"))
 			e.Setenv("DOCKER_CONFIG", filepath.Join(e.WorkDir, "docker")) // no credentials of whoever runs the tests

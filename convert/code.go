@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -15,6 +16,8 @@ type coder struct {
 	layout  layout
 	add     float64 // to each element, when it is not 0; the target is float32 then
 	sources []io.ReaderAt
+	coded   []sources.Elements // in their place, where some are quantized
+	row     int64              // elements of a row, of those
 }
 
 // batch is how many elements fit a slab with all that they become.
@@ -25,6 +28,9 @@ func (c coder) batch() int64 {
 	}
 	group := int64(max(l.target.Group(), 1))
 	n := slabSize / c.groupBytes() * group
+	if l.keep || l.floats {
+		return c.wholeRows(n)
+	}
 	// Pieces end on whole blocks of the file: those of packed elements at least, where there is room the smaller ones too.
 	const block = 4 << 10
 	for _, whole := range []int64{block / max(int64(l.target.GroupSizes(l.coded()).Scales), 1) * group, 1 << 10} {
@@ -35,6 +41,14 @@ func (c coder) batch() int64 {
 	return n
 }
 
+// wholeRows is at most n elements, in whole rows where these are short.
+func (c coder) wholeRows(n int64) int64 {
+	if c.row <= sources.MaxRow {
+		return n - n%c.row
+	}
+	return n - n%128
+}
+
 // groupBytes is what a group takes in a slab.
 func (c coder) groupBytes() int64 {
 	l := c.layout
@@ -42,6 +56,9 @@ func (c coder) groupBytes() int64 {
 	n := l.width*int64(max(l.target.Group(), 1)) + int64(out.Packed+out.Scales+out.Biases)
 	if l.middle != "" {
 		n += int64(out.Source)
+	}
+	if l.stored != "" {
+		n += int64(2 * l.stored.Size())
 	}
 	return n
 }
@@ -57,9 +74,16 @@ func (l layout) coded() quantize.DType {
 // run reads a batch and codes it, all in one slab.
 func (c coder) run(slab []byte, batch []stretch) (quantize.Blocks, error) {
 	l := c.layout
+	if l.keep {
+		return c.readCodes(slab, batch)
+	}
 	n := countOf(batch)
 	in, rest := split(slab, n*l.width)
-	if err := readBatch(in, batch, c.sources, l.width); err != nil {
+	read := func() error { return readBatch(in, batch, c.sources, l.width) }
+	if l.floats {
+		read = func() error { return c.readFloats(in, batch) }
+	}
+	if err := read(); err != nil {
 		return quantize.Blocks{}, err
 	}
 	if l.target == 0 {
@@ -74,17 +98,33 @@ func (c coder) run(slab []byte, batch []stretch) (quantize.Blocks, error) {
 		}
 		in, from = middle, l.middle
 	}
-	sizes := l.target.GroupSizes(from)
-	groups := n / int64(max(l.target.Group(), 1))
-	var out quantize.Blocks
-	out.Packed, rest = split(rest, groups*int64(sizes.Packed))
-	out.Scales, rest = split(rest, groups*int64(sizes.Scales))
-	out.Biases, _ = split(rest, groups*int64(sizes.Biases))
+	out, rest := c.blocks(rest, n, from)
 	err := l.target.Encode(out, in, from)
 	if c.add != 0 {
 		addF32(out.Packed, float32(c.add))
 	}
-	return out, err
+	if l.stored == "" || err != nil {
+		return out, err
+	}
+	for _, p := range []*[]byte{&out.Scales, &out.Biases} {
+		var narrow []byte
+		narrow, rest = split(rest, int64(len(*p)/from.Size()*l.stored.Size()))
+		if err := castTo[l.stored].Encode(quantize.Blocks{Packed: narrow}, *p, from); err != nil {
+			return out, fmt.Errorf("a scale does not fit %s: %w", l.stored, err)
+		}
+		*p = narrow
+	}
+	return out, nil
+}
+
+// blocks cuts the arrays of n coded elements off a slab.
+func (c coder) blocks(slab []byte, n int64, from quantize.DType) (out quantize.Blocks, rest []byte) {
+	sizes := c.layout.target.GroupSizes(from)
+	groups := n / int64(max(c.layout.target.Group(), 1))
+	out.Packed, rest = split(slab, groups*int64(sizes.Packed))
+	out.Scales, rest = split(rest, groups*int64(sizes.Scales))
+	out.Biases, rest = split(rest, groups*int64(sizes.Biases))
+	return out, rest
 }
 
 // castTo are the casts by what they give.

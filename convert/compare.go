@@ -30,6 +30,9 @@ func (inv *Inventory) sameAs(ctx context.Context, name, other string) error {
 }
 
 func equal(ctx context.Context, a, b weight) (bool, error) {
+	if a.coded != nil || b.coded != nil {
+		return equalCoded(ctx, a, b)
+	}
 	size := a.describe().size()
 	if a.DType != b.DType || a.quant != b.quant || size != b.describe().size() {
 		return false, nil
@@ -61,6 +64,19 @@ func equal(ctx context.Context, a, b weight) (bool, error) {
 		}
 		if !bytes.Equal(bufA[:n], bufB[:n]) {
 			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// equalCoded compares all that two quantized tensors are read from.
+func equalCoded(ctx context.Context, a, b weight) (bool, error) {
+	if a.coded == nil || b.coded == nil || a.coded.Format != b.coded.Format || len(a.parts) != len(b.parts) {
+		return false, nil
+	}
+	for i := range a.parts {
+		if same, err := equal(ctx, a.parts[i], b.parts[i]); err != nil || !same {
+			return false, err
 		}
 	}
 	return true, nil

@@ -1,20 +1,22 @@
 package convert
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/safetensors"
 )
 
 // ErrSource says that what FROM names cannot be imported.
-var ErrSource = errors.New("cannot import")
+var ErrSource = sources.ErrSource
 
 // Inventory is a model that an image can be made from, opened: a checkpoint folder, or an image of the store.
 type Inventory struct {
@@ -23,8 +25,10 @@ type Inventory struct {
 	Files []File     // that belong into the image, sorted by name; config.json among them
 	Draft *Inventory // of an image that has one
 
-	weights    []weight // sorted by name
-	unlisted   []weight // in the files, but not in the index
+	weights    []weight  // sorted by name
+	unlisted   []weight  // in the files, but not in the index
+	ignored    []Dropped // of a quantized checkpoint
+	recognized []sources.Recognized
 	checkpoint *safetensors.Checkpoint
 	stored     bool
 	base       Record // of an image
@@ -57,10 +61,6 @@ func (inv *Inventory) openFolder() error {
 	if inv.Model, err = arch.Detect(config.Data); err != nil {
 		return inv.inFolder(err)
 	}
-	if method, ok := quantized(config.Data); ok {
-		return fmt.Errorf("%s: %w: the checkpoint is quantized (%s), which this version does not import; take the one in bf16, f16 or f32",
-			filepath.Join(inv.From, configName), ErrSource, method)
-	}
 	inv.checkpoint, err = safetensors.OpenCheckpoint(inv.From)
 	if errors.Is(err, safetensors.ErrNoWeights) {
 		return inv.explainNoWeights(err, entries)
@@ -68,13 +68,37 @@ func (inv *Inventory) openFolder() error {
 	if err != nil {
 		return err
 	}
-	for _, s := range inv.checkpoint.Tensors() {
-		inv.weights = append(inv.weights, fileWeight(s))
-	}
 	for _, s := range inv.checkpoint.Unindexed() {
 		inv.unlisted = append(inv.unlisted, fileWeight(s))
 	}
-	return inv.checkQuantized()
+	return inv.readWeights(config.Data)
+}
+
+// readWeights lists the weights, those of a quantized checkpoint under the names that they have in a plain one. What its
+// configuration says of the quantization is no part of the image, whose blobs say what they hold.
+func (inv *Inventory) readWeights(config []byte) error {
+	found, err := sources.Read(sources.NewCheckpoint(inv.From, config, inv.checkpoint.Tensors()))
+	if err != nil {
+		return err
+	}
+	for _, s := range found.Plain {
+		inv.weights = append(inv.weights, fileWeight(s))
+	}
+	for _, w := range found.Weights {
+		inv.weights = append(inv.weights, codedWeight(w))
+	}
+	slices.SortFunc(inv.weights, func(a, b weight) int { return cmp.Compare(a.Name, b.Name) })
+	for _, i := range found.Ignored {
+		inv.ignored = append(inv.ignored, Dropped{Source: fileWeight(i.Source).describe(), Reason: i.Reason})
+	}
+	inv.recognized = found.Recognized
+	for i := range inv.Files {
+		if f := &inv.Files[i]; f.Name == configName {
+			f.Data = sources.Strip(f.Data)
+			f.Size = int64(len(f.Data))
+		}
+	}
+	return nil
 }
 
 // Close closes the files of the weights.
@@ -112,52 +136,6 @@ func (inv *Inventory) inFolder(err error) error {
 		return fmt.Errorf("%s: %w", inv.From, err)
 	}
 	return fmt.Errorf("%s%c%w", inv.From, filepath.Separator, err)
-}
-
-// quantized tells whether a configuration says that its weights are quantized, and by what.
-func quantized(config []byte) (method string, ok bool) {
-	var c struct {
-		HF *struct {
-			Method string `json:"quant_method"`
-		} `json:"quantization_config"`
-		MLX *struct {
-			Mode string `json:"mode"`
-		} `json:"quantization"`
-	}
-	if json.Unmarshal(config, &c) != nil {
-		return "of an unknown kind", true
-	}
-	switch {
-	case c.MLX != nil: // such checkpoints repeat it under the other key
-		return "by MLX", true
-	case c.HF != nil && c.HF.Method != "":
-		return "quant_method " + fmt.Sprintf("%q", c.HF.Method), true
-	case c.HF != nil:
-		return "quantization_config", true
-	}
-	return "", false
-}
-
-// checkQuantized refuses weights that are quantized though the configuration does not say so.
-func (inv *Inventory) checkQuantized() error {
-	for _, w := range inv.weights {
-		reason := ""
-		switch {
-		case strings.HasSuffix(w.Name, ".weight_packed") || strings.HasSuffix(w.Name, ".qweight") || strings.HasSuffix(w.Name, ".weight_scale_inv"):
-			reason = "its name is that of a packed weight"
-		case w.DType == safetensors.F8E4M3 || w.DType == safetensors.F8E5M2 || w.DType == safetensors.F4:
-			reason = "its type is " + string(w.DType)
-		case w.DType == safetensors.U32 && strings.HasSuffix(w.Name, ".weight"):
-			if _, ok := findWeight(inv.weights, strings.TrimSuffix(w.Name, "weight")+"scales"); ok {
-				reason = "it has scales beside it"
-			}
-		}
-		if reason != "" {
-			return fmt.Errorf("%s: tensor %s: %w: the checkpoint is quantized (%s), which this version does not import; take the one in bf16, f16 or f32",
-				w.path, w.Name, ErrSource, reason)
-		}
-	}
-	return nil
 }
 
 // explainNoWeights says what a folder without safetensors has instead.

@@ -44,7 +44,10 @@ func (p *Plan) key() (digest.Digest, error) {
 	seen := map[string]bool{}
 	for _, t := range p.Tensors {
 		for _, s := range t.Sources {
-			if w := s.weight; w.store == nil && !seen[w.path] {
+			for _, w := range s.weight.files() {
+				if w.store != nil || seen[w.path] {
+					continue
+				}
 				seen[w.path] = true
 				header, err := json.Marshal(w.from.File.Header())
 				if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -158,16 +159,15 @@ func (inv *Inventory) config(p *Plan, opts PlanOptions) (manifest.Config, error)
 		return c, err
 	}
 	c.Capabilities = p.capabilities
-	bytes := map[string]int64{}
+	bytes, packed := map[string]int64{}, map[quantize.Type]int64{}
 	for _, t := range p.Tensors {
 		c.Params += t.params()
 		bytes[string(t.plainType())] += t.Bytes
 		if q := t.target; q != 0 && !q.IsCast() {
-			if c.Quantization == "" || opts.Precision.Type == q {
-				c.Quantization = q.String()
-			}
+			packed[q] += t.Bytes
 		}
 	}
+	c.Quantization = mostOf(packed, opts.Precision.Type).String()
 	types := slices.SortedFunc(maps.Keys(bytes), func(a, b string) int {
 		if bytes[a] != bytes[b] {
 			return int(min(max(bytes[b]-bytes[a], -1), 1))
@@ -181,6 +181,20 @@ func (inv *Inventory) config(p *Plan, opts PlanOptions) (manifest.Config, error)
 	return c, nil
 }
 
+// mostOf is the type that was asked for if it is there, else the one of most bytes; 0 where there is none.
+func mostOf(packed map[quantize.Type]int64, asked quantize.Type) quantize.Type {
+	if packed[asked] > 0 {
+		return asked
+	}
+	var most quantize.Type
+	for _, t := range slices.Sorted(maps.Keys(packed)) {
+		if packed[t] > packed[most] {
+			most = t
+		}
+	}
+	return most
+}
+
 // plainType is the type that a tensor is computed in.
 func (t Tensor) plainType() safetensors.DType {
 	switch {
@@ -188,6 +202,9 @@ func (t Tensor) plainType() safetensors.DType {
 		return t.Source
 	case t.target.IsCast():
 		return safetensors.DType(t.target.DType())
+	}
+	if t.layout.stored != "" {
+		return safetensors.DType(t.layout.stored)
 	}
 	return safetensors.DType(t.layout.coded())
 }

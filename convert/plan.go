@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 )
@@ -20,7 +21,9 @@ type Plan struct {
 	Tensors  []Tensor        `json:"tensors"` // in the order in which the model uses them, the draft's last
 	Dropped  []Dropped       `json:"dropped"` // sorted by name
 	Warnings []string        `json:"warnings"`
-	Totals   Totals          `json:"totals"`
+	// Recognized is what was found by reading, and what showed it: how the weights are packed, and the layouts of their names.
+	Recognized []sources.Recognized `json:"recognized"`
+	Totals     Totals               `json:"totals"`
 
 	capabilities     []string
 	parser, renderer string
@@ -113,6 +116,11 @@ func (inv *Inventory) planTensors(ctx context.Context, p *Plan, prefix string, c
 	if err != nil {
 		return err
 	}
+	p.Recognized = append(p.Recognized, inv.recognized...)
+	for _, l := range match.Layouts {
+		p.Recognized = append(p.Recognized, sources.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
+	}
+	p.Dropped = append(p.Dropped, inv.ignored...)
 	for _, m := range match.Tensors {
 		t, err := inv.planTensor(m, prefix, c)
 		if err != nil {
@@ -152,7 +160,11 @@ func sourceOf(match arch.Match, name string) string {
 func (inv *Inventory) match() (arch.Match, error) {
 	var have []arch.TensorInfo
 	for _, w := range inv.weights {
-		have = append(have, arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.path})
+		info := arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.path}
+		if w.coded != nil {
+			info.Note = w.coded.Format
+		}
+		have = append(have, info)
 	}
 	match, err := inv.Model.Table().Check(have)
 	var wrong *arch.TableError

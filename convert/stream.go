@@ -21,16 +21,22 @@ func (w *writer) tensor(ctx context.Context, t *Tensor) error {
 	if w.finished(name, t.sourceBytes(), 1) {
 		return nil
 	}
-	sources, closeAll, err := openAll(t.Sources)
-	if err != nil {
-		return err
+	coder := coder{layout: t.layout, add: t.match.Add}
+	if t.layout.keep || t.layout.floats {
+		coder.coded, coder.row = openCoded(t.Sources), t.Sources[0].Shape[len(t.Sources[0].Shape)-1]
+	} else {
+		readers, closeAll, err := openAll(t.Sources)
+		if err != nil {
+			return err
+		}
+		defer closeAll()
+		coder.sources = readers
 	}
-	defer closeAll()
 	blob, err := w.ingest.NewBlob(name)
 	if err != nil {
 		return err
 	}
-	s := stream{w: w, t: t, blob: blob, coder: coder{layout: t.layout, add: t.match.Add, sources: sources}, ahead: t.layout.offsets}
+	s := stream{w: w, t: t, blob: blob, coder: coder, ahead: t.layout.offsets}
 	if err := s.run(ctx); err != nil {
 		blob.Abort()
 		return err
@@ -73,6 +79,7 @@ type stream struct {
 	ahead   []int64 // where the next piece of each array goes
 	pending []*job  // in order
 	done    int64   // elements written
+	told    int64   // bytes of the sources that were reported
 }
 
 // job is a batch on its way.
@@ -188,7 +195,12 @@ func (s *stream) finish(ctx context.Context) error {
 	}
 	n := countOf(j.batch)
 	s.done += n
-	s.w.report(n*s.t.layout.width, 0)
+	read := n * s.t.layout.width
+	if s.t.layout.keep || s.t.layout.floats {
+		read = int64(float64(s.t.sourceBytes())*float64(s.done)/float64(s.t.params())) - s.told
+	}
+	s.told += read
+	s.w.report(read, 0)
 	return nil
 }
 

@@ -17,11 +17,12 @@ type Tensor struct {
 	Name      string            `json:"name"`
 	Shape     []int64           `json:"shape"`
 	Source    safetensors.DType `json:"source_type"`
-	Type      string            `json:"type"`      // of the blob: int4, mxfp8, bf16, ...
-	Rule      string            `json:"rule"`      // what decided the type
-	Transform []string          `json:"transform"` // in order: stack, concat, slice, cast, quantize; or copy; or reuse
-	Sources   []Source          `json:"sources"`   // whose elements, one after the other, are the tensor's
-	Arrays    []Array           `json:"arrays"`    // of the blob, in order
+	Format    string            `json:"source_format,omitempty"` // of a quantized source: how it is packed; Source is what it stands for
+	Type      string            `json:"type"`                    // of the blob: int4, mxfp8, bf16, ...
+	Rule      string            `json:"rule"`                    // what decided the type
+	Transform []string          `json:"transform"`               // in order: stack, concat, slice, dequantize, cast, quantize; or copy; or keep codes; or reuse
+	Sources   []Source          `json:"sources"`                 // whose elements, one after the other, are the tensor's
+	Arrays    []Array           `json:"arrays"`                  // of the blob, in order
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Bytes     int64             `json:"bytes"`            // of the arrays
 	Size      int64             `json:"size"`             // of the blob
@@ -38,6 +39,8 @@ type Source struct {
 	File  string            `json:"file"` // in the checkpoint's folder, or the digest of a blob
 	DType safetensors.DType `json:"dtype"`
 	Shape []int64           `json:"shape"`
+	// Format is how it is packed in a quantized checkpoint; DType and Shape are those of its elements.
+	Format string `json:"format,omitempty"`
 
 	weight weight
 }
@@ -68,9 +71,7 @@ func (inv *Inventory) planTensor(m arch.Matched, prefix string, c *chooser) (Ten
 		if err != nil {
 			return t, err
 		}
-		s := w.describe()
-		s.weight = w
-		t.Sources = append(t.Sources, s)
+		t.Sources = append(t.Sources, w.describe())
 	}
 	if len(t.Sources) == 0 {
 		return t, fmt.Errorf("tensor %s: %w: it is made from nothing", t.Name, ErrSource)
@@ -81,6 +82,9 @@ func (inv *Inventory) planTensor(m arch.Matched, prefix string, c *chooser) (Ten
 	}
 	if first := t.Sources[0].weight; first.store != nil {
 		return inv.planStored(t, first, m.Spec, c)
+	}
+	if slices.ContainsFunc(t.Sources, func(s Source) bool { return s.weight.coded != nil }) {
+		return inv.planCoded(t, c)
 	}
 	var err error
 	if t.target, t.Rule, err = c.choose(m.Spec, t.Source); err != nil {
@@ -134,6 +138,11 @@ func (t *Tensor) lay() error {
 	if err != nil {
 		return err
 	}
+	return t.place(lay)
+}
+
+// place takes over a layout.
+func (t *Tensor) place(lay layout) error {
 	t.layout = lay
 	t.Arrays, t.Metadata, t.Bytes, t.Size = lay.arrays, lay.metadata, lay.bytes(), lay.size()
 	switch {
@@ -143,6 +152,13 @@ func (t *Tensor) lay() error {
 		t.Type = t.target.String()
 		if t.Digest != "" || slices.Equal(t.Transform, []string{"reuse"}) {
 			break
+		}
+		if lay.keep {
+			t.Transform = append(t.Transform, "keep codes")
+			break
+		}
+		if lay.floats {
+			t.Transform = append(t.Transform, "dequantize")
 		}
 		if lay.middle != "" {
 			t.Transform = append(t.Transform, "cast to "+strings.ToLower(string(lay.middle)))
@@ -162,10 +178,20 @@ func (t *Tensor) lay() error {
 func (t Tensor) params() int64 { return safetensors.Tensor{Shape: t.Shape}.NumElements() }
 
 func (t Tensor) sourceBytes() int64 {
+	if t.layout.keep || t.layout.floats {
+		var n int64
+		for _, s := range t.Sources {
+			n += s.size()
+		}
+		return n
+	}
 	return t.params() * int64(t.Source.Bits()) / 8
 }
 
 func (s Source) size() int64 {
+	if s.weight.coded != nil {
+		return s.weight.coded.Size()
+	}
 	return safetensors.Tensor{DType: s.DType, Shape: s.Shape}.Size()
 }
 
@@ -179,6 +205,11 @@ type layout struct {
 	source   quantize.DType // of the source's elements; "" when they are only copied
 	middle   quantize.DType // what they are cast to before they are quantized; "" = nothing
 	width    int64          // bytes of an element of the source
+
+	// Of quantized sources, whose elements are read by package sources:
+	keep   bool           // as codes of target
+	floats bool           // as float32, which source is
+	stored quantize.DType // what scales and biases become that were made in float32; "" = they stay
 }
 
 func newLayout(name string, target quantize.Type, source safetensors.DType, shape []int64) (layout, error) {
@@ -197,6 +228,13 @@ func newLayout(name string, target quantize.Type, source safetensors.DType, shap
 	if err != nil {
 		return l, err
 	}
+	l.list(name, parts)
+	l.quantized(target.Rule())
+	return l, l.finish()
+}
+
+// list adds the arrays of a coded tensor.
+func (l *layout) list(name string, parts quantize.Parts) {
 	for _, p := range []struct {
 		name string
 		part quantize.Part
@@ -205,10 +243,17 @@ func newLayout(name string, target quantize.Type, source safetensors.DType, shap
 			l.arrays = append(l.arrays, Array{Name: p.name, DType: safetensors.DType(p.part.DType), Shape: p.part.Shape})
 		}
 	}
-	if !target.IsCast() {
-		l.metadata = map[string]string{metaType: typeName(target), metaGroup: strconv.Itoa(target.Group()), metaRule: target.Rule()}
+}
+
+// quantized says in the metadata what a quantized target's codes are, and which rule made them, where that is known.
+func (l *layout) quantized(rule string) {
+	if l.target.IsCast() {
+		return
 	}
-	return l, l.finish()
+	l.metadata = map[string]string{metaType: typeName(l.target), metaGroup: strconv.Itoa(l.target.Group())}
+	if rule != "" {
+		l.metadata[metaRule] = rule
+	}
 }
 
 // typeName is a format's name without its group, which other readers of blobs expect to find apart.

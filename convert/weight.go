@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
@@ -28,6 +29,9 @@ type weight struct {
 	store *manifest.Store
 	size  int64 // of the file when it was opened
 	mtime time.Time
+
+	coded *sources.Weight // of a quantized checkpoint; DType and Shape are those of the elements
+	parts []weight        // that it is read from
 }
 
 func fileWeight(s safetensors.Source) weight {
@@ -36,6 +40,23 @@ func fileWeight(s safetensors.Source) weight {
 		w.size, w.mtime = info.Size(), info.ModTime()
 	}
 	return w
+}
+
+func codedWeight(s sources.Weight) weight {
+	w := weight{Name: s.Name, DType: s.DType, Shape: s.Shape, coded: &s}
+	for _, p := range s.Parts {
+		w.parts = append(w.parts, fileWeight(p))
+	}
+	w.file, w.path = w.parts[0].file, w.parts[0].path
+	return w
+}
+
+// files are the weight as it lies in the checkpoint's files.
+func (w weight) files() []weight {
+	if w.coded != nil {
+		return w.parts
+	}
+	return []weight{w}
 }
 
 func findWeight(list []weight, name string) (weight, bool) {
@@ -47,7 +68,11 @@ func findWeight(list []weight, name string) (weight, bool) {
 }
 
 func (w weight) describe() Source {
-	return Source{Name: w.Name, File: w.file, DType: w.DType, Shape: w.Shape}
+	s := Source{Name: w.Name, File: w.file, DType: w.DType, Shape: w.Shape, weight: w}
+	if w.coded != nil {
+		s.Format = w.coded.Format
+	}
+	return s
 }
 
 // open gives the tensor's bytes, from 0, for positioned reads.
@@ -70,6 +95,14 @@ func (w weight) open() (io.ReaderAt, func() error, error) {
 // unchanged tells whether the file is as it was when it was opened. Blobs never change.
 func (w weight) unchanged() error {
 	if w.store != nil {
+		return nil
+	}
+	for _, p := range w.parts {
+		if err := p.unchanged(); err != nil {
+			return err
+		}
+	}
+	if w.coded != nil {
 		return nil
 	}
 	info, err := os.Stat(w.path)

@@ -142,14 +142,14 @@ def from_mlx(folder, plain):
         name, tensor = name.removeprefix("language_model."), tensor.float()
         for pattern, to in SWITCHES:
             name = re.sub(pattern, to, name)
-        if m := re.fullmatch(r"(.*experts)\.(gate|up)_proj\.weight", name):
+        if m := re.fullmatch(r"(.*\.experts)\.(gate|up)_proj\.weight", name):
             banks.setdefault(m[1], {})[m[2]] = tensor
             continue
         if shifted and name.endswith("conv1d.weight"):
             tensor = tensor.transpose(1, 2)
         elif shifted and re.search(SHIFTED, name):
             tensor = tensor - 1
-        tensors[re.sub(r"(experts\.down_proj)\.weight$", r"\1", name)] = tensor
+        tensors[re.sub(r"(\.experts\.down_proj)\.weight$", r"\1", name)] = tensor
     for name, bank in banks.items():
         tensors[name + ".gate_up_proj"] = torch.cat([bank["gate"], bank["up"]], dim=1)
     write_json(plain / "config.json", config)

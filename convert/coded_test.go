@@ -1,0 +1,459 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// published reads a folder of testdata/sources.
+func published(t *testing.T, name string) *checkpoint {
+	t.Helper()
+	dir := filepath.Join("..", "testdata", "sources", name)
+	c := &checkpoint{files: map[string]string{}, tensors: map[string][]tensor{}}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.Name() == "reference.safetensors":
+		case filepath.Ext(e.Name()) == ".safetensors":
+			f, err := safetensors.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tn := range f.Header().Tensors {
+				data, err := io.ReadAll(f.Reader(tn))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.add(e.Name(), tensor{tn, data})
+			}
+			f.Close()
+		default:
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.files[e.Name()] = string(data)
+		}
+	}
+	return c
+}
+
+// perBank is the rows of several tensors bank by bank, of each bank those of the first tensor first.
+func perBank(banks int, parts ...[]byte) []byte {
+	var out []byte
+	for b := range banks {
+		for _, p := range parts {
+			n := len(p) / banks
+			out = append(out, p[b*n:(b+1)*n]...)
+		}
+	}
+	return out
+}
+
+// Whatever mlx-lm packed is in the image byte for byte; experts are joined without a change of their codes.
+func TestMLXCodesAreKept(t *testing.T) {
+	for _, name := range fixtures(t, "mlx-*") {
+		t.Run(name, func(t *testing.T) {
+			c := published(t, name)
+			store := openStore(t)
+			mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{})
+			entry := mustResolve(t, store, "x")
+			checked := 0
+			for _, l := range entry.Image.Layers {
+				if l.Kind != manifest.KindTensor {
+					continue
+				}
+				meta, have := arrays(t, store, entry.Image, l.Name)
+				if meta[metaType] == "" {
+					continue
+				}
+				if meta[metaRule] != "" {
+					t.Errorf("%s: the blob says that %s made the codes, which nobody knows", l.Name, meta[metaRule])
+				}
+				for i, suffix := range []string{".weight", ".scales", ".biases"}[:len(have)] {
+					var want []byte
+					if tn := mlxSource(c, l.Name, suffix); tn.data != nil {
+						want = tn.data
+					} else {
+						base := strings.TrimSuffix(l.Name, "gate_up_proj")
+						gate, up := mlxSource(c, base+"gate_proj", suffix), mlxSource(c, base+"up_proj", suffix)
+						if gate.data == nil || up.data == nil {
+							t.Fatalf("%s: no source", l.Name)
+						}
+						want = perBank(int(gate.Shape[0]), gate.data, up.data)
+					}
+					if !bytes.Equal(have[i].data, want) {
+						t.Errorf("%s: %s differs from the source", l.Name, suffix)
+					}
+				}
+				checked++
+			}
+			packed := 0
+			for _, list := range c.tensors {
+				for _, tn := range list {
+					// Gate and up are one blob; what is cut out of kv_b_proj cannot stay as it is.
+					apart := []string{".switch_mlp.up_proj.scales", ".switch_glu.up_proj.scales", ".embed_q.scales", ".unembed_out.scales"}
+					if strings.HasSuffix(tn.Name, ".scales") && !slices.ContainsFunc(apart, func(s string) bool { return strings.HasSuffix(tn.Name, s) }) {
+						packed++
+					}
+				}
+			}
+			if checked != packed {
+				t.Errorf("%d packed blobs, the source has %d", checked, packed)
+			}
+			config := readLayer(t, store, entry.Image, manifest.KindFile, configName)
+			if !json.Valid([]byte(config)) || strings.Contains(config, `"quantization`) {
+				t.Errorf("config.json of the image: %s", config)
+			}
+		})
+	}
+}
+
+func fixtures(t *testing.T, pattern string) []string {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join("..", "testdata", "sources", pattern, configName))
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no folders %s: %v", pattern, err)
+	}
+	var names []string
+	for _, d := range dirs {
+		names = append(names, filepath.Base(filepath.Dir(d)))
+	}
+	return names
+}
+
+// mlxSource finds an array of a tensor under one of the names that mlx-lm gives it.
+func mlxSource(c *checkpoint, name, suffix string) tensor {
+	base := strings.TrimSuffix(name, ".weight")
+	for _, prefix := range []func(string) string{
+		func(s string) string { return s },
+		func(s string) string { return strings.Replace(s, "model.language_model.", "language_model.model.", 1) },
+		func(s string) string { return "language_model." + s },
+	} {
+		for _, experts := range []string{".mlp.experts.", ".mlp.switch_mlp.", ".experts.switch_glu."} {
+			at := strings.Replace(prefix(base), ".mlp.experts.", experts, 1)
+			if experts == ".experts.switch_glu." {
+				at = strings.Replace(prefix(base), ".experts.", experts, 1)
+			}
+			if tn := source(c, at+suffix); tn.data != nil {
+				return tn
+			}
+		}
+	}
+	return tensor{}
+}
+
+// blockScales dequantizes an 8 bit float weight whose scales are float32, by the definition.
+func blockScales(codes, scales tensor, bh, bw int64) []float32 {
+	rows, cols := codes.Shape[0], codes.Shape[1]
+	across := (cols + bw - 1) / bw
+	out := make([]float32, rows*cols)
+	for r := range rows {
+		for c := range cols {
+			at := 4 * (r/bh*across + c/bw)
+			s := scales.data[at : at+4]
+			scale := math.Float32frombits(uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24)
+			b := codes.data[r*cols+c]
+			exp, man := int(b>>3&15), float64(b&7)
+			v := math.Ldexp(man, -9)
+			if exp > 0 {
+				v = math.Ldexp(8+man, exp-10)
+			}
+			if b >= 128 {
+				v = -v
+			}
+			out[r*cols+c] = float32(v) * scale
+		}
+	}
+	return out
+}
+
+func bytesOf(v []float32) []byte {
+	out := make([]byte, 0, 4*len(v))
+	for _, f := range v {
+		b := math.Float32bits(f)
+		out = append(out, byte(b), byte(b>>8), byte(b>>16), byte(b>>24))
+	}
+	return out
+}
+
+// An 8 bit float whose scales are no powers of two is dequantized in float32, and rounded once to what is asked for.
+func TestFP8IsDequantizedOnce(t *testing.T) {
+	const name = "model.layers.1.mlp.down_proj.weight"
+	c := published(t, "fp8-block")
+	values := bytesOf(blockScales(source(c, name), source(c, name+"_scale_inv"), 32, 32))
+	n := int64(len(values) / 4)
+	for _, asked := range []quantize.Type{0, quantize.ToBF16, quantize.ToF32, quantize.ToF16} {
+		store := openStore(t)
+		mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{Precision: Precision{Type: asked}})
+		_, have := arrays(t, store, mustResolve(t, store, "x").Image, name)
+		to := asked
+		if asked == 0 {
+			to = quantize.ToBF16
+		}
+		if !bytes.Equal(have[0].data, encode(t, to, values, quantize.F32, n)) {
+			t.Errorf("asked for %q: other elements", asked)
+		}
+	}
+	store := openStore(t)
+	mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{Precision: Precision{Type: quantize.Int4, Uniform: true}})
+	_, have := arrays(t, store, mustResolve(t, store, "x").Image, name)
+	size := quantize.Int4.GroupSizes(quantize.F32)
+	groups := int(n) / quantize.Int4.Group()
+	want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales), Biases: make([]byte, groups*size.Biases)}
+	if err := quantize.Int4.Encode(want, values, quantize.F32); err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range [][]byte{want.Packed, encode(t, quantize.ToBF16, want.Scales, quantize.F32, int64(groups)), encode(t, quantize.ToBF16, want.Biases, quantize.F32, int64(groups))} {
+		if !bytes.Equal(have[i].data, w) {
+			t.Errorf("int4: array %d differs", i)
+		}
+	}
+	if have[1].DType != safetensors.BF16 {
+		t.Errorf("scales of type %s", have[1].DType)
+	}
+}
+
+// Scales that are powers of two are those of mxfp8, whose codes are the same.
+func TestFP8OfPowersIsKept(t *testing.T) {
+	for _, c := range []struct{ folder, tensor, scale string }{
+		{"fp8-block-powers", "model.layers.1.mlp.down_proj.weight", "_scale_inv"},
+		{"fp8-block-e8m0", "model.layers.0.self_attn.q_proj.weight", "_scale_inv"},
+		{"fp8-experts-stacked", "model.layers.1.mlp.experts.gate_up_proj", "_scale_inv"},
+	} {
+		ck := published(t, c.folder)
+		for _, asked := range []quantize.Type{0, quantize.MXFP8} {
+			store := openStore(t)
+			mustCreate(t, store, "x", from(ck.write(t, t.TempDir())), Options{Precision: Precision{Type: asked}})
+			meta, have := arrays(t, store, mustResolve(t, store, "x").Image, c.tensor)
+			codes, scales := source(ck, c.tensor), source(ck, c.tensor+c.scale)
+			if meta[metaType] != "mxfp8" || !bytes.Equal(have[0].data, codes.data) {
+				t.Errorf("%s, asked for %q: %v, codes differ", c.folder, asked, meta)
+				continue
+			}
+			// Each block's exponent for each 32 elements of its rows.
+			last := len(codes.Shape) - 1
+			rows, cols := codes.Shape[last-1], codes.Shape[last]
+			down, across := scales.Shape[last-1], scales.Shape[last]
+			bh, bw := (rows+down-1)/down, (cols+across-1)/across
+			for g, got := range have[1].data {
+				row, col := int64(g)/(cols/32), int64(g)%(cols/32)*32
+				at := row/rows*down*across + row%rows/bh*across + col/bw
+				want := scales.data[at*int64(scales.DType.Bits()/8):]
+				exponent := want[0]
+				if scales.DType == safetensors.F32 {
+					exponent = want[3]<<1 | want[2]>>7
+				}
+				if got != exponent {
+					t.Fatalf("%s: scale %d is %d, want %d", c.folder, g, got, exponent)
+				}
+			}
+		}
+	}
+}
+
+func mlxKey(key, value string) func(*testing.T, *checkpoint) {
+	return func(t *testing.T, c *checkpoint) {
+		var config map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(c.files[configName]), &config); err != nil {
+			t.Fatal(err)
+		}
+		for _, twin := range []string{"quantization", "quantization_config"} {
+			var q map[string]json.RawMessage
+			if err := json.Unmarshal(config[twin], &q); err != nil {
+				t.Fatal(err)
+			}
+			q[key] = json.RawMessage(value)
+			config[twin], _ = json.Marshal(q)
+		}
+		text, _ := json.Marshal(config)
+		c.files[configName] = string(text)
+	}
+}
+
+func without(names ...string) func(*testing.T, *checkpoint) {
+	return func(_ *testing.T, c *checkpoint) {
+		for _, n := range names {
+			c.drop(n)
+		}
+	}
+}
+
+// Each kind of damage is one line that names the tensor or the key, what it is, and what can be done.
+func TestDamagedSources(t *testing.T) {
+	const up = "model.layers.1.mlp.up_proj"
+	reshape := func(name string, shape ...int64) func(*testing.T, *checkpoint) {
+		return func(_ *testing.T, c *checkpoint) { c.edit(name, func(tn *tensor) { tn.Shape = shape }) }
+	}
+	for _, c := range []struct {
+		folder, name string
+		damage       func(*testing.T, *checkpoint)
+		kind         error
+		want         []string
+	}{
+		{"mlx-int4-g32", "no scales", without(up + ".scales"), ErrSource, []string{"tensor " + up + ".weight", up + ".scales is not there", "fetch the checkpoint again"}},
+		{"mlx-int4-g32", "no biases", without(up + ".biases"), ErrSource, []string{"tensor " + up + ".weight", up + ".biases is not there"}},
+		{"mlx-int4-g32", "no codes", without(up + ".weight"), arch.ErrTable, []string{up + ".weight: absent"}},
+		{"mlx-int4-g32", "wrong group", mlxKey("group_size", "64"), ErrSource, []string{".scales: cannot import: it is BF16", "4 bits in groups of 64", "it would be BF16", "correct the configuration"}},
+		{"mlx-int4-g32", "impossible group", mlxKey("group_size", "48"), ErrSource, []string{"config.json: quantization: ", "no affine format of 4 bits in groups of 48, want 2, 3, 4, 5, 6 or 8 bits"}},
+		{"mlx-int4-g32", "impossible bits", mlxKey("bits", "7"), ErrSource, []string{"config.json: quantization: ", "7 bits"}},
+		{"mlx-int4-g32", "impossible bits of a layer", mlxKey(up, `{"bits": 9, "group_size": 32}`), ErrSource, []string{"tensor " + up + ".weight", "9 bits", "correct the configuration"}},
+		{"mlx-int4-g32", "other bits of a layer", mlxKey(up, `{"bits": 8, "group_size": 32}`), ErrSource, []string{"tensor " + up + ".scales", "8 bits in groups of 32"}},
+		{"mlx-int4-g32", "bits and groups that fit each other only", mlxKey(up, `{"bits": 2, "group_size": 64}`), arch.ErrTable, []string{"tensor " + up + ".weight: wrong shape: has shape [128 128] (read as MLX int2), want [128 64]"}},
+		{"mlx-int4-g32", "unknown mode", mlxKey("mode", `"fp3"`), ErrSource, []string{"quantization: ", `mode = "fp3": want affine, mxfp4, mxfp8 or nvfp4`}},
+		{"mlx-int4-g32", "bits that are no number", mlxKey("bits", `"four"`), ErrSource, []string{"config.json: quantization: "}},
+		{"mlx-int4-g32", "absent path", mlxKey("model.layers.9.mlp.up_proj", `{"bits": 4, "group_size": 32}`), ErrSource, []string{`quantization."model.layers.9.mlp.up_proj"`, "there is no tensor model.layers.9.mlp.up_proj.weight", "remove the key"}},
+		{"mlx-int4-g32", "path of a plain tensor", mlxKey("model.norm", `{"bits": 4, "group_size": 32}`), ErrSource, []string{"tensor model.norm.weight", "it is BF16", "packed in 4 bits in groups of 32"}},
+		{"mlx-int4-g32", "path that is not packed", mlxKey(up, "false"), ErrSource, []string{"tensor " + up + ".weight", "not packed"}},
+		{"mlx-int4-g32", "wrong shape", reshape(up+".weight", 64, 16), ErrSource, []string{"tensor " + up + ".scales"}},
+		{"mlx-int4-g32", "scales of another type", func(_ *testing.T, c *checkpoint) {
+			c.edit(up+".scales", func(tn *tensor) { tn.DType = safetensors.I16 })
+		}, ErrSource, []string{"tensor " + up + ".scales", "its type is I16"}},
+		{"mlx-int4-g32", "no quantization", func(_ *testing.T, c *checkpoint) {
+			c.files[configName] = string(sources.Strip([]byte(c.files[configName])))
+		}, ErrSource, []string{".weight: cannot import: it is packed as MLX does it", `no "quantization"`}},
+		{"mlx-experts", "one projection of experts in other bits", func(t *testing.T, c *checkpoint) {
+			// Of 4 and 2 bits: one tensor of ours cannot hold both.
+			const up = "model.layers.0.mlp.switch_mlp.up_proj"
+			mlxKey(up, `{"bits": 2, "group_size": 32}`)(t, c)
+			c.edit(up+".weight", func(tn *tensor) { tn.Shape[2] /= 2; tn.data = tn.data[:len(tn.data)/2] })
+		}, ErrSource, []string{"it is MLX int4-g32", "another part of the tensor", "MLX int2-g32", "ask for a type with --quantize or --quantize-rule"}},
+		{"fp8-block", "no scales", without(up + ".weight_scale_inv"), ErrSource, []string{"tensor " + up + ".weight", "it is F8_E4M3, and its scale is not there", "take the checkpoint in bf16"}},
+		{"fp8-block", "wrong block", config(`"weight_block_size": [
+      32,`, `"weight_block_size": [
+      16,`), ErrSource, []string{"_scale_inv: cannot import: it has shape", "blocks of 16 x 32 (config.json quantization_config.weight_block_size)"}},
+		{"fp8-block", "impossible block", config(`"weight_block_size": [
+      32,`, `"weight_block_size": [
+      0,`), ErrSource, []string{"quantization_config.weight_block_size", "want two positive numbers"}},
+		{"fp8-block", "wrong shape", reshape(up+".weight", 64, 128), ErrSource, []string{"tensor " + up + ".weight_scale_inv"}},
+		{"fp8-block", "scales of another type", func(_ *testing.T, c *checkpoint) {
+			c.edit(up+".weight_scale_inv", func(tn *tensor) { tn.DType = safetensors.I32 })
+		}, ErrSource, []string{"tensor " + up + ".weight_scale_inv", "its type is I32"}},
+		{"fp8-block", "a scale that is no number", func(_ *testing.T, c *checkpoint) {
+			c.edit(up+".weight_scale_inv", func(tn *tensor) { copy(tn.data, []byte{0, 0, 0xc0, 0x7f}) })
+		}, ErrSource, []string{"tensor " + up + ".weight_scale_inv", "element 0 is NaN"}},
+		{"fp8-block", "an element that is no number", func(_ *testing.T, c *checkpoint) {
+			c.edit(up+".weight", func(tn *tensor) { tn.data[70] = 0x7f })
+		}, quantize.ErrNotFinite, []string{"tensor " + up + ".weight", "element 70 is NaN"}},
+		{"fp8-block-powers", "an element that is no number, kept", func(_ *testing.T, c *checkpoint) {
+			c.edit(up+".weight", func(tn *tensor) { tn.data[70] = 0xff })
+		}, quantize.ErrNotFinite, []string{"tensor " + up + ".weight", "element 70 is NaN"}},
+		{"fp8-ct-channel", "no scales", without("model.layers.1.mlp.up_proj.weight_scale"), ErrSource, []string{"tensor " + up + ".weight", "its scale is not there"}},
+		{"fp8-ct-channel", "wrong shape", reshape(up+".weight_scale", 64, 2), ErrSource, []string{"tensor " + up + ".weight_scale", "it has shape [64 2], which fits"}},
+		{"fp8-experts", "no scale of an expert", without("model.layers.1.mlp.experts.3.up_proj.weight_scale_inv"), ErrSource, []string{"tensor model.layers.1.mlp.experts.3.up_proj.weight", "its scale is not there"}},
+	} {
+		t.Run(c.folder+", "+c.name, func(t *testing.T) {
+			ck := published(t, c.folder)
+			c.damage(t, ck)
+			dir := ck.write(t, t.TempDir())
+			store := openStore(t)
+			_, err := Create(t.Context(), store, modelName(t, "x"), from(dir), Options{})
+			if !errors.Is(err, c.kind) {
+				t.Fatalf("error %v, want %v", err, c.kind)
+			}
+			t.Log(err)
+			if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
+				t.Errorf("error %q, want one line that names the file", err)
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q, want it to contain %q", err, w)
+				}
+			}
+		})
+	}
+}
+
+// The plan tells what was recognized, and from which keys and tensors.
+func TestRecognized(t *testing.T) {
+	for _, c := range []struct {
+		folder string
+		want   []sources.Recognized
+	}{
+		{"mlx-experts", []sources.Recognized{
+			{Kind: "mlx", What: "MLX: 4 bits in groups of 32", From: []string{"config.json quantization: bits 4, group_size 32, mode affine", `config.json quantization."model.layers.0.mlp.gate" = {"group_size":64,"bits":8}`}},
+			{Kind: "layout", What: `text under "model."`, From: []string{"model.embed_tokens.weight"}},
+			{Kind: "layout", What: "model.layers.*.mlp.experts: stacked", From: []string{"model.layers.0.mlp.switch_mlp.gate_proj.weight"}},
+		}},
+		{"fp8-block", []sources.Recognized{{Kind: "fp8", What: "fp8 e4m3, blocks of 32 x 32 (21)", From: []string{
+			`config.json quantization_config.quant_method = "fp8"`, "config.json quantization_config.weight_block_size = [32 32]",
+			"model.layers.0.mlp.down_proj.weight (F8_E4M3 [64 128]) with model.layers.0.mlp.down_proj.weight_scale_inv (F32 [2 4])",
+		}}}},
+		{"fp8-ct-channel", []sources.Recognized{{Kind: "fp8", What: "fp8 e4m3, a scale per row (21)", From: []string{`config.json quantization_config.format = "float-quantized"`}}}},
+		{"fp8-modelopt", []sources.Recognized{{Kind: "fp8", What: "fp8 e4m3, a scale per tensor (21)", From: []string{`config.json quantization_config.quant_algo = "FP8"`}}}},
+	} {
+		p, err := planOf(t, published(t, c.folder), Precision{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			i := slices.IndexFunc(p.Recognized, func(r sources.Recognized) bool { return r.Kind == want.Kind && strings.HasPrefix(r.What, want.What) })
+			if i < 0 {
+				t.Errorf("%s: recognized %+v, want %s", c.folder, p.Recognized, want.What)
+				continue
+			}
+			for _, from := range want.From {
+				if got := p.Recognized[i].From; !slices.Contains(got, from) {
+					t.Errorf("%s: %s from %q, want %q", c.folder, want.What, got, from)
+				}
+			}
+		}
+	}
+	// What computing does not need is left out, and said.
+	p, err := planOf(t, published(t, "fp8-ct-tensor"), Precision{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dropped []string
+	for _, d := range p.Dropped {
+		dropped = append(dropped, d.Name)
+	}
+	for _, name := range []string{"model.layers.0.mlp.up_proj.input_scale", "model.layers.2.self_attn.k_scale"} {
+		if !slices.Contains(dropped, name) {
+			t.Errorf("left out %q, not %s", dropped, name)
+		}
+	}
+}
+
+// A packed checkpoint is quantized again only when that is asked for.
+func TestRequantize(t *testing.T) {
+	c := published(t, "mlx-mixed_2_6")
+	types := func(p Precision) map[string]string {
+		t.Helper()
+		plan, err := planOf(t, c, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return typesOf(plan)
+	}
+	const embed, q, down = "model.embed_tokens.weight", "model.layers.1.self_attn.q_proj.weight", "model.layers.2.mlp.down_proj.weight"
+	kept := types(Precision{})
+	if kept[q] != "int2" || kept[down] != "int6" {
+		t.Errorf("kept: %v", kept)
+	}
+	asked := types(Precision{Type: quantize.Int4})
+	if asked[q] != "int4" || asked[down] != "int8" || asked[embed] != kept[embed] {
+		t.Errorf("int4: %v", asked)
+	}
+	if one := types(Precision{Rules: []Rule{rule(t, "*.down_proj.weight=bf16")}}); one[down] != "bf16" || one[q] != "int2" {
+		t.Errorf("one rule: %v", one)
+	}
+}

@@ -1,0 +1,173 @@
+package sources
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// Checkpoint is what kinds look at.
+type Checkpoint struct {
+	Dir string
+	// HF is quantization_config of config.json, or of its text_config, or compression_config; nil where there is none.
+	HF json.RawMessage
+	// MLX is what MLX's tools write: quantization of config.json, or the same under quantization_config alone.
+	MLX json.RawMessage
+
+	hfKey, mlxKey string // where they were
+	tensors       []safetensors.Source
+	taken         map[string]bool
+}
+
+// NewCheckpoint looks at a folder: its config.json, an object, and its tensors, sorted by name.
+func NewCheckpoint(dir string, config []byte, tensors []safetensors.Source) *Checkpoint {
+	c := &Checkpoint{Dir: dir, tensors: tensors, taken: map[string]bool{}}
+	var top, text map[string]json.RawMessage
+	_ = json.Unmarshal(config, &top) // what is no object was refused before
+	_ = json.Unmarshal(top["text_config"], &text)
+	for _, at := range []struct {
+		keys   map[string]json.RawMessage
+		prefix string
+	}{{top, ""}, {text, "text_config."}} {
+		if q := at.keys[keyMLX]; c.MLX == nil && isObject(q) {
+			c.MLX, c.mlxKey = q, at.prefix+keyMLX
+		}
+		for _, key := range []string{keyHF, keyCompression} {
+			switch q := at.keys[key]; {
+			case !isObject(q):
+			case isMLX(q):
+				if c.MLX == nil {
+					c.MLX, c.mlxKey = q, at.prefix+key
+				}
+			case c.HF == nil:
+				c.HF, c.hfKey = q, at.prefix+key
+			}
+		}
+	}
+	return c
+}
+
+// Keys of config.json.
+const (
+	keyMLX         = "quantization"
+	keyHF          = "quantization_config"
+	keyCompression = "compression_config" // its name in the first checkpoints of compressed-tensors
+)
+
+func isObject(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) > 0 && raw[0] == '{'
+}
+
+// isMLX tells whether a quantization_config is the twin of MLX's own key: it names bits and no method.
+func isMLX(raw json.RawMessage) bool {
+	var q map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &q)
+	_, bits := q["bits"]
+	_, mode := q["mode"]
+	_, method := q["quant_method"]
+	return (bits || mode) && !method
+}
+
+// Tensors lists those that no kind has taken yet, sorted by name.
+func (c *Checkpoint) Tensors() []safetensors.Source {
+	if len(c.taken) == 0 {
+		return c.tensors
+	}
+	var out []safetensors.Source
+	for _, t := range c.tensors {
+		if !c.taken[t.Name] {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Lookup finds one of them.
+func (c *Checkpoint) Lookup(name string) (safetensors.Source, bool) {
+	i, ok := slices.BinarySearchFunc(c.tensors, name, func(s safetensors.Source, name string) int { return cmp.Compare(s.Name, name) })
+	if !ok || c.taken[name] {
+		return safetensors.Source{}, false
+	}
+	return c.tensors[i], true
+}
+
+// maxFile bounds other files of the folder.
+const maxFile = 16 << 20
+
+// File reads another file of the folder, such as hf_quant_config.json; nil where there is none.
+func (c *Checkpoint) File(name string) []byte {
+	path := filepath.Join(c.Dir, name)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// wrongConfig is an error about a key of config.json.
+func (c *Checkpoint) wrongConfig(key, format string, args ...any) error {
+	return fmt.Errorf("%s: %s: %w: %w", filepath.Join(c.Dir, "config.json"), key, ErrSource, fmt.Errorf(format, args...))
+}
+
+// method is what quantization_config calls itself.
+func (c *Checkpoint) method() string {
+	var q struct {
+		Method string `json:"quant_method"`
+	}
+	_ = json.Unmarshal(c.HF, &q)
+	return q.Method
+}
+
+const takePlain = "take the checkpoint in bf16, f16 or f32"
+
+// leftOver refuses what is quantized and of no kind.
+func (c *Checkpoint) leftOver(r Result) error {
+	for _, t := range r.Plain {
+		if what := c.packed(t); what != "" {
+			return wrong(t, "the checkpoint is quantized (%s), in a way that this version does not import; %s", what, takePlain)
+		}
+	}
+	if len(r.Weights) > 0 {
+		return nil
+	}
+	switch {
+	case c.MLX != nil:
+		return c.wrongConfig(c.mlxKey, "it says that the weights are packed by MLX, but no tensor is; remove the key if they are plain")
+	case c.HF != nil && c.method() != "":
+		return c.wrongConfig(c.hfKey, "it says that the checkpoint is quantized (quant_method %q), but no tensor is packed in a way that this version imports; %s", c.method(), takePlain)
+	case c.HF != nil:
+		return c.wrongConfig(c.hfKey, "it says that the checkpoint is quantized, but no tensor is packed in a way that this version imports; %s", takePlain)
+	}
+	return nil
+}
+
+// packed tells why a tensor that seems plain is the part of a packed one; "" where it is not.
+func (c *Checkpoint) packed(t safetensors.Source) string {
+	for _, suffix := range []string{".weight_packed", ".qweight", ".weight_scale_inv", ".weight_scale", ".qzeros", ".g_idx"} {
+		if strings.HasSuffix(t.Name, suffix) {
+			return "its name is that of a part of a packed weight"
+		}
+	}
+	switch t.DType {
+	case safetensors.F8E4M3, safetensors.F8E5M2, safetensors.F4, safetensors.F8E4M3FNUZ, safetensors.F8E5M2FNUZ, safetensors.F6E2M3, safetensors.F6E3M2, safetensors.F8E8M0:
+		return "its type is " + string(t.DType)
+	}
+	return ""
+}

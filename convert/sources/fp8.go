@@ -1,0 +1,414 @@
+package sources
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// Weights of 8 bit floats have a scale beside them, which multiplies: one of the tensor, one of each row, or one of each block.
+// transformers' FP8 (DeepSeek's) calls it X.weight_scale_inv and says weight_block_size; compressed-tensors (float-quantized) and
+// ModelOpt call it X.weight_scale. Experts may be stacked: X and X_scale_inv [experts, ...].
+// https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/integrations/finegrained_fp8.py
+// https://github.com/vllm-project/compressed-tensors/blob/main/src/compressed_tensors/quantization/quant_args.py
+//
+// Our mxfp8 has the same codes, and a power of two for each 32 elements of a row: it holds these weights exactly where their
+// scales are such powers.
+
+// fp8Codes are the values of the codes (OCP 8-bit Floating Point 1.0, table 1).
+var fp8Codes = map[safetensors.DType]*[256]float32{
+	safetensors.F8E4M3: fp8Table(4, 3, false),
+	safetensors.F8E5M2: fp8Table(5, 2, true),
+}
+
+// fp8Table lists a format of so many bits of exponent and mantissa. With infinities the last exponent is theirs and NaN's; else
+// only the last code is NaN.
+func fp8Table(expBits, manBits int, infinities bool) *[256]float32 {
+	var t [256]float32
+	bias := 1<<(expBits-1) - 1
+	for i := range t {
+		exp, man := i>>manBits&(1<<expBits-1), float64(i&(1<<manBits-1))
+		v := math.Ldexp(man, 1-bias-manBits)
+		if exp > 0 {
+			v = math.Ldexp(man+float64(int(1)<<manBits), exp-bias-manBits)
+		}
+		switch last := exp == 1<<expBits-1; {
+		case infinities && last && man == 0:
+			v = math.Inf(1)
+		case infinities && last, last && int(man) == 1<<manBits-1:
+			v = math.NaN()
+		}
+		if i >= 128 {
+			v = -v
+		}
+		t[i] = float32(v)
+	}
+	return &t
+}
+
+// fp8Config is what the configuration says.
+type fp8Config struct {
+	blocks  [][2]int64 // sizes that blocks have, rows first
+	strict  bool       // every scale is of such a block
+	bytes   bool       // scales of type U8 are powers of two
+	from    []string   // what says so
+	sizeKey string     // that says the size of blocks
+	stated  bool       // the configuration says how far scales reach, though perhaps not by blocks
+	err     error      // why it says nothing; of no weight where another kind wrote it
+}
+
+func findFP8(c *Checkpoint) (Found, error) {
+	var f Found
+	config, err := c.readFP8()
+	if err != nil {
+		return f, err
+	}
+	formats := map[string]int{}
+	for _, t := range c.Tensors() {
+		if fp8Codes[t.DType] == nil || isScale(t.Name) {
+			continue
+		}
+		w, err := config.weight(c, t)
+		if err != nil {
+			return f, err
+		}
+		formats[w.Format]++
+		f.Weights = append(f.Weights, w)
+	}
+	if len(f.Weights) == 0 {
+		return f, nil
+	}
+	var what []string
+	for _, format := range slices.Sorted(maps.Keys(formats)) {
+		what = append(what, fmt.Sprintf("%s (%d)", format, formats[format]))
+	}
+	first := f.Weights[0].Parts
+	f.What = strings.Join(what, ", ")
+	f.From = append(config.from, fmt.Sprintf("%s (%s %v) with %s (%s %v)", first[0].Name, first[0].DType, first[0].Shape, first[1].Name, first[1].DType, first[1].Shape))
+	f.Ignored = c.activationScales()
+	return f, nil
+}
+
+// scaleSuffixes are what a scale's name adds to that of its weight, in order of preference.
+var scaleSuffixes = []string{"_scale_inv", "_scale"}
+
+func isScale(name string) bool {
+	return strings.HasSuffix(name, "_scale_inv") || strings.HasSuffix(name, "_scale") || strings.HasSuffix(name, ".scale") || strings.HasSuffix(name, ".scales")
+}
+
+// activationScales are the scales of activations and of keys and values that are still there: computing needs none.
+func (c *Checkpoint) activationScales() []Ignored {
+	var out []Ignored
+	for _, t := range c.Tensors() {
+		if slices.ContainsFunc(activationSuffixes, func(s string) bool { return strings.HasSuffix(t.Name, s) }) {
+			out = append(out, Ignored{t, "a scale of activations, which are not quantized here"})
+		}
+	}
+	return out
+}
+
+var activationSuffixes = []string{
+	".input_scale", ".activation_scale", ".input_scale_ub", ".output_scale", "_input_scale", "_activation_scale",
+	".k_scale", ".v_scale", ".q_scale", ".kv_scale", ".prob_output_scale", ".input_zero_point",
+}
+
+// readFP8 reads what the configuration says of blocks.
+func (c *Checkpoint) readFP8() (fp8Config, error) {
+	type args struct {
+		Strategy string  `json:"strategy"`
+		Block    []int64 `json:"block_structure"`
+		Group    int64   `json:"group_size"`
+	}
+	var q struct {
+		Method string  `json:"quant_method"`
+		Format string  `json:"format"`
+		Algo   string  `json:"quant_algo"`
+		Block  []int64 `json:"weight_block_size"`
+		Scales string  `json:"scale_fmt"`
+		Groups map[string]struct {
+			Weights *args `json:"weights"`
+		} `json:"config_groups"`
+	}
+	var f fp8Config
+	if c.HF == nil {
+		return f, nil
+	}
+	if err := json.Unmarshal(c.HF, &q); err != nil {
+		f.err = c.wrongConfig(c.hfKey, "%v", err)
+		return f, nil
+	}
+	say := func(key string, value any) {
+		f.from = append(f.from, fmt.Sprintf("config.json %s.%s = %v", c.hfKey, key, value))
+	}
+	for _, k := range []struct{ key, value string }{{"quant_method", q.Method}, {"format", q.Format}, {"quant_algo", q.Algo}, {"scale_fmt", q.Scales}} {
+		if k.value != "" {
+			say(k.key, fmt.Sprintf("%q", k.value))
+		}
+	}
+	f.bytes = q.Scales == "ue8m0"
+	block := func(key string, size []int64) error {
+		if len(size) != 2 || size[0] <= 0 || size[1] <= 0 {
+			return c.wrongConfig(c.hfKey+"."+key, "%v: want two positive numbers, the rows and columns of a block", size)
+		}
+		f.blocks, f.sizeKey = append(f.blocks, [2]int64{size[0], size[1]}), c.hfKey+"."+key
+		say(key, size)
+		return nil
+	}
+	if q.Block != nil {
+		f.strict = true
+		return f, block("weight_block_size", q.Block)
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Groups)) {
+		w := q.Groups[name].Weights
+		if w == nil {
+			continue
+		}
+		key := "config_groups." + name + ".weights."
+		if w.Strategy != "" {
+			f.stated = true
+			say(key+"strategy", fmt.Sprintf("%q", w.Strategy))
+		}
+		switch {
+		case w.Block != nil:
+			if err := block(key+"block_structure", w.Block); err != nil {
+				return f, err
+			}
+		case w.Strategy == "group" && w.Group > 0:
+			if err := block(key+"group_size", []int64{1, w.Group}); err != nil {
+				return f, err
+			}
+		}
+	}
+	return f, nil
+}
+
+// weight reads the headers of a weight, and as many of its scales as it takes to see one that is no power of two.
+func (f fp8Config) weight(c *Checkpoint, t safetensors.Source) (Weight, error) {
+	if f.err != nil {
+		return Weight{}, f.err
+	}
+	scale, err := f.scaleOf(c, t)
+	if err != nil {
+		return Weight{}, err
+	}
+	if len(t.Shape) != 2 && len(t.Shape) != 3 || elements(t.Shape) == 0 {
+		return Weight{}, wrong(t, "it is %s %v: want a matrix, or a stack of matrices; %s", t.DType, t.Shape, takePlain)
+	}
+	e := fp8Weight{codes: t, scales: scale, table: fp8Codes[t.DType]}
+	if err := e.place(f); err != nil {
+		return Weight{}, err
+	}
+	w := Weight{
+		Name: t.Name, Shape: t.Shape, DType: safetensors.BF16, Parts: []safetensors.Source{t, scale}, Plain: true,
+		Format: "fp8 " + map[safetensors.DType]string{safetensors.F8E4M3: "e4m3", safetensors.F8E5M2: "e5m2"}[t.DType] + ", " + e.granularity(), Read: e,
+	}
+	switch {
+	case t.DType != safetensors.F8E4M3:
+		w.Why = "no format here has such codes"
+	case e.in%32 != 0 || e.bw%32 != 0 && e.bw < e.in:
+		w.Why = "mxfp8 has a scale for each 32 elements of a row, which its blocks cross"
+	default:
+		if w.Why, err = e.powers(); err != nil {
+			return Weight{}, err
+		}
+		if w.Why == "" {
+			w.Type = quantize.MXFP8
+		}
+	}
+	return w, nil
+}
+
+// scaleOf finds a weight's scale.
+func (f fp8Config) scaleOf(c *Checkpoint, t safetensors.Source) (safetensors.Source, error) {
+	var names []string
+	for _, suffix := range scaleSuffixes {
+		names = append(names, t.Name+suffix)
+	}
+	if base, ok := strings.CutSuffix(t.Name, ".weight"); ok {
+		names = append(names, base+".scale", base+".qscale_weight")
+	}
+	for _, name := range names {
+		s, ok := c.Lookup(name)
+		if !ok {
+			continue
+		}
+		power := s.DType == safetensors.F8E8M0 || s.DType == safetensors.U8 && f.bytes
+		if !power && s.DType != safetensors.F32 && s.DType != safetensors.BF16 && s.DType != safetensors.F16 {
+			return s, wrong(s, "it is the scale of an 8 bit float weight, and its type is %s: want F32, BF16, F16 or F8_E8M0", s.DType)
+		}
+		return s, nil
+	}
+	return t, wrong(t, "it is %s, and its scale is not there (%s or %s); fetch the checkpoint again, or %s", t.DType, names[0], names[1], takePlain)
+}
+
+// fp8Weight reads a weight: banks of rows, with a grid of scales each.
+type fp8Weight struct {
+	codes, scales safetensors.Source
+	table         *[256]float32
+	rows, in      int64 // of a bank
+	bh, bw        int64 // of a block
+	ob, ib        int64 // blocks of a bank, down and across
+}
+
+// granularity is how far a scale reaches, for people.
+func (e fp8Weight) granularity() string {
+	switch {
+	case e.ob == 1 && e.ib == 1 && len(e.codes.Shape) == 3 && elements(e.scales.Shape) > 1:
+		return "a scale per expert"
+	case e.ob == 1 && e.ib == 1:
+		return "a scale per tensor"
+	case e.bh == 1 && e.ib == 1:
+		return "a scale per row"
+	}
+	return fmt.Sprintf("blocks of %d x %d", e.bh, e.bw)
+}
+
+// place finds out what each scale is of.
+func (e *fp8Weight) place(f fp8Config) error {
+	shape, have := e.codes.Shape, e.scales.Shape
+	n := len(shape)
+	e.rows, e.in = shape[n-2], shape[n-1]
+	grid := func(bh, bw int64) bool {
+		e.bh, e.bw = bh, bw
+		e.ob, e.ib = (e.rows+bh-1)/bh, (e.in+bw-1)/bw
+		return slices.Equal(have, append(slices.Clone(shape[:n-2]), e.ob, e.ib))
+	}
+	for _, b := range f.blocks {
+		if grid(b[0], b[1]) {
+			return nil
+		}
+	}
+	if f.strict {
+		return wrong(e.scales, "it has shape %v, but the scales of %s %v in blocks of %d x %d (config.json %s) are %v: correct the configuration, or fetch the checkpoint again",
+			have, e.codes.Name, shape, e.bh, e.bw, f.sizeKey, append(slices.Clone(shape[:n-2]), e.ob, e.ib))
+	}
+	if elements(have) == 1 {
+		e.rows = elements(shape) / e.in // all experts, too
+		grid(e.rows, e.in)
+		return nil
+	}
+	bank := shape[:n-2]
+	for _, row := range [][]int64{append(slices.Clone(shape[:n-1]), 1), shape[:n-1]} {
+		if slices.Equal(have, row) {
+			grid(1, e.in)
+			return nil
+		}
+	}
+	if len(bank) == 1 && slices.ContainsFunc([][]int64{{bank[0]}, {bank[0], 1}, {bank[0], 1, 1}}, func(s []int64) bool { return slices.Equal(have, s) }) {
+		grid(e.rows, e.in)
+		return nil
+	}
+	if len(f.blocks) == 0 && !f.stated && len(have) == n && slices.Equal(have[:n-2], bank) {
+		// The usual block, else one that divides the matrix evenly.
+		ob, ib := have[n-2], have[n-1]
+		if grid(128, 128) || ob > 0 && ib > 0 && e.rows%ob == 0 && e.in%ib == 0 && grid(e.rows/ob, e.in/ib) {
+			return nil
+		}
+	}
+	return wrong(e.scales, "it has shape %v, which fits %s %v neither as a scale of the tensor, nor of each row, nor of blocks (config.json %s): correct the configuration, or fetch the checkpoint again",
+		have, e.codes.Name, shape, orNone(f.sizeKey))
+}
+
+func orNone(key string) string {
+	if key == "" {
+		return "says no size of blocks"
+	}
+	return "says " + key
+}
+
+// powers looks at the scales in order, and says of the first that is no power of two why it is in the way; "" = all are.
+func (e fp8Weight) powers() (why string, err error) {
+	total := elements(e.scales.Shape)
+	var buf [1024]float32
+	for at := int64(0); at < total; at += int64(len(buf)) {
+		part := buf[:min(int64(len(buf)), total-at)]
+		if err := e.readScales(part, at); err != nil {
+			return "", err
+		}
+		for i, s := range part {
+			switch {
+			case math.IsNaN(float64(s)) || math.IsInf(float64(s), 0):
+				return "", wrong(e.scales, "element %d is %v: the file is damaged; fetch the checkpoint again", at+int64(i), s)
+			case !isPower(s):
+				return "its scales are no powers of two, which those of mxfp8 are", nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// isPower tells whether E8M0 has a number: 2^-127, which is subnormal in float32, to 2^127.
+func isPower(s float32) bool {
+	b := math.Float32bits(s)
+	return b == 1<<22 || b != 0 && b&0x807fffff == 0
+}
+
+// exponent is the code of such a number.
+func exponent(s float32) byte { return byte(math.Float32bits(s) >> 23) }
+
+func (e fp8Weight) readScales(dst []float32, at int64) error {
+	width := int64(e.scales.DType.Bits() / 8)
+	buf := make([]byte, int64(len(dst))*width)
+	if err := readAt(e.scales, buf, at*width); err != nil {
+		return err
+	}
+	return floats(dst, e.scales.DType, buf)
+}
+
+// gridRow is the row of the grid of scales that a row of the weight has.
+func (e fp8Weight) gridRow(row int64) int64 { return row/e.rows*e.ob + row%e.rows/e.bh }
+
+// each calls fn for stretches of elements that have one scale, in order.
+func (e fp8Weight) each(begin, count int64, fn func(at, n int64, scale float32)) error {
+	if count == 0 {
+		return nil
+	}
+	first := e.gridRow(begin / e.in)
+	last := e.gridRow((begin + count - 1) / e.in)
+	scales := make([]float32, (last-first+1)*e.ib)
+	if err := e.readScales(scales, first*e.ib); err != nil {
+		return err
+	}
+	for at := int64(0); at < count; {
+		row, col := (begin+at)/e.in, (begin+at)%e.in
+		n := min(e.bw-col%e.bw, e.in-col, count-at)
+		fn(at, n, scales[(e.gridRow(row)-first)*e.ib+col/e.bw])
+		at += n
+	}
+	return nil
+}
+
+func (e fp8Weight) Floats(dst []byte, begin, count int64) error {
+	codes := dst[3*count:] // what is written never reaches what is still to be read
+	if err := readAt(e.codes, codes, begin); err != nil {
+		return err
+	}
+	return e.each(begin, count, func(at, n int64, scale float32) {
+		for i := at; i < at+n; i++ {
+			put(dst, int(i), e.table[codes[i]]*scale)
+		}
+	})
+}
+
+func (e fp8Weight) Codes(dst quantize.Blocks, begin, count int64) error {
+	if err := readAt(e.codes, dst.Packed, begin); err != nil {
+		return err
+	}
+	for i, code := range dst.Packed {
+		if code&0x7f == 0x7f {
+			return &quantize.ElementError{Index: int64(i), Value: math.NaN(), Err: quantize.ErrNotFinite}
+		}
+	}
+	const group = 32
+	return e.each(begin, count, func(at, n int64, scale float32) {
+		for g := at / group; g < (at+n)/group; g++ {
+			dst.Scales[g] = exponent(scale)
+		}
+	})
+}

@@ -1,0 +1,7 @@
+package sources
+
+// kinds are asked in this order; each sees what those before it left. The last one takes whatever is of an 8 bit float type.
+var kinds = []Kind{
+	{"mlx", findMLX},
+	{"fp8", findFP8},
+}

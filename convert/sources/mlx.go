@@ -1,0 +1,312 @@
+package sources
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// MLX's tools write a packed layer X as X.weight (U32), X.scales and, in the affine mode, X.biases, which are the arrays of our
+// formats. `quantization` of config.json says bits, group_size and mode of all, and, under the path of a layer, its own; true and
+// false there say whether it is packed.
+// https://github.com/ml-explore/mlx-lm/blob/v0.32.2/mlx_lm/utils.py (load_model, quantize_model)
+
+// packing is how a layer is packed.
+type packing struct {
+	bits, group int
+	mode        string
+}
+
+func (p packing) String() string {
+	if p.mode != affine {
+		return fmt.Sprintf("%s, %d bits in groups of %d", p.mode, p.bits, p.group)
+	}
+	return fmt.Sprintf("%d bits in groups of %d", p.bits, p.group)
+}
+
+const affine = "affine"
+
+// modeDefaults hold where a mode is named without numbers.
+// https://github.com/ml-explore/mlx/blob/v0.32.4/python/mlx/nn/layers/quantized.py (_defaults_for_mode)
+var modeDefaults = map[string]packing{
+	affine: {4, 64, affine}, "mxfp4": {4, 32, "mxfp4"}, "mxfp8": {8, 32, "mxfp8"}, "nvfp4": {4, 16, "nvfp4"},
+}
+
+// format is our type of a packing.
+func (p packing) format() (quantize.Type, error) {
+	for _, t := range quantize.Types() {
+		if t.Mode() == p.mode && t.Bits() == p.bits && t.Group() == p.group {
+			return t, nil
+		}
+	}
+	want := "2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128"
+	if d := modeDefaults[p.mode]; p.mode != affine {
+		want = fmt.Sprintf("%d bits in groups of %d", d.bits, d.group)
+	}
+	return 0, fmt.Errorf("there is no %s format of %d bits in groups of %d, want %s", p.mode, p.bits, p.group, want)
+}
+
+// mlxMap is what the configuration says.
+type mlxMap struct {
+	c     *Checkpoint
+	all   packing
+	paths map[string]json.RawMessage // of layers: packings of their own, or whether they are packed
+}
+
+func findMLX(c *Checkpoint) (Found, error) {
+	var f Found
+	var layers []string
+	for _, t := range c.Tensors() {
+		layer, ok := strings.CutSuffix(t.Name, ".weight")
+		if !ok || t.DType != safetensors.U32 {
+			continue
+		}
+		layers = append(layers, layer)
+	}
+	if c.MLX == nil {
+		for _, layer := range layers {
+			if t, ok := c.Lookup(layer + ".scales"); ok {
+				w, _ := c.Lookup(layer + ".weight")
+				return f, wrong(w, "it is packed as MLX does it, with %s beside it, but config.json has no %q that says in how many bits and what groups; add it", t.Name, keyMLX)
+			}
+		}
+		return f, nil
+	}
+	m, err := c.readMLX()
+	if err != nil {
+		return f, err
+	}
+	own := 0
+	for _, layer := range layers {
+		w, err := m.weight(layer)
+		if err != nil {
+			return f, err
+		}
+		if m.paths[layer] != nil {
+			own++
+		}
+		f.Weights = append(f.Weights, w)
+	}
+	if err := m.checkPaths(); err != nil || len(f.Weights) == 0 {
+		return f, err
+	}
+	f.What = "MLX: " + m.all.String()
+	if own > 0 {
+		f.What += fmt.Sprintf(", %d layers in ways of their own", own)
+	}
+	f.From = m.evidence(layers)
+	return f, nil
+}
+
+// evidence is what the packing was recognized from.
+func (m mlxMap) evidence(layers []string) []string {
+	out := []string{fmt.Sprintf("config.json %s: bits %d, group_size %d, mode %s", m.c.mlxKey, m.all.bits, m.all.group, m.all.mode)}
+	for i, path := range slices.Sorted(maps.Keys(m.paths)) {
+		if i == maxEvidence {
+			out = append(out, fmt.Sprintf("and %d further paths there", len(m.paths)-i))
+			break
+		}
+		var flat bytes.Buffer
+		if json.Compact(&flat, m.paths[path]) == nil {
+			out = append(out, fmt.Sprintf("config.json %s.%q = %s", m.c.mlxKey, path, flat.Bytes()))
+		}
+	}
+	return append(out, layers[0]+".weight (U32) with "+layers[0]+".scales")
+}
+
+// maxEvidence bounds how many paths are told.
+const maxEvidence = 8
+
+// readMLX reads the configuration.
+func (c *Checkpoint) readMLX() (mlxMap, error) {
+	m := mlxMap{c: c, paths: map[string]json.RawMessage{}}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(c.MLX, &keys); err != nil {
+		return m, c.wrongConfig(c.mlxKey, "%v", err)
+	}
+	var err error
+	if m.all, err = readPacking(c.MLX); err != nil {
+		return m, c.wrongConfig(c.mlxKey, "%v", err)
+	}
+	for key, value := range keys {
+		// A path has a dot, but for layers at the top.
+		flat := string(bytes.TrimSpace(value))
+		if isObject(value) || flat == "true" || flat == "false" && key != "quantize_input" {
+			m.paths[key] = value
+		}
+	}
+	delete(m.paths, "quantize_input")
+	if _, err := m.all.format(); err != nil {
+		return m, c.wrongConfig(c.mlxKey, "%v", err)
+	}
+	return m, nil
+}
+
+func readPacking(raw json.RawMessage) (packing, error) {
+	var q struct {
+		Bits  *int    `json:"bits"`
+		Group *int    `json:"group_size"`
+		Mode  *string `json:"mode"`
+	}
+	if err := json.Unmarshal(raw, &q); err != nil {
+		return packing{}, err
+	}
+	mode := affine
+	if q.Mode != nil {
+		mode = *q.Mode
+	}
+	p, ok := modeDefaults[mode]
+	if !ok {
+		return p, fmt.Errorf("mode = %q: want affine, mxfp4, mxfp8 or nvfp4", mode)
+	}
+	if q.Bits != nil {
+		p.bits = *q.Bits
+	}
+	if q.Group != nil {
+		p.group = *q.Group
+	}
+	return p, nil
+}
+
+// key is how messages name the entry of a layer.
+func (m mlxMap) key(layer string) string { return m.c.mlxKey + "." + strconv.Quote(layer) }
+
+// packing is how a layer is packed; false where it is not.
+func (m mlxMap) packing(layer string) (p packing, key string, packed bool, err error) {
+	own, ok := m.paths[layer]
+	switch {
+	case !ok || string(own) == "true":
+		return m.all, m.c.mlxKey, true, nil
+	case string(own) == "false":
+		return p, m.key(layer), false, nil
+	}
+	key = m.key(layer)
+	if p, err = readPacking(own); err != nil {
+		err = m.c.wrongConfig(key, "%v", err)
+	}
+	return p, key, true, err
+}
+
+// weight reads a packed layer's headers.
+func (m mlxMap) weight(layer string) (Weight, error) {
+	codes, _ := m.c.Lookup(layer + ".weight")
+	scales, scaled := m.c.Lookup(layer + ".scales")
+	biases, biased := m.c.Lookup(layer + ".biases")
+	p, key, packed, err := m.packing(layer)
+	if err != nil {
+		return Weight{}, err
+	}
+	if !packed {
+		return Weight{}, wrong(codes, "it holds codes (U32), but config.json %s says that the layer is not packed; correct the configuration", key)
+	}
+	t, err := p.format()
+	if err != nil {
+		return Weight{}, wrong(codes, "it is packed as config.json %s says, but %w; correct the configuration, or take another checkpoint", key, err)
+	}
+	if !scaled {
+		return Weight{}, wrong(codes, "it holds codes (U32) of %s, but %s.scales is not there; fetch the checkpoint again", p, layer)
+	}
+	if global, ok := m.c.Lookup(layer + ".global_scale"); ok {
+		return Weight{}, wrong(codes, "it is %s with a scale of the whole tensor (%s), which this version does not import; %s", p, global.Name, takePlain)
+	}
+	w := Weight{Name: codes.Name, Parts: []safetensors.Source{codes, scales}, Type: t, DType: safetensors.BF16, Format: "MLX " + t.String()}
+	if t.Mode() == affine {
+		if !biased {
+			return Weight{}, wrong(codes, "it holds codes of %s, but %s.biases is not there; fetch the checkpoint again", p, layer)
+		}
+		w.Parts, w.DType = append(w.Parts, biases), scales.DType
+	} else if biased {
+		return Weight{}, wrong(biases, "a layer of mode %s has no biases, and config.json %s says that this is one; correct the configuration", p.mode, key)
+	}
+	if w.Shape, err = t.UnpackedShape(codes.Shape); err != nil {
+		return Weight{}, wrong(codes, "it has shape %v, which no codes of %s have: config.json %s does not fit, or the file is damaged", codes.Shape, p, key)
+	}
+	want, err := t.Parts(quantize.DType(w.DType), w.Shape)
+	if err != nil {
+		return Weight{}, wrong(scales, "its type is %s, want BF16, F16 or F32", scales.DType)
+	}
+	for i, part := range []quantize.Part{want.Packed, want.Scales, want.Biases}[:len(w.Parts)] {
+		have := w.Parts[i]
+		if string(have.DType) != string(part.DType) || !slices.Equal(have.Shape, part.Shape) {
+			return Weight{}, wrong(have, "it is %s %v, but with %s of %s and %s (config.json %s) it would be %s %v: correct the configuration, or fetch the checkpoint again",
+				have.DType, have.Shape, codes.Name, fmt.Sprint(codes.Shape), p, key, part.DType, part.Shape)
+		}
+	}
+	for _, rule := range strings.Split(codes.File.Header().Metadata["quant_rule"], ",") {
+		if rule == t.Rule() {
+			w.Rule = rule
+		}
+	}
+	w.Read = mlxWeight{w.Parts, t, quantize.DType(w.DType)}
+	return w, nil
+}
+
+// checkPaths compares the paths of the configuration with what is there.
+func (m mlxMap) checkPaths() error {
+	for _, layer := range slices.Sorted(maps.Keys(m.paths)) {
+		p, key, packed, err := m.packing(layer)
+		if err != nil {
+			return err
+		}
+		t, ok := m.c.Lookup(layer + ".weight")
+		switch {
+		case packed && !ok:
+			return m.c.wrongConfig(key, "there is no tensor %s.weight; remove the key, or correct the path", layer)
+		case packed && t.DType != safetensors.U32:
+			return wrong(t, "it is %s, but config.json %s says that it is packed in %s; remove the key, or fetch the checkpoint again", t.DType, key, p)
+		}
+	}
+	return nil
+}
+
+// mlxWeight reads a weight whose arrays are those of our format.
+type mlxWeight struct {
+	parts  []safetensors.Source // codes, scales, biases
+	format quantize.Type
+	dtype  quantize.DType
+}
+
+func (w mlxWeight) Codes(dst quantize.Blocks, begin, _ int64) error {
+	size, group := w.format.GroupSizes(w.dtype), begin/int64(w.format.Group())
+	for i, p := range []struct {
+		dst []byte
+		one int
+	}{{dst.Packed, size.Packed}, {dst.Scales, size.Scales}, {dst.Biases, size.Biases}} {
+		if p.one == 0 {
+			continue
+		}
+		if err := readAt(w.parts[i], p.dst, group*int64(p.one)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Floats decodes in float32, scales and biases widened to it, which is exact.
+func (w mlxWeight) Floats(dst []byte, begin, count int64) error {
+	size, groups := w.format.GroupSizes(w.dtype), int(count)/w.format.Group()
+	buf := make([]byte, groups*(size.Packed+size.Scales+size.Biases))
+	var b quantize.Blocks
+	b.Packed, buf = buf[:groups*size.Packed], buf[groups*size.Packed:]
+	b.Scales, b.Biases = buf[:groups*size.Scales], buf[groups*size.Scales:]
+	if err := w.Codes(b, begin, count); err != nil {
+		return err
+	}
+	if w.format.Mode() == affine && w.dtype != quantize.F32 {
+		for _, p := range []*[]byte{&b.Scales, &b.Biases} {
+			wide := make([]byte, 4*groups)
+			if err := quantize.Cast(wide, quantize.F32, *p, w.dtype); err != nil {
+				return err
+			}
+			*p = wide
+		}
+	}
+	return w.format.Decode(dst, quantize.F32, b, quantize.F32)
+}
