@@ -110,8 +110,9 @@ bench-cpu: engine
 # Times many requests at once on the dense model of bench-cpu, with its environment: bench/results/serve.json.
 bench-serve: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
+	$(GO) build -o bin/bench-clients ./bench/clients
 	bench/cpu/run.sh --peers-only
-	"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/serve.py $(INGOT) bin/bench-cpu $(BENCH_SERVE)
+	"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/serve.py $(INGOT) bin/bench-cpu bin/bench-clients $(BENCH_SERVE)
 
 # Times the trained pair of fixtures with and without drafts: bench/results/pair.json.
 bench-pair: engine

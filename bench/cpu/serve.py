@@ -1,15 +1,17 @@
-"""The serving benchmark: serve.py INGOT WORKER [--rounds N] [--quick]. `make bench-serve` runs it.
+"""The serving benchmark: serve.py INGOT WORKER CLIENTS [--rounds N] [--quick]. `make bench-serve` runs it.
 
 Times the dense model of the CPU benchmark with many requests at once, in rounds, and takes medians: the tokens of eight streams
 together over those of one, in both precisions, the first token of a short prompt that comes while one of 4096 tokens is
 read, and one stream, plain and with drafts of which each is right with probability 0.7. Prints what it found and writes
-bench/results/serve.json; what other programs measure of serving is null there until they do.
+bench/results/serve.json. Last come 32 clients of an `ingot serve` for a minute (bench/clients).
 """
 
 import argparse
 import json
 import os
 import statistics
+import subprocess
+import sys
 
 import machine
 import run
@@ -58,10 +60,24 @@ def spec(worker, rounds, tokens):
     return {key + "_tok_s": round(statistics.median(found), 2) for key, found in rates.items()}
 
 
+def clients(program, ingot, models):
+    """What 32 clients see in a minute. Errors, open files and requests that are left are faults of the server."""
+    done = subprocess.run([program, "-ingot", ingot, "-store", models.store, "-image", models.image], check=True, stdout=subprocess.PIPE, text=True)
+    found = json.loads(done.stdout)
+    print(f"  {found['clients']} clients: {found['done']} answers, {found['cancelled']} cut off, {found['errors']} errors; a request {found['p50_ms']:.0f} ms "
+          f"(99 of 100 within {found['p99_ms']:.0f}), a token {found['next_token_ms']['p50']:.0f} ms, beside slow readers {found['slow_reader_over']:.2f} times that; "
+          f"open files {found['open_files']}, memory {found['memory_mb']} MB", flush=True)
+    before, after = found["open_files"]
+    if found["errors"] or found["left"] or after > before:
+        sys.exit(f"clients: {found}")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("ingot")
     parser.add_argument("worker", help="bench/cpu, built")
+    parser.add_argument("clients", help="bench/clients, built")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=machine.cores())
     parser.add_argument("--quick", action="store_true", help="few tokens, one round, and no result: to try it out")
@@ -82,6 +98,7 @@ def main():
     worker.close()
     if args.quick:
         return
+    result["clients32"] = clients(args.clients, args.ingot, models)
     os.makedirs(run.RESULTS, exist_ok=True)
     with open(RESULT, "w") as f:
         json.dump(result, f, indent=1)

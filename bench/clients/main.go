@@ -1,0 +1,74 @@
+// Command clients lets many clients talk with a server of ingot's at once and measures what each of them sees.
+//
+//	clients -ingot FILE -store DIR -image NAME [-clients 32] [-seconds 60]
+//
+// It starts `ingot serve` on a free port. In the first part all clients ask one thing after the other: prompts begin with one of a few
+// long texts, which they share, and a quarter of the requests is cut off at a random moment. In the second part a few clients
+// stream in turns alone and beside others that hardly read what they are sent. At the end nothing may be left of the requests: the
+// server counts none, and has as many files open as before. What was found goes to standard output as JSON; see [result].
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// result is what is written.
+type result struct {
+	P50     float64 `json:"p50_ms"` // of whole requests
+	P99     float64 `json:"p99_ms"`
+	Errors  int     `json:"errors"`
+	Clients int     `json:"clients"`
+	Seconds float64 `json:"seconds"`
+
+	Done      int `json:"done"`
+	Cancelled int `json:"cancelled"`
+	Tokens    int `json:"tokens"`
+
+	First   figures `json:"first_token_ms"`
+	Token   figures `json:"next_token_ms"` // from a piece of an answer to the next one
+	Request figures `json:"request_ms"`
+
+	CachedShare float64  `json:"cached_share"`       // of prompt tokens
+	SlowReader  float64  `json:"slow_reader_over"`   // median time between tokens beside slow readers, over that without
+	Files       [2]int   `json:"open_files"`         // of the server before and after, once connections are closed
+	Left        int      `json:"left"`               // requests that the server counts at the end
+	Memory      [3]int   `json:"memory_mb"`          // of all processes of the server, without files: before, in the middle and at the end
+	Messages    []string `json:"messages,omitempty"` // of the first errors
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/clients:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	var o options
+	flag.StringVar(&o.ingot, "ingot", "bin/ingot", "the program")
+	flag.StringVar(&o.store, "store", "", "folder of the store")
+	flag.StringVar(&o.image, "image", "", "name of the model image")
+	flag.IntVar(&o.clients, "clients", 32, "clients of the first part")
+	seconds := flag.Float64("seconds", 60, "length of the first part")
+	flag.Parse()
+	o.length = time.Duration(*seconds * float64(time.Second))
+	s, err := start(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	r, err := measure(ctx, s, o)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
