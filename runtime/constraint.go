@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,6 +23,8 @@ type constraint struct {
 	text   func(id int32) []byte
 	begin  func(left int) (*grammar.Matcher, error) // nil: there is no format, but only what would come before
 	idle   bool                                     // nothing is kept to any more
+
+	endless bool // an optional format does not fit into what is left, and need not
 
 	// The masks that were made last, with so many tokens left, along drafts.
 	left  int
@@ -56,6 +59,9 @@ func (l *Local) constrain(r Request, budget int) (*constraint, error) {
 	c.words = grammar.Words(v.Size())
 	c.begin = func(left int) (*grammar.Matcher, error) {
 		m, err := of.Matcher(v, left)
+		if c.endless = r.Format.Optional && errors.Is(err, grammar.ErrBudget); c.endless {
+			m, err = of.Matcher(v, -1)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		}
@@ -87,7 +93,7 @@ func (l *Local) bytes(id int32) []byte {
 // would write.
 func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
 	bits := make([]uint32, c.words)
-	m.Mask(bits, left)
+	m.Mask(bits, c.room(left))
 	for _, id := range c.ends {
 		if id < 0 || int(id)/32 >= len(bits) {
 			continue
@@ -182,9 +188,17 @@ func (c *constraint) forced(left int) (ids []int32) {
 	case c.m == nil && c.within <= 0:
 		ids, c.cut = c.cut, nil // once
 	case c.m != nil && c.force:
-		ids = c.m.Forced(left)
+		ids = c.m.Forced(c.room(left))
 	}
 	return ids
+}
+
+// room is how many tokens the format has to fit into where so many are left; -1: any number.
+func (c *constraint) room(left int) int {
+	if c.endless {
+		return -1
+	}
+	return left
 }
 
 // lead are the tokens that every text of the format begins with, but for the last of those that leave nothing to add: the model
@@ -200,7 +214,7 @@ func (c *constraint) lead(left int) []int32 {
 			return ids[:i]
 		}
 	}
-	if m.Done() && !m.Mask(make([]uint32, c.words), left-len(ids)) {
+	if m.Done() && !m.Mask(make([]uint32, c.words), c.room(left-len(ids))) {
 		ids = ids[:len(ids)-1]
 	}
 	return ids
@@ -213,7 +227,7 @@ func (c *constraint) over(left int) (DoneReason, bool) {
 	}
 	bits := make([]uint32, c.words)
 	switch {
-	case left > 0 && c.m.Mask(bits, left):
+	case left > 0 && c.m.Mask(bits, c.room(left)):
 		return "", false
 	case c.m.Mask(bits, -1):
 		return DoneLength, true

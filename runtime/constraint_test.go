@@ -179,6 +179,21 @@ func TestFormatAfter(t *testing.T) {
 	if _, _, last, err := collect(t.Context(), l, r); err != nil || last.Done != DoneLength {
 		t.Errorf("what comes too late: %s, %v", last.Done, err)
 	}
+
+	// What need not come may be longer than the answer, and is cut off then.
+	r.Format = regex(`[0-9]{80}`)
+	r.Format.After = free[20:26]
+	if _, _, _, err := collect(t.Context(), l, r); !errors.Is(err, ErrFormat) {
+		t.Errorf("a format of 80 digits in 60 tokens: %v", err)
+	}
+	r.Format.Optional = true
+	if _, text, last, err := collect(t.Context(), l, r); err != nil || last.Done != DoneLength || !regexp.MustCompile(`^`+regexp.QuoteMeta(free[:26])+`.{0,9}[0-9]{20,79}$`).MatchString(text) {
+		t.Errorf("an optional format of 80 digits: %q, %s, %v", text, last.Done, err)
+	}
+	r.Format.After = "this never comes"
+	if _, text, _, err := collect(t.Context(), l, r); err != nil || text != free {
+		t.Errorf("an optional format that is not begun: %q, %v; want %q", text, err, free)
+	}
 }
 
 // What comes before a format may be cut short, also where nothing has a format.

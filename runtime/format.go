@@ -20,6 +20,9 @@ type Format struct {
 	// Within is how many tokens may come before the text that it begins after: then that is said, whatever the model wants. 0: any number.
 	// It holds without a Kind too.
 	Within int `json:"within,omitempty"`
+	// Optional says that the text which it begins after need not come. Where it comes with too few tokens left for anything of the format,
+	// the answer keeps to it as far as it gets.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // ParseFormat reads the JSON value that stands for a format in an API: as Ollama has it the word "json" or a schema, and beyond that
@@ -95,7 +98,7 @@ const mostFormats = 64
 
 // grammar compiles a format, or finds it.
 func (f *formats) grammar(of Format) (*grammar.Grammar, error) {
-	of.After, of.Within = "", 0
+	of.After, of.Within, of.Optional = "", 0, false
 	f.mu.Lock()
 	g := f.compiled[of]
 	f.mu.Unlock()

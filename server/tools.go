@@ -46,7 +46,7 @@ func (u toolUse) format(m *model, p *talk.Prompt, f format) (runtime.Format, err
 	case g.Open == "":
 		return runtime.Format{}, nil
 	default:
-		return runtime.Format{Kind: runtime.FormatEBNF, Source: g.Rules + "root ::= rest", After: g.Open}, nil
+		return runtime.Format{Kind: runtime.FormatEBNF, Source: g.Rules + "root ::= rest", After: g.Open, Optional: true}, nil
 	}
 	if p.Thinking != "" { // models put lines between what they think and what they say
 		root = `"\n"{0,2} (` + root + ")"
