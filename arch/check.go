@@ -267,12 +267,7 @@ func (c *checker) compose(s Spec, f Form) {
 	case Stack:
 		m.Runs = stackRuns(f)
 	case Interleave:
-		m.Repeat = f.Count
-		m.Runs = nil
-		for i, shape := range f.Shapes {
-			slab := elements(shape[1:])
-			m.Runs = append(m.Runs, Run{Source: i, Count: slab, Step: slab, Times: 1})
-		}
+		m.Repeat, m.Runs = f.Count, interleaveRuns(f)
 	}
 	c.checkLayout(s, f.Layout)
 	c.match.Tensors = append(c.match.Tensors, m)
@@ -285,6 +280,15 @@ func stackRuns(f Form) []Run {
 			n := elements(shape)
 			runs = append(runs, Run{Source: len(runs), Count: n, Step: n, Times: 1})
 		}
+	}
+	return runs
+}
+
+func interleaveRuns(f Form) []Run {
+	var runs []Run
+	for i, shape := range f.Shapes {
+		slab := elements(shape[1:])
+		runs = append(runs, Run{Source: i, Count: slab, Step: slab, Times: 1})
 	}
 	return runs
 }

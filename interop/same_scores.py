@@ -14,7 +14,7 @@ def scores(folder):
     for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         if info[what]:
             sys.exit(f"{folder}: {what}: {sorted(info[what])[:5]}")
-    tokens = torch.arange(24).reshape(1, 24) * 7 % model.config.vocab_size
+    tokens = torch.arange(24).reshape(1, 24) * 7 % model.config.get_text_config().vocab_size
     with torch.no_grad():
         return model(tokens).logits
 

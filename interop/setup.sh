@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests of this folder and bench/transfer need: Debian's docker-registry and skopeo, crane and the small
 # oras-go program (into .bin), and with --full also cosign (into the user's cache: its build takes minutes) and the Python
-# environment of testdata/gen.
+# environments of testdata/gen and bench, the second with mlx-lm.
 # Usage: interop/setup.sh [--full]
 set -eu
 
@@ -40,3 +40,4 @@ if [ ! -x "$cosign_dir/cosign" ]; then
 fi
 ln -sf "$cosign_dir/cosign" "$bin/cosign"
 ../testdata/gen/setup.sh
+../bench/mlx-venv.sh > /dev/null

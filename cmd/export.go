@@ -1,0 +1,65 @@
+package cmd
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) exportCmd() *cobra.Command {
+	var dequantize string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "export NAME DIR",
+		Short: "Write a model as a checkpoint folder for other programs",
+		Long: `Write a model of the store as a checkpoint folder that must not exist or be empty.
+
+Quantized weights are written as mlx-lm reads them, codes and scales byte for byte. A model that is not quantized, or
+is dequantized here, is written as transformers reads it. The tokenizer and the other files are as they were.`,
+		Example: `  ingot export mymodel:int4 ./mymodel-4bit
+  ingot export mymodel:int4 ./mymodel-bf16 --dequantize bf16`,
+		Args: between(2, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, err := manifest.ParseName(args[0])
+			if err != nil {
+				return err
+			}
+			var o convert.ExportOptions
+			if dequantize != "" {
+				if o.Dequantize, _, err = quantize.ParseType(dequantize); err != nil || !o.Dequantize.IsCast() {
+					return usagef("--dequantize %s: want bf16, f16 or f32", dequantize)
+				}
+			}
+			store, err := manifest.OpenExisting("")
+			if err != nil {
+				return err
+			}
+			entry, err := store.Resolve(c.Context(), name)
+			if err != nil {
+				return err
+			}
+			bar := a.createProgress(asJSON)
+			o.Progress = bar.set
+			out, err := convert.Export(c.Context(), store, entry, args[1], o)
+			bar.end()
+			if err != nil {
+				return err
+			}
+			for _, n := range out.Notes {
+				a.note("note: %s", n)
+			}
+			if asJSON {
+				return a.printJSON(out)
+			}
+			_, err = fmt.Fprintln(a.out, out.Dir)
+			return err
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&dequantize, "dequantize", "", "write quantized weights as `type`: bf16, f16 or f32")
+	f.BoolVar(&asJSON, "json", false, "print what was written as JSON, and progress as lines of JSON")
+	return c
+}

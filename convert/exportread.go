@@ -1,0 +1,300 @@
+package convert
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// storedTensor is a tensor of an image and what its blob's header says.
+type storedTensor struct {
+	weight
+	parts  map[string]safetensors.Tensor // by suffix of the name
+	rule   string
+	global float32 // scale of the whole tensor; 0 = none
+}
+
+// globalSuffix is the key of a scale of a whole tensor.
+const globalSuffix = ".global_scale"
+
+func openStored(w weight) (*storedTensor, error) {
+	s := &storedTensor{weight: w, parts: map[string]safetensors.Tensor{}}
+	f, err := safetensors.Open(w.path)
+	if err != nil {
+		return nil, wrapTensor(w.Name, err)
+	}
+	defer f.Close()
+	for _, suffix := range []string{"", scaleSuffix, biasSuffix, globalSuffix} {
+		if t, ok := f.Lookup(w.layer.Name + suffix); ok {
+			s.parts[suffix] = t
+		}
+	}
+	s.rule = f.Header().Metadata[metaRule]
+	if g, ok := s.parts[globalSuffix]; ok {
+		if g.DType != safetensors.F32 || g.NumElements() != 1 {
+			return nil, fmt.Errorf("tensor %s: blob %s: %w: its %s is %s %v, want one F32", w.Name, w.layer.Digest, ErrSource, globalSuffix, g.DType, g.Shape)
+		}
+		var b [4]byte
+		if err := readFull(f.Reader(g), b[:], 0); err != nil {
+			return nil, wrapTensor(w.Name, err)
+		}
+		s.global = math.Float32frombits(binary.LittleEndian.Uint32(b[:]))
+	}
+	return s, s.check()
+}
+
+// check compares the parts with what the format asks for.
+func (s *storedTensor) check() error {
+	if s.quant == 0 {
+		return nil
+	}
+	want, err := s.quant.Parts(quantize.DType(s.DType), s.Shape)
+	if err != nil {
+		return wrapTensor(s.Name, err)
+	}
+	for suffix, p := range map[string]quantize.Part{"": want.Packed, scaleSuffix: want.Scales, biasSuffix: want.Biases} {
+		if p.DType == "" {
+			continue
+		}
+		if got := s.parts[suffix]; string(got.DType) != string(p.DType) || got.Size() != p.Size() {
+			return fmt.Errorf("tensor %s%s: blob %s: %w: it is %s %v, want %s %v", s.Name, suffix, s.layer.Digest, ErrSource, got.DType, got.Shape, p.DType, p.Shape)
+		}
+	}
+	return nil
+}
+
+// format is what the tensor is, for people.
+func (s *storedTensor) format() string {
+	switch {
+	case s.quant == 0:
+		return string(s.DType)
+	case s.global != 0:
+		return fmt.Sprintf("%s times %v", s.quant, s.global)
+	}
+	return fmt.Sprintf("%s of %s", s.quant, s.DType)
+}
+
+// arrayPart says which bytes of a tensor's blob an array has, or what becomes of them.
+type arrayPart int
+
+const (
+	elementsPart arrayPart = iota // of a plain tensor
+	codesPart
+	scalesPart
+	biasesPart
+	decoded // codes, scales and biases as numbers
+	added   // a plain tensor with a number added
+)
+
+// arrayReader gives an array of a file of weights, as a stream.
+type arrayReader struct {
+	from   []arch.WrittenPiece
+	stored map[string]*storedTensor
+	source *storedTensor // one of from: all have its format
+	part   arrayPart
+	to     safetensors.DType
+	add    float32
+}
+
+// open gives the bytes. Blobs are opened one after the other.
+func (r arrayReader) open(ctx context.Context) (io.ReadCloser, error) {
+	return &arrayStream{ctx: ctx, arrayReader: r}, nil
+}
+
+// arrayStream reads pieces in batches of exportBatch elements at most.
+type arrayStream struct {
+	arrayReader
+	ctx   context.Context
+	piece int   // of from
+	done  int64 // elements of that
+	name  string
+	file  *safetensors.File
+	ready []byte // of what was read, what nobody took yet
+	buf   struct{ codes, scales, biases, wide, narrow []byte }
+}
+
+// exportBatch is a multiple of every group.
+const exportBatch = 1 << 17
+
+func (s *arrayStream) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+func (s *arrayStream) Read(p []byte) (int, error) {
+	for len(s.ready) == 0 {
+		if err := s.ctx.Err(); err != nil {
+			return 0, err
+		}
+		if s.piece == len(s.from) {
+			return 0, io.EOF
+		}
+		if err := s.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, s.ready)
+	s.ready = s.ready[n:]
+	return n, nil
+}
+
+// next reads a batch.
+func (s *arrayStream) next() error {
+	p := s.from[s.piece]
+	n := min(p.Count-s.done, exportBatch)
+	if n == 0 {
+		s.piece, s.done = s.piece+1, 0
+		return nil
+	}
+	t := s.stored[p.Tensor]
+	if s.name != p.Tensor {
+		if err := s.Close(); err != nil {
+			return err
+		}
+		f, err := safetensors.Open(t.path)
+		if err != nil {
+			s.file = nil
+			return wrapTensor(t.Name, err)
+		}
+		s.file, s.name = f, p.Tensor
+	}
+	err := s.read(t, p.Begin+s.done, n)
+	s.done += n
+	return err
+}
+
+// read makes a batch ready.
+func (s *arrayStream) read(t *storedTensor, begin, n int64) (err error) {
+	sizes := t.sizes()
+	switch s.part {
+	case elementsPart:
+		s.ready, err = s.bytes(&s.buf.codes, t, "", begin, n, sizes.Source, 1)
+	case codesPart:
+		s.ready, err = s.bytes(&s.buf.codes, t, "", begin, n, sizes.Packed, t.quant.Group())
+	case scalesPart:
+		s.ready, err = s.bytes(&s.buf.scales, t, scaleSuffix, begin, n, sizes.Scales, t.quant.Group())
+	case biasesPart:
+		s.ready, err = s.bytes(&s.buf.biases, t, biasSuffix, begin, n, sizes.Biases, t.quant.Group())
+	case decoded:
+		err = s.decode(t, begin, n)
+	case added:
+		err = s.sum(t, begin, n)
+	}
+	return err
+}
+
+// sizes are those of an element of a plain tensor, and of a group of another.
+func (s *storedTensor) sizes() quantize.Sizes {
+	if s.quant == 0 {
+		return quantize.Sizes{Source: s.DType.Bits() / 8}
+	}
+	return s.quant.GroupSizes(quantize.DType(s.DType))
+}
+
+// bytes reads what a part has of elements.
+func (s *arrayStream) bytes(buf *[]byte, t *storedTensor, suffix string, begin, n int64, size, group int) ([]byte, error) {
+	b := grown(buf, n/int64(group)*int64(size))
+	part := t.parts[suffix]
+	if err := readFull(s.file.Reader(part), b, begin/int64(group)*int64(size)); err != nil {
+		return nil, wrapTensor(t.Name, err)
+	}
+	return b, nil
+}
+
+func grown(buf *[]byte, n int64) []byte {
+	if int64(cap(*buf)) < n {
+		*buf = make([]byte, n)
+	}
+	return (*buf)[:n]
+}
+
+// decode computes what codes stand for in float32, as the reference arithmetic does, and rounds once.
+func (s *arrayStream) decode(t *storedTensor, begin, n int64) error {
+	sizes, group := t.sizes(), t.quant.Group()
+	codes, err := s.bytes(&s.buf.codes, t, "", begin, n, sizes.Packed, group)
+	if err != nil {
+		return err
+	}
+	blocks := quantize.Blocks{Packed: codes}
+	if blocks.Scales, err = s.bytes(&s.buf.scales, t, scaleSuffix, begin, n, sizes.Scales, group); err != nil {
+		return err
+	}
+	if t.quant.Mode() == "affine" {
+		if blocks.Biases, err = s.bytes(&s.buf.biases, t, biasSuffix, begin, n, sizes.Biases, group); err != nil {
+			return err
+		}
+		for _, b := range []*[]byte{&blocks.Scales, &blocks.Biases} {
+			wide := make([]byte, len(*b)/sizes.Scales*4)
+			if err := quantize.Cast(wide, quantize.F32, *b, quantize.DType(t.DType)); err != nil {
+				return err
+			}
+			*b = wide
+		}
+	}
+	wide := grown(&s.buf.wide, 4*n)
+	if err := t.quant.Decode(wide, quantize.F32, blocks, quantize.F32); err != nil {
+		return wrapTensor(t.Name, err)
+	}
+	if t.global != 0 {
+		eachF32(wide, func(v float32) float32 { return v * t.global })
+	}
+	return s.round(t, wide, begin)
+}
+
+// sum adds a number to elements, in float32.
+func (s *arrayStream) sum(t *storedTensor, begin, n int64) error {
+	data, err := s.bytes(&s.buf.codes, t, "", begin, n, t.sizes().Source, 1)
+	if err != nil {
+		return err
+	}
+	wide := grown(&s.buf.wide, 4*n)
+	if err := quantize.Cast(wide, quantize.F32, data, quantize.DType(t.DType)); err != nil {
+		return wrapTensor(t.Name, err)
+	}
+	eachF32(wide, func(v float32) float32 { return v + s.add })
+	return s.round(t, wide, begin)
+}
+
+// round makes elements of the array's type ready.
+func (s *arrayStream) round(t *storedTensor, wide []byte, begin int64) error {
+	if s.to == safetensors.F32 {
+		s.ready = wide
+		return nil
+	}
+	narrow := grown(&s.buf.narrow, int64(len(wide)/2))
+	if err := castTo[quantize.DType(s.to)].Encode(quantize.Blocks{Packed: narrow}, wide, quantize.F32); err != nil {
+		return fmt.Errorf("tensor %s, from element %d: %w", t.Name, begin, err)
+	}
+	s.ready = narrow
+	return nil
+}
+
+func eachF32(b []byte, f func(float32) float32) {
+	for ; len(b) >= 4; b = b[4:] {
+		v := math.Float32frombits(binary.LittleEndian.Uint32(b))
+		binary.LittleEndian.PutUint32(b, math.Float32bits(f(v)))
+	}
+}
+
+// readAdded reads a small tensor as float32, a number added to each element.
+func readAdded(t *storedTensor, add float64) ([]byte, error) {
+	n := safetensors.Tensor{Shape: t.Shape}.NumElements()
+	r := arrayReader{
+		from: []arch.WrittenPiece{{Tensor: t.Name, Count: n}}, stored: map[string]*storedTensor{t.Name: t}, source: t,
+		part: added, to: safetensors.F32, add: float32(add),
+	}
+	stream, err := r.open(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	return io.ReadAll(stream)
+}
