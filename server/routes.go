@@ -18,6 +18,7 @@ func (s *Server) list() []route {
 		{"GET", "/healthz", s.health},
 		{"GET", "/readyz", s.ready},
 		{"GET", "/metrics", s.measure},
+		{"GET", "/openapi.json", s.openAPI},
 
 		{"GET", "/api/version", s.version},
 		{"GET", "/api/tags", s.tags},

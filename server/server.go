@@ -82,6 +82,7 @@ type Server struct {
 	known    known
 	guard    guard
 	mux      *http.ServeMux
+	describe func() ([]byte, error) // makes the OpenAPI document
 	metrics  metrics
 	http     *http.Server
 	stop     context.CancelCauseFunc // ends all requests
@@ -106,6 +107,7 @@ func New(o Options) *Server {
 	s := &Server{opts: o, times: o.times(), guard: newGuard(o), creating: make(chan struct{}, 1)}
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.mux = s.routes()
+	s.describe = s.describing()
 	base, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
 	s.http = &http.Server{

@@ -1,0 +1,176 @@
+package server
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// schema is one of JSON Schema 2020-12, which OpenAPI 3.1 has.
+type schema map[string]any
+
+// schemas makes schemas of the types that requests are read into and answers written from. Structs become components, so that they may hold
+// each other.
+type schemas struct {
+	special    map[reflect.Type]func(*schemas) schema // types that read and write themselves
+	components map[string]schema
+	names      map[use]string
+	unknown    []string // types that read or write themselves, of which nothing else is known
+}
+
+// use is a type, to be read or to be written.
+type use struct {
+	t      reflect.Type
+	answer bool
+}
+
+func newSchemas(special map[reflect.Type]func(*schemas) schema) *schemas {
+	return &schemas{special: special, components: map[string]schema{}, names: map[use]string{}}
+}
+
+var (
+	timeType      = reflect.TypeFor[time.Time]()
+	rawType       = reflect.TypeFor[json.RawMessage]()
+	unmarshaler   = reflect.TypeFor[json.Unmarshaler]()
+	marshaler     = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// of is the schema of a type. What is written is told to the last member; of what is read, members that are not told are left alone.
+func (s *schemas) of(t reflect.Type, answer bool) schema {
+	if known, ok := s.special[t]; ok {
+		return known(s)
+	}
+	switch t {
+	case timeType:
+		return schema{"type": "string", "format": "date-time"}
+	case rawType:
+		return schema{}
+	}
+	if t.Kind() == reflect.Pointer {
+		return orNullSchema(s.of(t.Elem(), answer))
+	}
+	if !answer && reflect.PointerTo(t).Implements(unmarshaler) || answer && t.Implements(marshaler) {
+		s.unknown = append(s.unknown, t.String())
+		return schema{}
+	}
+	if answer && t.Implements(textMarshaler) {
+		return schema{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return schema{"type": "boolean"}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return schema{"type": "integer"}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return schema{"type": "integer", "minimum": 0}
+	case reflect.Float32, reflect.Float64:
+		return schema{"type": "number"}
+	case reflect.String:
+		return schema{"type": "string"}
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return schema{"type": "string", "contentEncoding": "base64"}
+		}
+		return schema{"type": "array", "items": s.of(t.Elem(), answer)}
+	case reflect.Map:
+		return schema{"type": "object", "additionalProperties": s.of(t.Elem(), answer)}
+	case reflect.Struct:
+		if t.Name() == "" {
+			return s.object(t, answer)
+		}
+		return s.component(t, answer)
+	}
+	return schema{} // any value
+}
+
+// component gives a reference to the schema of a struct.
+func (s *schemas) component(t reflect.Type, answer bool) schema {
+	u := use{t, answer}
+	name, made := s.names[u]
+	if !made {
+		name = componentName(t)
+		if _, taken := s.components[name]; taken && !answer {
+			name += "Request"
+		} else if taken {
+			name += "Answer"
+		}
+		s.names[u] = name
+		s.components[name] = nil // its place, should it hold itself
+		s.components[name] = s.object(t, answer)
+	}
+	return schema{"$ref": "#/components/schemas/" + name}
+}
+
+// componentName is that of a type.
+func componentName(t reflect.Type) string {
+	r, size := utf8.DecodeRuneInString(t.Name())
+	return string(unicode.ToUpper(r)) + t.Name()[size:]
+}
+
+func (s *schemas) object(t reflect.Type, answer bool) schema {
+	properties, required := schema{}, []string{}
+	for _, f := range jsonFields(t) {
+		properties[f.name] = s.of(f.t, answer)
+		if answer && f.t.Kind() == reflect.Slice && slices.Contains(maybeNull, t.Name()+"."+f.name) {
+			properties[f.name] = orNullSchema(s.of(f.t, answer))
+		}
+		if answer && !f.optional {
+			required = append(required, f.name)
+		}
+	}
+	out := schema{"type": "object", "properties": properties}
+	if answer {
+		out["additionalProperties"] = false
+		if len(required) > 0 {
+			out["required"] = required
+		}
+	}
+	return out
+}
+
+// maybeNull are lists in answers that are null at times, which is what their clients expect.
+var maybeNull = []string{"chatLogProbs.refusal"}
+
+// jsonField is a member of a struct as encoding/json has it.
+type jsonField struct {
+	name     string
+	t        reflect.Type
+	optional bool // it may be left out when written
+}
+
+// jsonFields are the members of a struct, those of what is embedded among them.
+func jsonFields(t reflect.Type) []jsonField {
+	var out []jsonField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" && options == "":
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			out = append(out, jsonFields(f.Type)...)
+		case f.IsExported():
+			if name == "" {
+				name = f.Name
+			}
+			out = append(out, jsonField{name, f.Type, strings.Contains(options, "omit")})
+		}
+	}
+	return out
+}
+
+// orNullSchema lets a value be null too.
+func orNullSchema(s schema) schema {
+	if t, ok := s["type"].(string); ok && len(s) == 1 {
+		return schema{"type": []string{t, "null"}}
+	}
+	if len(s) == 0 {
+		return s
+	}
+	return schema{"anyOf": []schema{s, {"type": "null"}}}
+}

@@ -1,0 +1,461 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"reflect"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// description is the document as a client gets it.
+type description struct {
+	text     []byte
+	paths    map[string]map[string]operationObject
+	compiler *jsonschema.Compiler
+}
+
+type operationObject struct {
+	RequestBody struct {
+		Content map[string]struct{ Schema json.RawMessage }
+	}
+	Responses map[string]struct {
+		Content map[string]struct{ Schema json.RawMessage }
+	}
+}
+
+func describe(t *testing.T, f *fixture) *description {
+	t.Helper()
+	status, text := f.ask(t, "GET", "/openapi.json", "")
+	if status != 200 {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	var d struct {
+		OpenAPI string
+		Paths   map[string]map[string]operationObject
+	}
+	if err := json.Unmarshal([]byte(text), &d); err != nil || d.OpenAPI != "3.1.0" {
+		t.Fatalf("%v, %q", err, d.OpenAPI)
+	}
+	root, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &description{text: []byte(text), paths: d.Paths, compiler: jsonschema.NewCompiler()}
+	if err := out.compiler.AddResource("file:///openapi.json", root); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// schema compiles what is at a place of the document.
+func (d *description) schema(t *testing.T, path ...string) *jsonschema.Schema {
+	t.Helper()
+	var pointer strings.Builder
+	for _, p := range path {
+		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+	}
+	s, err := d.compiler.Compile("file:///openapi.json#" + (&url.URL{Path: pointer.String()}).EscapedPath())
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return s
+}
+
+// valid checks a value against a schema.
+func valid(t *testing.T, s *jsonschema.Schema, text []byte, what string) {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = s.Validate(v)
+	}
+	if err != nil {
+		t.Errorf("%s: %v\n%.2000s", what, err, text)
+	}
+}
+
+func split(key string) (method, path string) {
+	method, path, _ = strings.Cut(key, " ")
+	path, _ = openAPIPath(path)
+	return strings.ToLower(method), path
+}
+
+// Every route is in the document, and nothing else is.
+func TestOpenAPIRoutes(t *testing.T) {
+	f := serve(t, nil)
+	d := describe(t, f)
+	want := map[string]bool{}
+	for _, r := range f.list() {
+		key := r.method + " " + r.path
+		if _, ok := operations[key]; !ok {
+			t.Errorf("%s is not in the table of operations, openapi_routes.go", key)
+		}
+		method, path := split(key)
+		want[method+" "+path] = true
+	}
+	for key := range operations {
+		if method, path := split(key); !want[method+" "+path] {
+			t.Errorf("%s is no route", key)
+		}
+	}
+	for path, methods := range d.paths {
+		for method := range methods {
+			if !want[method+" "+path] {
+				t.Errorf("the document has %s %s, which is no route", method, path)
+			}
+			delete(want, method+" "+path)
+		}
+	}
+	for route := range want {
+		t.Errorf("the document lacks %s", route)
+	}
+	if _, unknown := f.openAPIDocument(); len(unknown) > 0 {
+		t.Errorf("types that read or write themselves, and have no schema: %v", unknown)
+	}
+	var all struct {
+		Components struct{ Schemas map[string]json.RawMessage }
+	}
+	if err := json.Unmarshal(d.text, &all); err != nil {
+		t.Fatal(err)
+	}
+	for name := range all.Components.Schemas {
+		d.schema(t, "components", "schemas", name)
+	}
+}
+
+// The schema of a request has the members that the handler's type reads, no more and no less, and the handler reads that type.
+func TestOpenAPIRequests(t *testing.T) {
+	f := serve(t, nil)
+	d := describe(t, f)
+	code := functions(t)
+	for _, r := range f.list() {
+		key := r.method + " " + r.path
+		op := operations[key]
+		if op.request == nil {
+			continue
+		}
+		method, path := split(key)
+		var names []string
+		read(op.request, &names)
+		slices.Sort(names)
+		if got := d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema); !slices.Equal(got, names) {
+			t.Errorf("%s: the document has %v\nthe handler reads %v", key, got, names)
+		}
+		name := goruntime.FuncForPC(reflect.ValueOf(r.handle).Pointer()).Name()
+		name = strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "-fm")
+		if !mentions(code, name, op.request.Name(), 2) {
+			t.Errorf("%s: the handler %s does not read a %s", key, name, op.request.Name())
+		}
+	}
+}
+
+// read lists the names that encoding/json gives the members of a struct. It finds them by decoding, not as the document does.
+func read(t reflect.Type, names *[]string) {
+	for _, f := range reflect.VisibleFields(t) {
+		if len(f.Index) > 1 && f.Anonymous || !f.IsExported() {
+			continue
+		}
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if tag == "" || tag == "-" {
+			continue
+		}
+		v := reflect.New(t)
+		if !v.Elem().FieldByIndex(f.Index).CanSet() {
+			continue
+		}
+		*names = append(*names, tag)
+	}
+}
+
+// properties are the names of an object's members, through references.
+func (d *description) properties(t *testing.T, raw json.RawMessage) []string {
+	t.Helper()
+	var s struct {
+		Ref        string `json:"$ref"`
+		AllOf      []json.RawMessage
+		Properties map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	if s.Ref != "" {
+		var all struct {
+			Components struct{ Schemas map[string]json.RawMessage }
+		}
+		if err := json.Unmarshal(d.text, &all); err != nil {
+			t.Fatal(err)
+		}
+		return d.properties(t, all.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")])
+	}
+	names := slices.Collect(maps.Keys(s.Properties))
+	for _, part := range s.AllOf {
+		names = append(names, d.properties(t, part)...)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// functions are the package's, by name.
+func functions(t *testing.T) map[string][]*ast.FuncDecl {
+	t.Helper()
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]*ast.FuncDecl{}
+	for _, e := range files {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok {
+				out[fn.Name.Name] = append(out[fn.Name.Name], fn)
+			}
+		}
+	}
+	return out
+}
+
+// mentions tells whether a function of a name, or one that it calls, has another name in it.
+func mentions(code map[string][]*ast.FuncDecl, function, name string, depth int) bool {
+	found := false
+	for _, fn := range code[function] {
+		if depth == 0 || fn.Body == nil {
+			continue
+		}
+		ast.Inspect(fn.Body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				found = found || n.Name == name
+			case *ast.CallExpr:
+				switch called := n.Fun.(type) {
+				case *ast.Ident:
+					found = found || mentions(code, called.Name, name, depth-1)
+				case *ast.SelectorExpr:
+					found = found || mentions(code, called.Sel.Name, name, depth-1)
+				}
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// sample is a request that is answered, by a fake model.
+type sample struct {
+	path string // where it is not the route's own
+	body string
+	says []string
+}
+
+// apiSamples are requests of routes, by method and path as in list.
+var apiSamples = map[string][]sample{
+	"GET /openapi.json":  {{}},
+	"GET /api/version":   {{}},
+	"GET /api/tags":      {{}},
+	"GET /api/ps":        {{path: "/api/ps?verbose=true"}},
+	"POST /api/show":     {{body: `{"model":"talk"}`}},
+	"POST /api/copy":     {{body: `{"source":"talk","destination":"second"}`}},
+	"DELETE /api/delete": {{body: `{"model":"second"}`}},
+	"POST /api/create":   {{body: `{"model":"made","from":"talk","system":"s"}`}, {body: `{"model":"made","from":"talk","stream":false}`}},
+	"POST /api/generate": {
+		{body: `{"model":"plain","prompt":"Once","ids":true,"logprobs":true,"top_logprobs":1}`},
+		{body: `{"model":"plain","prompt":"Once","stream":false,"options":{"stop":["x"],"draft":"auto"},"keep_alive":"5m","format":"json"}`},
+		{body: `{"model":"plain"}`},
+	},
+	"POST /api/chat": {
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"think":true,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_name":"f","content":"2"}],"stream":false,"format":{"type":"object"}}`, says: calling},
+	},
+	"POST /v1/chat/completions": {
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1,` + sampleTools + `}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"n":2,"stop":"x","seed":1,"reasoning_effort":"low",` + sampleTools + `}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_object"},"logprobs":true}`},
+	},
+	"POST /v1/completions": {
+		{body: `{"model":"plain","prompt":["Once","Twice"],"stream":true,"logprobs":1,"stream_options":{"include_usage":true}}`},
+		{body: `{"model":"plain","prompt":[5,6],"echo":true,"max_tokens":5,"logit_bias":{"5":1}}`},
+		{body: `{"model":"plain","prompt":"Once","logprobs":2}`},
+	},
+	"POST /v1/responses": {
+		{body: `{"model":"talk","input":"Hi","stream":true,"include":["reasoning.encrypted_content","message.output_text.logprobs"],"tools":[{"type":"function","name":"f"}]}`, says: calling},
+		{body: `{"model":"talk","input":[{"type":"message","role":"user","content":"Hi"}],"instructions":"s","tools":[{"type":"function","name":"f"}],"max_output_tokens":9,"reasoning":{"effort":"low"}}`, says: calling},
+	},
+	"GET /v1/models":         {{}},
+	"GET /v1/models/{id...}": {{path: "/v1/models/talk"}},
+	"POST /v1/messages": {
+		{body: `{"stream":true,` + toolAsk + `}`, says: toolTalk},
+		{body: `{` + toolAsk + `,"system":"s","stop_sequences":["x"]}`, says: toolTalk},
+	},
+	"POST /v1/messages/count_tokens": {{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]}`}},
+	"POST /v1/tokenize": {
+		{body: `{"model":"talk","prompt":"Hi","return_token_strs":true}`},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}]}`},
+	},
+	"POST /v1/detokenize": {{body: `{"model":"plain","tokens":[5,6]}`}},
+}
+
+// sampleTools are those that calling calls.
+const sampleTools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
+
+// calling is an answer with all that there can be in one.
+var calling = []string{"<think>\nhm", "</think>\n", "It is", ` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
+
+// transfers are routes whose answers take a registry. They have the type that those of /api/create have.
+var transfers = map[string]bool{"POST /api/pull": true, "POST /api/push": true}
+
+// Answers are as the document says, whole ones, messages of streams, and errors.
+func TestOpenAPIAnswers(t *testing.T) {
+	f := serve(t, nil)
+	d := describe(t, f)
+	for _, r := range f.list() {
+		key := r.method + " " + r.path
+		op := operations[key]
+		method, path := split(key)
+		if op.answer == nil && op.stream == nil {
+			continue
+		}
+		if transfers[key] {
+			continue
+		}
+		if len(apiSamples[key]) == 0 {
+			t.Errorf("there is no request for %s in apiSamples", key)
+		}
+		kinds := map[string]bool{}
+		for _, s := range apiSamples[key] {
+			if op.request != nil {
+				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.body), key)
+			}
+			f.says = []string{"Hello", " world"}
+			if s.says != nil {
+				f.says = s.says
+			}
+			_ = f.pool.Stop("talk:latest")
+			_ = f.pool.Stop("plain:latest")
+			kind, messages := f.sample(t, r, s)
+			kinds[kind] = true
+			if _, told := d.paths[path][method].Responses["200"].Content[kind]; !told {
+				t.Errorf("%s %s: the answer is %s, which the document lacks", key, s.body, kind)
+				continue
+			}
+			schema := d.schema(t, "paths", path, method, "responses", "200", "content", kind, "schema")
+			for _, m := range messages {
+				valid(t, schema, m, key+" "+s.body)
+			}
+		}
+		for kind := range d.paths[path][method].Responses["200"].Content {
+			if !kinds[kind] {
+				t.Errorf("%s: there is no sample whose answer is %s", key, kind)
+			}
+		}
+	}
+	// Errors, by every route that reads JSON.
+	for _, r := range f.list() {
+		key := r.method + " " + r.path
+		if operations[key].request == nil {
+			continue
+		}
+		method, path := split(key)
+		status, text := f.ask(t, r.method, askedPath(r.path), "{")
+		if status < 400 {
+			t.Errorf("%s: half a request has status %d", key, status)
+		}
+		valid(t, d.schema(t, "paths", path, method, "responses", "default", "content", "application/json", "schema"), []byte(text), key)
+	}
+}
+
+// sample sends a request and gives the messages of its answer.
+func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages [][]byte) {
+	t.Helper()
+	path := s.path
+	if path == "" {
+		path = askedPath(r.path)
+	}
+	q, err := http.NewRequestWithContext(t.Context(), r.method, f.url+path, strings.NewReader(s.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != 200 {
+		t.Errorf("%s %s: status %d: %s, %v", path, s.body, answer.StatusCode, b, err)
+	}
+	kind, _, _ = strings.Cut(answer.Header.Get("Content-Type"), ";")
+	switch kind {
+	case ndjsonType:
+		for line := range bytes.Lines(b) {
+			messages = append(messages, line)
+		}
+	case sseType:
+		for line := range bytes.Lines(b) {
+			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && string(bytes.TrimSpace(data)) != "[DONE]" {
+				messages = append(messages, data)
+			}
+		}
+	default:
+		messages = [][]byte{b}
+	}
+	if len(messages) == 0 {
+		t.Errorf("%s %s: %s", path, s.body, fmt.Sprint("no messages in ", string(b)))
+	}
+	return kind, messages
+}
+
+// A member of the wrong type is refused, by every handler: the document's members are truly read.
+func TestOpenAPITypes(t *testing.T) {
+	f := serve(t, nil)
+	d := describe(t, f)
+	for _, r := range f.list() {
+		key := r.method + " " + r.path
+		if operations[key].request == nil || len(apiSamples[key]) == 0 {
+			continue
+		}
+		method, path := split(key)
+		whole := d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema")
+		base := apiSamples[key][0]
+		for _, name := range d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema) {
+			body := map[string]json.RawMessage{}
+			if err := json.Unmarshal([]byte(base.body), &body); err != nil {
+				t.Fatal(err)
+			}
+			for _, wrong := range []string{`"\u0001 no such text"`, `{"no such member":[]}`, `[[{}]]`, `true`, `1.5`} {
+				body[name] = json.RawMessage(wrong)
+				text, err := json.Marshal(body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if whole.Validate(v) == nil {
+					continue // it is not wrong
+				}
+				if status, answer := f.ask(t, r.method, askedPath(r.path), string(text)); status != 400 {
+					t.Errorf("%s: %s = %s has status %d: %.200s", key, name, wrong, status, answer)
+				}
+			}
+		}
+	}
+}
