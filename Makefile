@@ -148,8 +148,8 @@ bench-transfer: build
 	$(GO) build -o bin/bench-transfer ./bench/transfer
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
-# What reads other people's files gets a few seconds of it in every test run.
-PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./registry/sigstore
+# What reads other people's files and requests gets a few seconds of it in every test run.
+PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./registry/sigstore ./server
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)
 

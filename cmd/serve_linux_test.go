@@ -199,11 +199,22 @@ func (s *served) checkClean(t *testing.T) {
 // rss is the memory of a process, in bytes.
 func rss(t *testing.T, pid int) int64 {
 	t.Helper()
+	return memory(t, pid, "VmRSS:")
+}
+
+// peak is the most that a process took, in bytes.
+func peak(t *testing.T, pid int) int64 {
+	t.Helper()
+	return memory(t, pid, "VmHWM:")
+}
+
+func memory(t *testing.T, pid int, what string) int64 {
+	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(b), "VmRSS:")
+	_, after, _ := strings.Cut(string(b), what)
 	kib, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
 	if err != nil {
 		t.Fatal(err)

@@ -35,6 +35,7 @@ var imported = []string{
 	"vocab.json", "vocab.txt", "merges.txt",
 	"chat_template.jinja", "chat_template.json",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
+	modulesName, "config_sentence_transformers.json", "sentence_bert_config.json",
 }
 
 // unchecked are those of the imported that need not be UTF-8 text.
@@ -75,7 +76,7 @@ func readFiles(dir string, entries []fs.DirEntry) ([]File, error) {
 		}
 		out = append(out, File{Kind: kind, Name: e.Name(), Source: path, Size: int64(len(data)), Data: data})
 	}
-	return out, nil
+	return withPooling(dir, out)
 }
 
 func readBounded(path string) ([]byte, error) {

@@ -147,7 +147,7 @@ func (b *batcher) leave(g *generation, err error) {
 
 // enter finds what the prefix cache knows of the prompt. It runs on the engine's thread.
 func (g *generation) enter() {
-	if g.tree == nil {
+	if g.tree == nil || g.embed != nil { // a text that is embedded is no beginning of another
 		return
 	}
 	g.session = g.tree.Begin(g.seq, g.keys[:len(g.tokens)])

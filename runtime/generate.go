@@ -72,6 +72,7 @@ type generation struct {
 	alone   bool    // its next step runs without others, since one with others failed
 	budget  int     // new tokens that may still come
 	over    bool    // nothing more comes
+	embed   *pooled // of an input whose vector is wanted; nil where an answer is
 
 	drafting draftState
 	outlook  outlook
@@ -84,16 +85,11 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	started := time.Now()
 	facts := l.config.Facts()
 	limit := int(facts.Context)
-	switch {
-	case len(r.Prompt) == 0:
-		return nil, fmt.Errorf("the prompt is empty: %w", ErrPrompt)
-	case len(r.Prompt) >= limit:
+	if len(r.Prompt) >= limit {
 		return nil, fmt.Errorf("the prompt has %d tokens, the model's context %d: %w", len(r.Prompt), limit, ErrPrompt)
 	}
-	for i, id := range r.Prompt {
-		if id < 0 || int64(id) >= facts.Vocab {
-			return nil, fmt.Errorf("token %d of the prompt is %d, the vocabulary has %d: %w", i, id, facts.Vocab, ErrPrompt)
-		}
+	if err := l.checkTokens(r.Prompt); err != nil {
+		return nil, err
 	}
 	if err := r.Sampling.check(); err != nil {
 		return nil, err
@@ -142,6 +138,20 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	}
 	g.lead()
 	return g, nil
+}
+
+// checkTokens tells what is wrong with a prompt's ids.
+func (l *Local) checkTokens(prompt []int32) error {
+	if len(prompt) == 0 {
+		return fmt.Errorf("the prompt is empty: %w", ErrPrompt)
+	}
+	vocab := l.config.Facts().Vocab
+	for i, id := range prompt {
+		if id < 0 || int64(id) >= vocab {
+			return fmt.Errorf("token %d of the prompt is %d, the vocabulary has %d: %w", i, id, vocab, ErrPrompt)
+		}
+	}
+	return nil
 }
 
 // wait ends a request whose reader is gone, and waits until nothing of it is left.

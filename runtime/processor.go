@@ -16,6 +16,7 @@ type Processor struct {
 	tok      *tokenizer.Tokenizer // nil where the image has none
 	eos      []int32
 	base     Defaults
+	pooling  pooling
 	sight    *sight // nil where the model takes no pictures
 	template bool
 }
@@ -46,6 +47,7 @@ func (f files) processor() (p *Processor, err error) {
 	if p.base, err = f.defaults(); err != nil {
 		return nil, err
 	}
+	p.pooling = f.pooling()
 	if p.sight, err = f.readSight(p.config); err != nil {
 		return nil, err
 	}

@@ -97,6 +97,7 @@ func (b *batcher) step() {
 		b.propose(plan)
 		drafting := time.Since(proposing)
 		hidden := b.forward(plan)
+		b.pool(plan, hidden)
 		answers := takeAnswers(plan)
 		defer func() { // what was not read
 			for _, a := range answers {
@@ -324,7 +325,7 @@ func (g *generation) room() int {
 }
 
 func (g *generation) stepped(rows int) stepped {
-	return stepped{g: g, rows: rows, choose: rows == g.pending()}
+	return stepped{g: g, rows: rows, choose: rows == g.pending() && g.embed == nil}
 }
 
 // forward evaluates a plan: it begins to choose for each request that is to. It gives the hidden states of the rows that were wanted. It runs
@@ -339,7 +340,7 @@ func (b *batcher) forward(plan []stepped) (hidden *mlx.Array) {
 			continue
 		}
 		p := s.g.part(s.rows, s.drafts)
-		p.All = len(s.drafts) > 0 || b.hears(s.g) == readsAll
+		p.All = len(s.drafts) > 0 || b.hears(s.g) == readsAll || s.g.embed.readsAll()
 		wanted := 1
 		if p.All {
 			wanted = len(p.Tokens)
@@ -490,5 +491,6 @@ func (g *generation) forget() {
 	g.chosen = nil
 	g.seq.Free()
 	g.drafting.free()
+	g.embed.reset()
 	g.sampler.drawn = uint64(len(g.tokens) - len(g.request.Prompt))
 }

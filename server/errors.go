@@ -103,6 +103,7 @@ var statuses = []struct {
 	{runtime.ErrFormat, http.StatusBadRequest},
 	{runtime.ErrMemory, http.StatusBadRequest},
 	{runtime.ErrDraft, http.StatusBadRequest},
+	{runtime.ErrEmbedding, http.StatusBadRequest},
 }
 
 // retryAfter is what a client that finds the server busy is told to wait, in seconds.

@@ -27,7 +27,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Body != nil && r.ContentLength != 0 && !uploads(r) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body)) // an answer to a test has none
-		r.Body = http.MaxBytesReader(a, r.Body, s.opts.MaxBody)
+		b := &body{ReadCloser: http.MaxBytesReader(a, r.Body, s.opts.MaxBody), of: &s.bodies}
+		defer b.free()
+		r.Body = b
 	}
 	s.mux.ServeHTTP(a, r)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 )
@@ -16,10 +15,11 @@ const (
 
 // readJSON reads the body of a request, which is one JSON value. Fields that it does not know are left alone.
 func readJSON(r *http.Request, to any) error {
-	b, err := io.ReadAll(r.Body)
+	b, err := readWhole(r)
 	var large *http.MaxBytesError
+	var known *failure
 	switch {
-	case errors.As(err, &large), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.As(err, &large), errors.As(err, &known), errors.Is(err, os.ErrDeadlineExceeded):
 		return err
 	case err != nil:
 		return badRequest("reading the request: %v", err)

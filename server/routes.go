@@ -33,6 +33,8 @@ func (s *Server) list() []route {
 		{"POST", "/api/push", s.push},
 		{"POST", "/api/generate", s.generate},
 		{"POST", "/api/chat", s.chat},
+		{"POST", "/api/embed", s.embed},
+		{"POST", "/api/embeddings", s.embeddings},
 
 		{"POST", "/v1/chat/completions", s.chatCompletions},
 		{"POST", "/v1/completions", s.completions},
@@ -41,6 +43,7 @@ func (s *Server) list() []route {
 		{"POST", "/v1/messages/count_tokens", s.countTokens},
 		{"POST", "/v1/tokenize", s.tokenize},
 		{"POST", "/v1/detokenize", s.detokenize},
+		{"POST", "/v1/embeddings", s.openaiEmbed},
 		{"GET", "/v1/models", s.listModels},
 		{"GET", "/v1/models/{id...}", s.getModel},
 	}

@@ -81,6 +81,7 @@ type Server struct {
 	pool     *pool.Pool
 	known    known
 	guard    guard
+	bodies   bodies
 	mux      *http.ServeMux
 	describe func() ([]byte, error) // makes the OpenAPI document
 	metrics  metrics
@@ -106,6 +107,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{opts: o, times: o.times(), guard: newGuard(o), creating: make(chan struct{}, 1)}
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
+	s.bodies.set(max(allBodies*o.MaxBody, leastBodies))
 	s.mux = s.routes()
 	s.describe = s.describing()
 	base, stop := context.WithCancelCause(context.Background())

@@ -37,6 +37,8 @@ type parrot struct {
 	mu    sync.Mutex
 	asked []runtime.Request
 	left  int // requests whose readers left
+
+	embedded []runtime.EmbedRequest
 }
 
 func (p *parrot) Done() <-chan struct{} { return p.done }
@@ -116,7 +118,7 @@ func TestMain(m *testing.M) {
 var made string // the store that twoModels has made
 
 // twoModels is a store with the models "plain", which has no chat template, and "talk", which has one and a parser. It is made once.
-func twoModels(t *testing.T) string {
+func twoModels(t testing.TB) string {
 	t.Helper()
 	if made != "" {
 		return made
@@ -137,7 +139,7 @@ func twoModels(t *testing.T) string {
 }
 
 // serve starts a server over a copy of that store.
-func serve(t *testing.T, change func(*Options)) *fixture {
+func serve(t testing.TB, change func(*Options)) *fixture {
 	t.Helper()
 	home := t.TempDir()
 	if err := os.CopyFS(home, os.DirFS(twoModels(t))); err != nil {
@@ -174,7 +176,7 @@ func serve(t *testing.T, change func(*Options)) *fixture {
 	return f
 }
 
-func create(t *testing.T, store *manifest.Store, name string, more ...modelfile.Command) {
+func create(t testing.TB, store *manifest.Store, name string, more ...modelfile.Command) {
 	t.Helper()
 	n, err := manifest.ParseName(name)
 	if err != nil {

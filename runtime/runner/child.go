@@ -55,12 +55,17 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, load func(ctx conte
 				c.cancel(m.ID)
 			case m.Usage:
 				wg.Go(func() { c.usage(ctx, engine, m.ID) })
-			case m.Generate != nil:
+			case m.Generate != nil || m.Embed != nil:
 				one, stop := context.WithCancel(ctx)
 				c.add(m.ID, stop)
 				wg.Go(func() {
 					defer c.cancel(m.ID)
-					c.generate(one, engine, m.ID, *m.Generate)
+					c.answer(m.ID, func() error {
+						if m.Embed != nil {
+							return c.embed(one, engine, m.ID, *m.Embed)
+						}
+						return c.generate(one, engine, m.ID, *m.Generate)
+					})
 				})
 			}
 		}
@@ -109,8 +114,8 @@ func usage(ctx context.Context, engine runtime.Engine) (runtime.Usage, error) {
 	return r.Usage(ctx)
 }
 
-// generate runs a request. A panic in it is its own error.
-func (c *child) generate(ctx context.Context, engine runtime.Engine, id uint64, r runtime.Request) {
+// answer runs a request and tells how it ended. A panic in it is its own error.
+func (c *child) answer(id uint64, run func() error) {
 	last := toParent{ID: id, Ended: true}
 	defer func() {
 		if p := recover(); p != nil {
@@ -118,16 +123,43 @@ func (c *child) generate(ctx context.Context, engine runtime.Engine, id uint64, 
 		}
 		_ = c.out.write(last)
 	}()
+	if err := run(); err != nil {
+		last.Error = wireError(err)
+	}
+}
+
+func (c *child) generate(ctx context.Context, engine runtime.Engine, id uint64, r runtime.Request) error {
 	for e, err := range engine.Generate(ctx, r) {
 		if err != nil {
-			last.Error = wireError(err)
-			return
+			return err
 		}
-		if err := c.out.write(toParent{ID: id, Event: wireEvent(e)}); err != nil {
-			if !errors.Is(err, io.ErrClosedPipe) {
-				last.Error = wireError(err)
-			}
-			return
+		if err := c.tell(toParent{ID: id, Event: wireEvent(e)}); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+func (c *child) embed(ctx context.Context, engine runtime.Engine, id uint64, r runtime.EmbedRequest) error {
+	e, err := runtime.Embed(ctx, engine, r)
+	if err != nil {
+		return err
+	}
+	for _, v := range e.Vectors {
+		if err := c.tell(toParent{ID: id, Vector: wireVector(v)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errGone ends a request whose parent reads no more.
+var errGone = errors.New("the parent is gone")
+
+func (c *child) tell(m toParent) error {
+	err := c.out.write(m)
+	if errors.Is(err, io.ErrClosedPipe) {
+		return errGone
+	}
+	return err
 }

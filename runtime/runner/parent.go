@@ -42,8 +42,8 @@ type Runner struct {
 	grace time.Duration
 
 	mu      sync.Mutex
-	streams map[uint64]*stream.Stream[runtime.Event] // nil once the child has ended
-	reports map[uint64]chan toParent                 // one element each
+	streams map[uint64]*stream.Stream[toParent] // nil once the child has ended
+	reports map[uint64]chan toParent            // one element each
 	next    uint64
 	closing bool
 	err     error // why the child ended; set before done is closed
@@ -57,7 +57,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		o.Grace = defaultGrace
 	}
 	r := &Runner{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &tail{copy: o.Stderr}, grace: o.Grace,
-		streams: map[uint64]*stream.Stream[runtime.Event]{}, reports: map[uint64]chan toParent{}, done: make(chan struct{})}
+		streams: map[uint64]*stream.Stream[toParent]{}, reports: map[uint64]chan toParent{}, done: make(chan struct{})}
 	r.cmd.Env = o.Env
 	r.cmd.Stderr = r.tail
 	r.cmd.WaitDelay = time.Second // for what the child itself may have started
@@ -193,8 +193,8 @@ func (r *Runner) deliver(m toParent) {
 	r.mu.Unlock()
 	switch {
 	case s == nil: // its reader left
-	case m.Event != nil:
-		s.Put(m.Event.event())
+	case m.Event != nil || m.Vector != nil:
+		s.Put(m)
 	case m.Error != nil:
 		s.End(m.Error.error())
 	case m.Ended:
@@ -205,14 +205,9 @@ func (r *Runner) deliver(m toParent) {
 // Generate implements runtime.Engine.
 func (r *Runner) Generate(ctx context.Context, req runtime.Request) iter.Seq2[runtime.Event, error] {
 	return func(yield func(runtime.Event, error) bool) {
-		id, s, err := r.open(req)
-		if err != nil {
-			yield(runtime.Event{}, err)
-			return
-		}
-		defer r.leave(id)
 		var last runtime.Stats
-		err = s.Each(ctx, func(e runtime.Event) bool {
+		err := r.ask(ctx, toChild{Generate: &req}, func(m toParent) bool {
+			e := m.Event.event()
 			last = e.Stats
 			return yield(e, nil)
 		})
@@ -222,15 +217,34 @@ func (r *Runner) Generate(ctx context.Context, req runtime.Request) iter.Seq2[ru
 	}
 }
 
-func (r *Runner) open(req runtime.Request) (uint64, *stream.Stream[runtime.Event], error) {
-	s := stream.New[runtime.Event]()
-	id, err := r.send(toChild{Generate: &req}, func(id uint64) { r.streams[id] = s })
+// Embed implements runtime.Embedder.
+func (r *Runner) Embed(ctx context.Context, req runtime.EmbedRequest) (e runtime.Embeddings, err error) {
+	for _, ids := range req.Inputs {
+		e.Tokens += len(ids)
+	}
+	err = r.ask(ctx, toChild{Embed: &req}, func(m toParent) bool {
+		e.Vectors = append(e.Vectors, m.Vector.vector())
+		return true
+	})
+	if err != nil {
+		return runtime.Embeddings{}, err
+	}
+	return e, nil
+}
+
+// ask sends a request and hands what the child says to it to a reader, until that has ended or wants no more.
+func (r *Runner) ask(ctx context.Context, m toChild, each func(toParent) bool) error {
+	s := stream.New[toParent]()
+	id, err := r.send(m, func(id uint64) { r.streams[id] = s })
+	defer r.leave(id)
 	var unsupported *json.UnsupportedValueError
 	if errors.As(err, &unsupported) {
-		r.leave(id)
-		return 0, nil, fmt.Errorf("a parameter is %s, which is no number: %w", unsupported.Str, runtime.ErrSampling)
+		return fmt.Errorf("a parameter is %s, which is no number: %w", unsupported.Str, runtime.ErrSampling)
 	}
-	return id, s, err
+	if err != nil {
+		return err
+	}
+	return s.Each(ctx, each)
 }
 
 // send gives a message a number and tells where answers go before it sends it.

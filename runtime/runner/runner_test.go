@@ -122,6 +122,23 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 	}
 }
 
+// Embed gives vectors whose last bits tell whether they came through whole.
+func (counter) Embed(ctx context.Context, r runtime.EmbedRequest) (e runtime.Embeddings, err error) {
+	for _, ids := range r.Inputs {
+		switch {
+		case ids[0] == 1000:
+			panic("an index is out of range")
+		case ids[0] == 1001:
+			<-ctx.Done()
+			return e, ctx.Err()
+		case r.Dimensions > 3:
+			return e, fmt.Errorf("%d dimensions: %w", r.Dimensions, runtime.ErrEmbedding)
+		}
+		e.Vectors = append(e.Vectors, []float32{float32(ids[0]) / 3, -math.SmallestNonzeroFloat32, float32(len(ids))}[:r.Dimensions])
+	}
+	return e, nil
+}
+
 func options(what string) Options {
 	return Options{Command: []string{os.Args[0]}, Env: append(os.Environ(), role+"="+what), Grace: 5 * time.Second}
 }
@@ -199,6 +216,30 @@ func TestLogProbs(t *testing.T) {
 	}
 	if want := `</think>"regex:a\n|b"`; last.Text != want || last.Stop != "end" {
 		t.Errorf("the format came as %q, want %q; the stop text is %q", last.Text, want, last.Stop)
+	}
+}
+
+// Vectors cross the pipe to the bit.
+func TestEmbed(t *testing.T) {
+	r := start(t)
+	e, err := r.Embed(t.Context(), runtime.EmbedRequest{Inputs: [][]int32{{1, 2}, {7}}, Dimensions: 3})
+	want := runtime.Embeddings{Vectors: [][]float32{{1. / 3, -math.SmallestNonzeroFloat32, 2}, {7. / 3, -math.SmallestNonzeroFloat32, 1}}, Tokens: 3}
+	if err != nil || !reflect.DeepEqual(e, want) {
+		t.Errorf("%v, %v; want %v", e, err, want)
+	}
+	if _, err := r.Embed(t.Context(), runtime.EmbedRequest{Inputs: [][]int32{{1}}, Dimensions: 4}); !errors.Is(err, runtime.ErrEmbedding) {
+		t.Errorf("an error came as %v", err)
+	}
+	if _, err := r.Embed(t.Context(), runtime.EmbedRequest{Inputs: [][]int32{{1000}}}); err == nil || !strings.Contains(err.Error(), "out of range") {
+		t.Errorf("a panic came as %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := r.Embed(ctx, runtime.EmbedRequest{Inputs: [][]int32{{1001}}}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a context that ends: %v", err)
+	}
+	if len(r.streams) != 0 {
+		t.Errorf("%d streams are left", len(r.streams))
 	}
 }
 

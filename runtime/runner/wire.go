@@ -2,10 +2,12 @@ package runner
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"time"
 
@@ -13,12 +15,13 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// toChild is a line from the parent. Of Generate, Cancel and Usage one is set.
+// toChild is a line from the parent. Of Generate, Embed, Cancel and Usage one is set.
 type toChild struct {
-	ID       uint64           `json:"id"`
-	Generate *runtime.Request `json:"generate,omitempty"`
-	Cancel   bool             `json:"cancel,omitempty"`
-	Usage    bool             `json:"usage,omitempty"`
+	ID       uint64                `json:"id"`
+	Generate *runtime.Request      `json:"generate,omitempty"`
+	Embed    *runtime.EmbedRequest `json:"embed,omitempty"`
+	Cancel   bool                  `json:"cancel,omitempty"`
+	Usage    bool                  `json:"usage,omitempty"`
 }
 
 // toParent is a line from the child. Without an ID it is about the child itself: how far it has loaded, that it is ready, or why it
@@ -26,6 +29,7 @@ type toChild struct {
 type toParent struct {
 	ID     uint64         `json:"id,omitempty"`
 	Event  *event         `json:"event,omitempty"`
+	Vector vector         `json:"vector,omitempty"` // of the next input of an Embed
 	Usage  *runtime.Usage `json:"usage,omitempty"`
 	Error  *failed        `json:"error,omitempty"`
 	Ended  bool           `json:"ended,omitempty"` // nothing more comes of the request
@@ -50,6 +54,25 @@ type event struct {
 	TargetSteps int `json:"s,omitempty"`
 
 	LogProbs []runtime.LogProb `json:"l,omitempty"`
+}
+
+// vector is an embedding: its elements as they lie in memory on most machines, which is a fourth of what they take as text.
+type vector []byte
+
+func wireVector(x []float32) vector {
+	v := make(vector, 0, 4*len(x))
+	for _, e := range x {
+		v = binary.LittleEndian.AppendUint32(v, math.Float32bits(e))
+	}
+	return v
+}
+
+func (v vector) vector() []float32 {
+	x := make([]float32, len(v)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(v[4*i:]))
+	}
+	return x
 }
 
 func wireEvent(e runtime.Event) *event {
@@ -82,6 +105,7 @@ var kinds = map[string]error{
 	"busy":      runtime.ErrBusy,
 	"format":    runtime.ErrFormat,
 	"draft":     runtime.ErrDraft,
+	"embedding": runtime.ErrEmbedding,
 	"memory":    mlx.ErrOutOfMemory,
 	"room":      runtime.ErrMemory,
 	"canceled":  context.Canceled,

@@ -1,0 +1,57 @@
+package convert
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+)
+
+// modulesName is sentence-transformers' list of what makes an embedding of a text, each with a folder of its own.
+const modulesName = "modules.json"
+
+// withPooling adds the configuration of the module that makes one vector of many, if the checkpoint has one: the only file of an image that
+// lies in a folder of the checkpoint.
+func withPooling(dir string, files []File) ([]File, error) {
+	folder := "1_Pooling" // where it is without the list
+	if i := slices.IndexFunc(files, func(f File) bool { return f.Name == modulesName }); i >= 0 {
+		var modules []struct{ Path, Type string }
+		if err := json.Unmarshal(files[i].Data, &modules); err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", files[i].Source, ErrSource, err)
+		}
+		folder = ""
+		for _, m := range modules {
+			if strings.HasSuffix(m.Type, ".Pooling") {
+				folder = m.Path
+			}
+		}
+		if folder == "" {
+			return files, nil
+		}
+		if !fs.ValidPath(folder) || folder == "." || path.Join(folder, configName) == draftConfig || strings.ContainsAny(folder, `\:`) {
+			return nil, fmt.Errorf("%s: %w: %q is no folder of the checkpoint", files[i].Source, ErrSource, clip(folder))
+		}
+	}
+	name := path.Join(folder, configName)
+	source := filepath.Join(dir, filepath.FromSlash(name))
+	data, err := readBounded(source)
+	if errors.Is(err, fs.ErrNotExist) {
+		return files, nil // the model speaks without it
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(data) {
+		return nil, fmt.Errorf("%s: %w: it is no JSON", source, ErrSource)
+	}
+	files = append(files, File{Kind: manifest.KindFile, Name: name, Source: source, Size: int64(len(data)), Data: data})
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	return files, nil
+}

@@ -1,0 +1,287 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+)
+
+// ErrEmbedding says that a model gives no embedding, or none as it was asked for.
+var ErrEmbedding = errors.New("no embedding")
+
+// poolMode is a way to make one vector of those of a text's tokens, by its name in sentence-transformers.
+type poolMode string
+
+const (
+	poolFirst    poolMode = "cls"
+	poolLargest  poolMode = "max" // element by element
+	poolMean     poolMode = "mean"
+	poolMeanSqrt poolMode = "mean_sqrt_len_tokens" // the sum over the square root of the number
+	poolWeighted poolMode = "weightedmean"         // a token counts with its place, from 1 on
+	poolLast     poolMode = "lasttoken"
+)
+
+// poolModes are those that there are, with their keys in the configuration of sentence-transformers' Pooling module, in the order in which
+// that puts the vectors of several side by side.
+var poolModes = []struct {
+	mode poolMode
+	key  string
+}{
+	{poolFirst, "pooling_mode_cls_token"},
+	{poolLargest, "pooling_mode_max_tokens"},
+	{poolMean, "pooling_mode_mean_tokens"},
+	{poolMeanSqrt, "pooling_mode_mean_sqrt_len_tokens"},
+	{poolWeighted, "pooling_mode_weightedmean_tokens"},
+	{poolLast, "pooling_mode_lasttoken"},
+}
+
+// pooling is how a model's embeddings are made of its final hidden states.
+type pooling struct {
+	modes []poolMode
+	err   error // why there are none
+}
+
+// Files of sentence-transformers: the list of its modules, and what the one that pools is like.
+const (
+	modulesName    = "modules.json"
+	defaultPooling = "1_Pooling/config.json" // without that list
+)
+
+// pooling is what the image says, else the last token. Whatever is wrong with what it says is the error of requests for embeddings:
+// a model that has no use for it still speaks.
+func (f files) pooling() pooling {
+	modes, err := f.poolModes()
+	if err != nil {
+		return pooling{err: fmt.Errorf("%w: %w", err, ErrEmbedding)}
+	}
+	return pooling{modes: modes}
+}
+
+func (f files) poolModes() ([]poolMode, error) {
+	b, err := f.read(manifest.KindFile, modulesName)
+	if err != nil {
+		return nil, err
+	}
+	name := defaultPooling
+	if b != nil {
+		if name, err = poolingName(b); err != nil {
+			return nil, fmt.Errorf("%s: %w", modulesName, err)
+		}
+	}
+	config, err := f.read(manifest.KindFile, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case config == nil && b == nil:
+		return []poolMode{poolLast}, nil
+	case config == nil:
+		return nil, fmt.Errorf("%s, which %s names, is not in the image", name, modulesName)
+	}
+	modes, err := parsePooling(config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return modes, nil
+}
+
+// poolingName finds the configuration of the pooling in a list of modules. What other modules would do with the vectors is not done here, so
+// it is refused; all vectors come out normalized.
+func poolingName(modules []byte) (name string, err error) {
+	var list []struct {
+		Path string `json:"path"`
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(modules, &list); err != nil {
+		return "", err
+	}
+	for _, m := range list {
+		switch kind := m.Type[strings.LastIndexByte(m.Type, '.')+1:]; {
+		case kind == "Transformer" || kind == "Normalize":
+		case kind == "Pooling" && name == "":
+			if !fs.ValidPath(m.Path) {
+				return "", fmt.Errorf("%.80q is no path", m.Path)
+			}
+			name = path.Join(m.Path, "config.json")
+		default:
+			return "", fmt.Errorf("a module %.80q is not supported", kind)
+		}
+	}
+	if name == "" {
+		return "", errors.New("no module pools")
+	}
+	return name, nil
+}
+
+// parsePooling reads the configuration of a Pooling module, as sentence-transformers up to 5.1 writes it, or later: pooling_mode is a name
+// or a list of names.
+func parsePooling(config []byte) ([]poolMode, error) {
+	var c map[string]json.RawMessage
+	if err := json.Unmarshal(config, &c); err != nil {
+		return nil, err
+	}
+	wanted := map[poolMode]bool{}
+	if raw, ok := c["pooling_mode"]; ok {
+		var names []poolMode
+		var one poolMode
+		if json.Unmarshal(raw, &one) == nil {
+			names = []poolMode{one}
+		} else if err := json.Unmarshal(raw, &names); err != nil {
+			return nil, errors.New("pooling_mode is neither a name nor a list of names")
+		}
+		for _, n := range names {
+			wanted[n] = true
+		}
+	} else {
+		for key, raw := range c {
+			if !strings.HasPrefix(key, "pooling_mode_") {
+				continue
+			}
+			var on bool
+			if err := json.Unmarshal(raw, &on); err != nil {
+				return nil, fmt.Errorf("%.80q is neither true nor false", key)
+			}
+			if on {
+				wanted[modeOf(key)] = true
+			}
+		}
+	}
+	var modes []poolMode
+	for _, m := range poolModes {
+		if wanted[m.mode] {
+			modes = append(modes, m.mode)
+			delete(wanted, m.mode)
+		}
+	}
+	for m := range wanted {
+		return nil, fmt.Errorf("pooling by %.80q is not supported", string(m))
+	}
+	if len(modes) == 0 {
+		return nil, errors.New("it says no way to pool")
+	}
+	return modes, nil
+}
+
+// modeOf is the mode that a key turns on; of one that is not known, the key.
+func modeOf(key string) poolMode {
+	for _, m := range poolModes {
+		if m.key == key {
+			return m.mode
+		}
+	}
+	return poolMode(key)
+}
+
+// pooled gathers a text's embedding from the hidden states of its tokens, in order. Sums are in float64.
+type pooled struct {
+	modes    []poolMode
+	rows     int
+	first    []float32
+	last     []float32
+	largest  []float32
+	sum      []float64
+	weighted []float64
+}
+
+func (p *pooled) has(m poolMode) bool { return slices.Contains(p.modes, m) }
+
+// readsAll tells whether more counts than the last token. It may be nil.
+func (p *pooled) readsAll() bool {
+	return p != nil && slices.ContainsFunc(p.modes, func(m poolMode) bool { return m != poolLast })
+}
+
+// reset forgets all rows. It may be nil.
+func (p *pooled) reset() {
+	if p != nil {
+		*p = pooled{modes: p.modes}
+	}
+}
+
+// add takes the next rows [n, width]; those before the last row may be left out where nothing reads them.
+func (p *pooled) add(rows []float32, width int) {
+	for row := range slices.Chunk(rows, width) {
+		p.rows++
+		if p.rows == 1 && p.has(poolFirst) {
+			p.first = slices.Clone(row)
+		}
+		if p.has(poolLargest) {
+			if p.largest == nil {
+				p.largest = slices.Clone(row)
+			}
+			for i, v := range row {
+				p.largest[i] = max(p.largest[i], v)
+			}
+		}
+		if p.has(poolMean) || p.has(poolMeanSqrt) {
+			p.sum = addRow(p.sum, row, 1)
+		}
+		if p.has(poolWeighted) {
+			p.weighted = addRow(p.weighted, row, float64(p.rows))
+		}
+	}
+	p.last = slices.Clone(rows[len(rows)-width:])
+}
+
+func addRow(sum []float64, row []float32, weight float64) []float64 {
+	if sum == nil {
+		sum = make([]float64, len(row))
+	}
+	for i, v := range row {
+		sum[i] += weight * float64(v)
+	}
+	return sum
+}
+
+// vector is the embedding: the first dimensions of what the modes give, side by side, of length 1; 0 dimensions are all.
+func (p *pooled) vector(dimensions int) ([]float32, error) {
+	var out []float64
+	plain := func(row []float32) {
+		for _, v := range row {
+			out = append(out, float64(v))
+		}
+	}
+	scaled := func(row []float64, by float64) {
+		for _, v := range row {
+			out = append(out, v*by)
+		}
+	}
+	n := float64(p.rows)
+	for _, m := range p.modes {
+		switch m {
+		case poolFirst:
+			plain(p.first)
+		case poolLargest:
+			plain(p.largest)
+		case poolMean:
+			scaled(p.sum, 1/n)
+		case poolMeanSqrt:
+			scaled(p.sum, 1/math.Sqrt(n))
+		case poolWeighted:
+			scaled(p.weighted, 2/(n*(n+1)))
+		case poolLast:
+			plain(p.last)
+		}
+	}
+	if dimensions > 0 {
+		out = out[:dimensions]
+	}
+	var squares float64
+	for _, v := range out {
+		squares += v * v
+	}
+	if math.IsNaN(squares) || math.IsInf(squares, 0) {
+		return nil, fmt.Errorf("the hidden states are not finite: %w", ErrImage)
+	}
+	by := 1 / max(math.Sqrt(squares), 1e-12)
+	vector := make([]float32, len(out))
+	for i, v := range out {
+		vector[i] = float32(v * by)
+	}
+	return vector, nil
+}

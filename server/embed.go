@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ingotml/ingot/runtime"
+)
+
+// embedRequest is the body of /api/embed.
+type embedRequest struct {
+	Model      string    `json:"model"`
+	Input      inputs    `json:"input"`
+	Truncate   bool      `json:"truncate"` // what is too long is cut; else, also where it says nothing, that is an error
+	Dimensions int       `json:"dimensions"`
+	KeepAlive  keepAlive `json:"keep_alive"`
+	Options    options   `json:"options"`
+}
+
+// embedJSON is the answer of /api/embed. Times are in nanoseconds.
+type embedJSON struct {
+	Model      string      `json:"model"`
+	Embeddings [][]float32 `json:"embeddings"`
+	Total      int64       `json:"total_duration,omitempty"`
+	Load       int64       `json:"load_duration,omitempty"`
+	Tokens     int         `json:"prompt_eval_count,omitempty"`
+}
+
+// embed is POST /api/embed: a vector for each text.
+func (s *Server) embed(w http.ResponseWriter, r *http.Request) error {
+	begun := time.Now()
+	var q embedRequest
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	if q.Input.none() {
+		name, _, err := s.onlyLoad(r, q.Model, q.KeepAlive)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, embedJSON{Model: name, Embeddings: [][]float32{}, Total: int64(time.Since(begun))})
+	}
+	m, e, load, err := s.vectors(r.Context(), q.Model, vectorsOf{q.Input, q.Truncate, q.Dimensions, q.KeepAlive.Duration, q.Options.NumCtx})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, embedJSON{m.name(), e.Vectors, int64(time.Since(begun)), int64(load), e.Tokens})
+}
+
+// embeddingRequest is the body of /api/embeddings, which older clients use.
+type embeddingRequest struct {
+	Model     string    `json:"model"`
+	Prompt    string    `json:"prompt"`
+	KeepAlive keepAlive `json:"keep_alive"`
+	Options   options   `json:"options"`
+}
+
+type embeddingJSON struct {
+	Embedding []float32 `json:"embedding"`
+}
+
+// embeddings is POST /api/embeddings: the vector of a text.
+func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) error {
+	var q embeddingRequest
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	if q.Prompt == "" {
+		if _, _, err := s.onlyLoad(r, q.Model, q.KeepAlive); err != nil {
+			return err
+		}
+		return writeJSON(w, embeddingJSON{[]float32{}})
+	}
+	_, e, _, err := s.vectors(r.Context(), q.Model, vectorsOf{input: inputs{texts: []string{q.Prompt}}, keep: q.KeepAlive.Duration, context: q.Options.NumCtx})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, embeddingJSON{e.Vectors[0]})
+}
+
+// vectorsOf is what embeddings are wanted of, and how.
+type vectorsOf struct {
+	input      inputs
+	cut        bool
+	dimensions int // 0: all
+	keep       *time.Duration
+	context    *int // tokens that an input may have; nil: the model's context
+}
+
+// vectors has a model make embeddings. load is the time until the model was there.
+func (s *Server) vectors(ctx context.Context, name string, q vectorsOf) (m *model, e runtime.Embeddings, load time.Duration, err error) {
+	if m, err = s.find(ctx, name); err != nil {
+		return nil, e, 0, err
+	}
+	size, err := m.EmbeddingSize()
+	if err != nil {
+		return nil, e, 0, err
+	}
+	if q.dimensions < 0 || q.dimensions > size {
+		return nil, e, 0, badRequest("dimensions is %d; the vectors of %s have 1 to %d", q.dimensions, m.name(), size)
+	}
+	request := runtime.EmbedRequest{Dimensions: q.dimensions}
+	if request.Inputs, err = q.tokens(m); err != nil {
+		return nil, e, 0, err
+	}
+	lease, load, err := s.lend(ctx, m)
+	if err != nil {
+		return nil, e, 0, err
+	}
+	defer lease.Release(q.keep)
+	e, err = runtime.Embed(ctx, lease.Model, request)
+	return m, e, load, err
+}
+
+// tokens are the ids of each input.
+func (q vectorsOf) tokens(m *model) (ids [][]int32, err error) {
+	limit := m.Context()
+	if q.context != nil && *q.context > 0 {
+		limit = min(limit, *q.context)
+	}
+	ids = q.input.ids
+	for i, text := range q.input.texts {
+		one, cut, err := m.EncodeWithin(text, limit)
+		if err != nil {
+			return nil, err
+		}
+		if cut && !q.cut {
+			return nil, inputTooLong(i, limit, m, text)
+		}
+		ids = append(ids, one)
+	}
+	for i, one := range ids {
+		switch {
+		case len(one) == 0:
+			return nil, badRequest("input %d is empty", i)
+		case len(one) > limit && q.cut:
+			ids[i] = one[:limit]
+		case len(one) > limit:
+			return nil, badRequest("input %d has %d tokens, and may have %d", i, len(one), limit)
+		}
+	}
+	return ids, nil
+}
+
+// inputTooLong tells of a text that does not fit.
+func inputTooLong(i, limit int, m *model, text string) error {
+	ids, err := m.Encode(text)
+	if err != nil {
+		return err
+	}
+	return badRequest("input %d has %d tokens, and may have %d", i, len(ids), limit)
+}
+
+// maxInputs bounds those of a request, as OpenAI does.
+const maxInputs = 2048
+
+// inputs are what embeddings are made of: a text or a list of token ids, or a list of either.
+type inputs struct {
+	texts []string
+	ids   [][]int32
+}
+
+func (q inputs) none() bool { return len(q.texts)+len(q.ids) == 0 }
+
+func (q *inputs) UnmarshalJSON(b []byte) error {
+	var texts texts
+	var one []int32
+	switch {
+	case string(b) == `""`: // none
+	case json.Unmarshal(b, &texts) == nil:
+		q.texts = texts
+	case json.Unmarshal(b, &one) == nil:
+		q.ids = [][]int32{one}
+	case json.Unmarshal(b, &q.ids) != nil:
+		return fmt.Errorf("input is neither a text nor a list of token ids, nor a list of such")
+	}
+	if n := len(q.texts) + len(q.ids); n > maxInputs {
+		return fmt.Errorf("input has %d elements, there may be %d", n, maxInputs)
+	}
+	return nil
+}

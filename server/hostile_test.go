@@ -1,0 +1,383 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	ingot "github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/pool"
+)
+
+// mute is a model that takes whatever it is asked and says nothing.
+type mute struct {
+	done chan struct{}
+	once sync.Once
+}
+
+func (m *mute) Done() <-chan struct{} { return m.done }
+func (m *mute) Close() error          { m.once.Do(func() { close(m.done) }); return nil }
+
+func (m *mute) Generate(context.Context, ingot.Request) iter.Seq2[ingot.Event, error] {
+	return func(yield func(ingot.Event, error) bool) { yield(ingot.Event{Done: ingot.DoneStop}, nil) }
+}
+
+func (m *mute) Embed(_ context.Context, r ingot.EmbedRequest) (e ingot.Embeddings, _ error) {
+	for range r.Inputs {
+		e.Vectors = append(e.Vectors, []float32{1})
+	}
+	return e, nil
+}
+
+// serveMute starts a server whose models keep nothing of what they are asked.
+func serveMute(t testing.TB, change func(*Options)) *fixture {
+	t.Helper()
+	return serve(t, func(o *Options) {
+		o.MaxBody = 1 << 20
+		o.Load = func(context.Context, Child, func(float64)) (pool.Model, error) {
+			return &mute{done: make(chan struct{})}, nil
+		}
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+// wellFormed is a body that most routes find what they want in.
+const wellFormed = `{"model":"talk","name":"talk","source":"talk","destination":"other","prompt":"x","system":"s","input":["x"],"content":"x","text":"x","tokens":[1],
+"messages":[{"role":"user","content":"x","images":[],"tool_calls":[]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],
+"options":{"temperature":0,"stop":["x"],"num_predict":1,"seed":1,"logit_bias":{"1":1}},"format":{"type":"object"},"response_format":{"type":"text"},"tool_choice":"auto",
+"stop":["x"],"temperature":1,"top_p":1,"n":1,"max_tokens":1,"stream":false,"keep_alive":"5m","think":false,"context":[1],"template":"x","dimensions":1,
+"encoding_format":"float","logprobs":false,"top_logprobs":0,"seed":1,"user":"x","truncate":true,"suffix":"","images":[],"from":"talk","parameters":{},"files":{}}`
+
+// elsewhere are routes that leave this machine, or take away what the tests ask for: they get nothing that is well-formed.
+var elsewhere = []string{"/api/pull", "/api/push", "/api/delete"}
+
+// at puts something into the places of a route's path.
+func (r route) at(what string) string {
+	return wildcard.ReplaceAllString(strings.ReplaceAll(r.path, "{$}", ""), what)
+}
+
+// damaged are bodies that no route takes.
+func damaged() map[string]string {
+	return map[string]string{
+		"empty": "", "spaces": "  ", "an end": `{"model":"plain"`, "two": `{"model":"plain"}{}`, "a list": "[]", "a text": `"x"`, "a number": "5", "true": "true",
+		"null": "null", "nothing": "{}", "zero bytes": "\x00\x00", "no UTF-8": "{\"model\":\"\xff\xfe\"}", "single quotes": `{'model':'plain'}`,
+		"deep lists": strings.Repeat("[", 100_000), "deep objects": strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000),
+		"deep in a field":       `{"model":"plain","messages":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}",
+		"a number as the model": `{"model":5,"name":5}`, "a list as the model": `{"model":["plain"],"name":["plain"]}`, "an object as the model": `{"model":{},"name":{}}`,
+		"too long": `{"model":"` + strings.Repeat("a", 2<<20) + `"}`, "too many lists": `{"messages":[` + strings.Repeat("{},", 300_000) + `{}]}`,
+	}
+}
+
+// heap is what is in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// unharmed checks that a server answers and that what it was sent takes no memory.
+func (f *fixture) unharmed(t *testing.T, before int64) {
+	t.Helper()
+	f.has(t, "GET", "/healthz", "", 200)
+	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 200)
+	if grown := heap() - before; grown > 64<<20 {
+		t.Errorf("%d bytes more are in use", grown)
+	}
+	f.bodies.mu.Lock()
+	defer f.bodies.mu.Unlock()
+	if f.bodies.left != f.bodies.total {
+		t.Errorf("%d bytes of bodies are held", f.bodies.total-f.bodies.left)
+	}
+}
+
+// What is no request is refused, at every route that takes a body.
+func TestDamagedBodies(t *testing.T) {
+	f := serveMute(t, nil)
+	before := heap()
+	for _, r := range f.list() {
+		if r.method == "GET" {
+			continue
+		}
+		for name, body := range damaged() {
+			status, text := f.ask(t, r.method, r.at("x"), body)
+			if status < 400 || status > 499 || len(text) > 2000 {
+				t.Errorf("%s %s, %s: status %d: %.300s", r.method, r.path, name, status, text)
+			}
+		}
+	}
+	f.unharmed(t, before)
+}
+
+// A field of a wrong type, or with a value out of all bounds, is no fault of the program.
+func TestWrongFields(t *testing.T) {
+	f := serveMute(t, nil)
+	before := heap()
+	values := []string{`null`, `true`, `-1`, `1e300`, `1e999`, `9223372036854775808`, `"\u0000"`, `[null]`, `["x",[]]`, `{"":null}`, `[{}]`}
+	deep := []string{`[{"role":5}]`, `[{"role":"user","content":[{"type":"image_url"}]}]`, `[{"type":"function"}]`, `{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`,
+		strings.Repeat("[", 5000) + strings.Repeat("]", 5000), strings.Repeat(`{"properties":{"a":`, 2000) + "{}" + strings.Repeat("}}", 2000)}
+	structured := []string{"messages", "tools", "input", "format", "response_format", "options", "tool_choice"}
+	const every = 7 // of all combinations, else it would take minutes
+	turn := 0
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(wellFormed), &fields); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range f.list() {
+		if r.method == "GET" || slices.Contains(elsewhere, r.path) {
+			continue
+		}
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			good := fields[field]
+			list := values
+			if slices.Contains(structured, field) {
+				list = slices.Concat(values, deep)
+			}
+			for _, v := range list {
+				if turn++; turn%every != 0 {
+					continue
+				}
+				fields[field] = json.RawMessage(v)
+				body, err := json.Marshal(fields)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := httptest.NewRecorder()
+				f.direct(w, r.method, r.at("x"), string(body))
+				if w.Code >= 500 {
+					t.Errorf("%s %s with %s %.60s: status %d: %.300s", r.method, r.path, field, v, w.Code, w.Body)
+				}
+			}
+			fields[field] = good
+		}
+	}
+	f.unharmed(t, before)
+}
+
+// direct asks without a connection.
+func (f *fixture) direct(w http.ResponseWriter, method, path, body string) {
+	r := httptest.NewRequest(method, "http://localhost/", strings.NewReader(body))
+	r.URL.Path = path
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
+			panic(p)
+		}
+	}()
+	f.ServeHTTP(w, r)
+}
+
+// FuzzBodies sends bodies to every route.
+func FuzzBodies(f *testing.F) {
+	s := serveMute(f, func(o *Options) { o.MaxBody = 64 << 10 })
+	var routes []route
+	for _, r := range s.list() {
+		if !slices.Contains(elsewhere, r.path) {
+			routes = append(routes, r)
+		}
+	}
+	for i, r := range routes {
+		if r.method == "GET" {
+			continue
+		}
+		f.Add(uint8(i), wellFormed)
+		for _, body := range damaged() {
+			if len(body) < 1000 {
+				f.Add(uint8(i), body)
+			}
+		}
+		for _, body := range []string{
+			`{"model":"plain","prompt":"x","options":{"stop":"x"},"stream":true,"think":"high","format":"json"}`,
+			`{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],"stream":true}`,
+			`{"model":"talk","max_tokens":5,"system":[{"type":"text","text":"s"}],"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`,
+			`{"model":"talk","input":[[1,2],[3]],"encoding_format":"base64","instructions":"x","reasoning":{"effort":"low"}}`,
+			`{"model":"talk","messages":[{"role":"tool","tool_call_id":"1","content":"x"}],"tool_choice":{"type":"function","function":{"name":"f"}},"parallel_tool_calls":false}`,
+		} {
+			f.Add(uint8(i), body)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, body string) {
+		r := routes[int(which)%len(routes)]
+		w := httptest.NewRecorder()
+		s.direct(w, r.method, r.at("x"), body)
+		if w.Code >= 500 && w.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s %s %q: status %d: %s", r.method, r.path, body, w.Code, w.Body)
+		}
+	})
+}
+
+// Names that try to leave the store, wherever a name goes.
+func TestNamesStayInside(t *testing.T) {
+	f := serveMute(t, nil)
+	tricks := []string{"../../etc/passwd", "/etc/passwd", `..\..\windows`, "sha256:../../../etc/passwd", "sha256-" + strings.Repeat("a", 64) + "/../x", "a/../../b:c", "%2e%2e%2fetc%2fpasswd",
+		"..%2f..%2fetc%2fpasswd", "plain:../x", "plain@../x", "plain@sha256:..", "http://127.0.0.1:1/x", "file:///etc/passwd", "a\x00b", "con:", "nul", strings.Repeat("../", 500), strings.Repeat("a", 9000),
+		"\u202eplain", "plain:latest/../../..", ".", "..", "~root", "$HOME", "`id`", "-rf"}
+	for _, r := range f.list() {
+		if r.method == "GET" && !wildcard.MatchString(strings.ReplaceAll(r.path, "{$}", "")) {
+			continue
+		}
+		for _, trick := range tricks {
+			if slices.Contains(elsewhere, r.path) && !strings.Contains(trick, "..") {
+				continue
+			}
+			body, err := encode(map[string]any{"model": trick, "name": trick, "source": trick, "destination": trick, "from": trick, "prompt": "x", "input": "x",
+				"messages": []map[string]string{{"role": "user", "content": "x"}}, "max_tokens": 1, "files": map[string]string{trick: trick}, "digest": trick})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{r.at("x"), r.at(trick)} {
+				w := httptest.NewRecorder()
+				f.direct(w, r.method, path, string(body))
+				if w.Code < 300 || w.Code > 499 || strings.Contains(w.Body.String(), "root:") {
+					t.Errorf("%s %.80s, %.40q: status %d: %.300s", r.method, path, trick, w.Code, w.Body)
+				}
+			}
+		}
+	}
+	f.has(t, "GET", "/healthz", "", 200)
+}
+
+// Heads that are too long or lie end with an error or the connection.
+func TestHostileHeads(t *testing.T) {
+	f := serveMute(t, func(o *Options) { o.patience = time.Second })
+	before := heap()
+	const post = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"
+	for name, say := range map[string]string{
+		"a long value":      post + "X-A: " + strings.Repeat("b", 1<<20) + "\r\n\r\n",
+		"many lines":        post + strings.Repeat("X-A: b\r\n", 100_000) + "\r\n",
+		"a long name":       post + strings.Repeat("A", 1<<20) + ": b\r\n\r\n",
+		"a long path":       "POST /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"a long line":       strings.Repeat("a", 1<<20),
+		"two lengths":       post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+		"a negative length": post + "Content-Length: -2\r\n\r\n{}",
+		"no length":         post + "Content-Length: x\r\n\r\n{}",
+		"a huge length":     post + "Content-Length: 99999999999999999999\r\n\r\n{}",
+		"another encoding":  post + "Transfer-Encoding: gzip\r\n\r\n{}",
+		"a huge chunk":      post + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n{}",
+		"a chunk of x":      post + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n{}",
+		"a long chunk head": post + "Transfer-Encoding: chunked\r\n\r\n1;" + strings.Repeat("a", 1<<20),
+		"zero bytes":        post + "X-A: \x00\r\n\r\n",
+		"another version":   "POST /api/chat HTTP/9.9\r\nHost: localhost\r\n\r\n",
+		"no host":           "POST /api/chat HTTP/1.1\r\n\r\n",
+		"two hosts":         post + "Host: evil.example\r\n\r\n",
+		"HTTP/2":            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"TLS":               "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+		"half a length":     post + "Content-Length: 1000\r\n\r\n{}",
+	} {
+		conn := f.dial(t)
+		go func() { _, _ = io.WriteString(conn, say) }()
+		got, _ := io.ReadAll(io.LimitReader(conn, 1<<20)) // it may be cut
+		if status := string(got[:min(len(got), len("HTTP/1.1 400"))]); status != "" && !regexp.MustCompile(`^HTTP/1\.[01] (4\d\d|50[15])`).MatchString(status) {
+			t.Errorf("%s: %.200q", name, got)
+		}
+	}
+	f.unharmed(t, before)
+}
+
+// Many connections that hardly move, or that are left, end by themselves and keep nobody else waiting.
+func TestSlowloris(t *testing.T) {
+	f := serveMute(t, func(o *Options) { o.patience = 500 * time.Millisecond })
+	before := heap()
+	goroutines := runtime.NumGoroutine()
+	const head = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"
+	begins := []string{head, head + "Content-Length: 100000\r\n\r\n{", head + "Transfer-Encoding: chunked\r\n\r\n", head + "Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 90_000)}
+	drips := []string{"X-A: b\r\n", " ", "1\r\n \r\n", " "}
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for i := range 160 {
+		conn := f.dial(t)
+		_, _ = io.WriteString(conn, begins[i%4])
+		switch i % 10 {
+		case 7:
+			_ = conn.(*net.TCPConn).CloseWrite() // half open
+		case 8:
+			_ = conn.(*net.TCPConn).SetLinger(0) // cut off
+			conn.Close()
+			continue
+		case 9:
+			conn.Close()
+			continue
+		}
+		wg.Go(func() {
+			ended := make(chan struct{})
+			go func() { _, _ = io.Copy(io.Discard, conn); close(ended) }()
+			for {
+				select {
+				case <-ended:
+					return
+				case <-stop:
+					t.Errorf("connection %d goes on", i)
+					return
+				case <-time.After(50 * time.Millisecond):
+					_, _ = io.WriteString(conn, drips[i%4])
+				}
+			}
+		})
+	}
+	f.has(t, "GET", "/healthz", "", 200)
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
+	late := time.AfterFunc(15*time.Second, func() { close(stop) })
+	wg.Wait()
+	late.Stop()
+	http.DefaultClient.CloseIdleConnections()
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines+10; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), goroutines)
+		}
+	}
+	f.unharmed(t, before)
+}
+
+// Large bodies share what memory there is for them: those for which there is none are told to come again, and what was taken is given back.
+func TestLargeBodiesAtOnce(t *testing.T) {
+	f := serveMute(t, func(o *Options) { o.MaxBody = 16 << 20 })
+	if want := int64(128 << 20); f.bodies.total != want {
+		t.Fatalf("bodies may take %d bytes, want %d", f.bodies.total, want)
+	}
+	before := heap()
+	body := `{"model":"none","prompt":"` + strings.Repeat("x", 12<<20) + `"}`
+	held := make([]net.Conn, 2) // each counts three times 16 MiB
+	for i := range held {
+		held[i] = f.dial(t)
+		fmt.Fprintf(held[i], "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:len(body)-1])
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		f.bodies.mu.Lock()
+		left := f.bodies.left
+		f.bodies.mu.Unlock()
+		if left < 48<<20 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes are left", left)
+		}
+	}
+	f.has(t, "POST", "/api/generate", body, 503, "other large requests")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
+	for _, c := range held {
+		_, _ = io.WriteString(c, body[len(body)-1:])
+		b := make([]byte, 12)
+		if _, err := io.ReadFull(c, b); err != nil || !bytes.HasSuffix(b, []byte("404")) {
+			t.Errorf("%q, %v", b, err)
+		}
+		c.Close()
+	}
+	f.has(t, "POST", "/api/generate", body, 404)
+	f.has(t, "POST", "/api/chat", `{"messages":[`+strings.Repeat("{},", 1<<20)+`{}]}`, 413, "bytes of memory")
+	f.unharmed(t, before)
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"net/http"
+)
+
+// openaiEmbedRequest is the body of /v1/embeddings, https://platform.openai.com/docs/api-reference/embeddings.
+type openaiEmbedRequest struct {
+	Model      string `json:"model"`
+	Input      inputs `json:"input"`
+	Encoding   string `json:"encoding_format"`
+	Dimensions *int   `json:"dimensions"`
+}
+
+type openaiEmbedJSON struct {
+	Object string            `json:"object"`
+	Data   []openaiEmbedding `json:"data"`
+	Model  string            `json:"model"`
+	Usage  openaiEmbedUsage  `json:"usage"`
+}
+
+type openaiEmbedding struct {
+	Object    string `json:"object"`
+	Index     int    `json:"index"`
+	Embedding any    `json:"embedding"` // []float32, or a string
+}
+
+type openaiEmbedUsage struct {
+	PromptTokens int `json:"prompt_tokens"`
+	TotalTokens  int `json:"total_tokens"`
+}
+
+// openaiEmbed is POST /v1/embeddings.
+func (s *Server) openaiEmbed(w http.ResponseWriter, r *http.Request) error {
+	var q openaiEmbedRequest
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	v := vectorsOf{input: q.Input}
+	switch {
+	case q.Input.none():
+		return badRequest("input is missing or empty")
+	case q.Encoding != "" && q.Encoding != "float" && q.Encoding != "base64":
+		return badRequest("encoding_format is %q; there are float and base64", clip(q.Encoding))
+	case q.Dimensions != nil && *q.Dimensions < 1:
+		return badRequest("dimensions is %d, want at least 1", *q.Dimensions)
+	case q.Dimensions != nil:
+		v.dimensions = *q.Dimensions
+	}
+	m, e, _, err := s.vectors(r.Context(), q.Model, v)
+	if err != nil {
+		return err
+	}
+	out := openaiEmbedJSON{Object: "list", Model: m.name(), Usage: openaiEmbedUsage{e.Tokens, e.Tokens}}
+	for i, x := range e.Vectors {
+		one := openaiEmbedding{"embedding", i, x}
+		if q.Encoding == "base64" {
+			one.Embedding = base64Floats(x)
+		}
+		out.Data = append(out.Data, one)
+	}
+	return writeJSON(w, out)
+}
+
+// base64Floats are the bytes of numbers, the lowest of each first.
+func base64Floats(x []float32) string {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
