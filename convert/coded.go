@@ -37,6 +37,7 @@ func (inv *Inventory) planCoded(t Tensor, c *chooser) (Tensor, error) {
 		return t, t.keepCodes()
 	default:
 		t.target, t.Rule = want, rule+", from "+first.Format
+		t.again = !want.IsCast() && !first.weight.coded.Plain
 	}
 	lay, err := floatsLayout(t.Name, t.target, t.Source, t.Shape)
 	if err != nil {

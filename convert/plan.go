@@ -116,6 +116,7 @@ func (inv *Inventory) planTensors(ctx context.Context, p *Plan, prefix string, c
 	if err != nil {
 		return err
 	}
+	var again []string
 	p.Recognized = append(p.Recognized, inv.recognized...)
 	for _, l := range match.Layouts {
 		p.Recognized = append(p.Recognized, sources.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
@@ -127,6 +128,12 @@ func (inv *Inventory) planTensors(ctx context.Context, p *Plan, prefix string, c
 			return err
 		}
 		p.Tensors = append(p.Tensors, t)
+		if t.again {
+			again = append(again, t.Name)
+		}
+	}
+	if len(again) > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d tensors, %s among them, are quantized a second time, which loses twice: the checkpoint that is not quantized gives better ones", len(again), again[0]))
 	}
 	for _, d := range match.Dropped {
 		source, err := inv.lookup(d.Name)

@@ -31,6 +31,7 @@ type Tensor struct {
 	target quantize.Type // 0 = as the source
 	layout layout
 	match  arch.Matched // which elements of the sources
+	again  bool         // quantized from what was quantized to as few bits
 }
 
 // Source is a tensor of the checkpoint.
