@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// What the endpoints of Anthropic's API take and give, https://docs.claude.com/en/api/messages as of November 2026, version 2023-06-01. The
+// What the endpoints of Anthropic's API take and give, https://platform.claude.com/docs/en/api/messages as of November 2026, version 2023-06-01. The
 // headers anthropic-version and anthropic-beta are left alone, as are metadata, cache_control, service_tier and whatever else does not
 // change an answer.
 
@@ -62,6 +62,15 @@ type blockSource struct {
 	Data      string `json:"data"`
 }
 
+// UnmarshalJSON leaves other kinds of sources alone, such as the text that search results have: their blocks are refused by name.
+func (s *blockSource) UnmarshalJSON(b []byte) error {
+	type fields blockSource
+	if len(b) > 0 && b[0] == '{' {
+		return json.Unmarshal(b, (*fields)(s))
+	}
+	return nil
+}
+
 // Types of blocks.
 const (
 	textBlock       = "text"
@@ -101,7 +110,7 @@ type toolChoiceParam struct {
 }
 
 type thinkingParam struct {
-	Type    string `json:"type"` // enabled, disabled or adaptive
+	Type    string `json:"type"` // enabled, adaptive, between_tools or disabled
 	Budget  *int   `json:"budget_tokens"`
 	Display string `json:"display"` // summarized or omitted
 }

@@ -44,6 +44,12 @@ type messagesUsage struct {
 	Created int `json:"cache_creation_input_tokens"`
 	Read    int `json:"cache_read_input_tokens"`
 	Output  int `json:"output_tokens"`
+
+	Details *outputDetails `json:"output_tokens_details,omitempty"` // at the end
+}
+
+type outputDetails struct {
+	Thinking int `json:"thinking_tokens"`
 }
 
 func messagesUsageOf(s runtime.Stats) messagesUsage {
@@ -69,20 +75,23 @@ type endDelta struct {
 const (
 	stopEnd      = "end_turn"
 	stopLength   = "max_tokens"
+	stopContext  = "model_context_window_exceeded"
 	stopSequence = "stop_sequence"
 	stopTool     = "tool_use"
 )
 
-// stopped tells why an answer ended. sequences are those of the request: the model's own are the end of its turn.
-func stopped(o outcome, calls int, sequences []string) (d endDelta) {
+// stopped tells why an answer to a request ended. The model's own stop texts are the end of its turn.
+func (q *messagesRequest) stopped(o outcome) (d endDelta) {
 	reason := stopEnd
 	switch {
+	case o.done == runtime.DoneLength && o.stats.Tokens < *q.MaxTokens:
+		reason = stopContext
 	case o.done == runtime.DoneLength:
 		reason = stopLength
-	case calls > 0:
+	case o.calls > 0:
 		reason = stopTool
 	default:
-		for _, s := range sequences {
+		for _, s := range q.StopSequences {
 			if s == o.stop && s != "" {
 				reason, d.StopSequence = stopSequence, &s
 			}
@@ -99,7 +108,6 @@ type blocks struct {
 	open   string         // the type of the last one while more may come; empty: none
 	text   strings.Builder
 	held   string // white space that more has to follow
-	calls  int
 }
 
 // add takes text of a type.
@@ -197,7 +205,6 @@ func (b *blocks) call(c parse.ToolCall) error {
 	if b.stream != nil {
 		block.Input = json.RawMessage("{}")
 	}
-	b.calls++
 	if err := b.begin(toolUseBlock, block); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case q.MaxTokens == nil:
 		return badParam("max_tokens", "it is missing")
-	case *q.MaxTokens < 1:
+	case *q.MaxTokens < 0:
 		return badParam("max_tokens", "it is %d", *q.MaxTokens)
 	}
 	m, prompt, err := s.messagesPrompt(r, &q)
@@ -48,7 +48,11 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if err := b.close(); err != nil {
 		return err
 	}
-	end, usage := stopped(o, b.calls, q.StopSequences), messagesUsageOf(o.stats)
+	end, usage := q.stopped(o), messagesUsageOf(o.stats)
+	usage.Details = &outputDetails{o.thought}
+	if *q.MaxTokens == 0 {
+		end, usage = endDelta{StopReason: new(stopLength)}, messagesUsage{Input: usage.Input, Read: usage.Read}
+	}
 	if !q.Stream {
 		answer.Content = append(answer.Content, b.list...)
 		answer.StopReason, answer.StopSequence, answer.Usage = end.StopReason, end.StopSequence, usage
@@ -114,7 +118,7 @@ func (s *Server) messagesJob(m *model, p *talk.Prompt, q *messagesRequest) (job,
 
 // options are the request's, over the model's own. A text that the model stops before is one still.
 func (q *messagesRequest) options(m *model) options {
-	o := options{Temperature: q.Temperature, TopK: q.TopK, TopP: q.TopP, NumPredict: q.MaxTokens}
+	o := options{Temperature: q.Temperature, TopK: q.TopK, TopP: q.TopP, NumPredict: new(max(*q.MaxTokens, 1))}
 	if len(q.StopSequences) > 0 {
 		o.Stop = slices.Concat(m.Defaults().Stop, q.StopSequences)
 	}
@@ -127,6 +131,9 @@ func (q *messagesRequest) piece(b *blocks, p piece) error {
 		if err := b.stream.begin(messagesUsageOf(p.stats)); err != nil {
 			return err
 		}
+	}
+	if *q.MaxTokens == 0 {
+		return nil // the prompt alone was to be read
 	}
 	if t := q.Thinking; t != nil && t.Type != "disabled" && t.Display != "omitted" && p.thinking != "" {
 		if err := b.add(thinkingBlock, p.thinking); err != nil {

@@ -98,9 +98,12 @@ func (q *messagesRequest) think(style *talk.Style, r *chat.Request) error {
 			on = true
 		case "adaptive":
 			on = true
+		case "between_tools":
+			last := q.Messages[len(q.Messages)-1].Content
+			on = slices.ContainsFunc(last, func(b contentBlock) bool { return b.Type == toolResultBlock })
 		case "disabled":
 		default:
-			return badParam("thinking.type", "%q is none of enabled, adaptive and disabled", clip(t.Type))
+			return badParam("thinking.type", "%q is none of enabled, adaptive, between_tools and disabled", clip(t.Type))
 		}
 	}
 	if on || style.Template != nil {

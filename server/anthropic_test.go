@@ -65,7 +65,8 @@ func TestMessages(t *testing.T) {
 	want := map[string]any{
 		"type": "message", "role": "assistant", "model": "plain:latest", "content": []any{map[string]any{"type": "text", "text": "Hello world"}},
 		"stop_reason": "end_turn", "stop_sequence": nil,
-		"usage": map[string]any{"input_tokens": 2., "cache_creation_input_tokens": 0., "cache_read_input_tokens": 0., "output_tokens": 2.},
+		"usage": map[string]any{"input_tokens": 2., "cache_creation_input_tokens": 0., "cache_read_input_tokens": 0., "output_tokens": 2.,
+			"output_tokens_details": map[string]any{"thinking_tokens": 0.}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || !strings.HasPrefix(id, "msg_") {
 		t.Errorf("%s: %s", id, diff)
@@ -73,6 +74,20 @@ func TestMessages(t *testing.T) {
 	r := f.parrot.last(t)
 	if r.Sampling.Temperature != 0 || r.Sampling.TopK != 3 || r.Sampling.TopP != 0.5 || r.MaxTokens != 7 || !slices.Equal(r.Stop, []string{"x"}) || r.Format.Kind != "" {
 		t.Errorf("the request: %+v", r)
+	}
+}
+
+// Without room for an answer the prompt alone is read.
+func TestMessagesWarm(t *testing.T) {
+	f := serve(t, nil)
+	const body = `"model":"plain","max_tokens":0,"messages":[{"role":"user","content":"Once"}]`
+	got := f.said(t, `{`+body+`}`)
+	if len(got["content"].([]any)) != 0 || got["stop_reason"] != "max_tokens" || got["usage"].(map[string]any)["output_tokens"] != 0. || f.parrot.last(t).MaxTokens != 1 {
+		t.Errorf("%v", got)
+	}
+	_, text := f.ask(t, "POST", "/v1/messages", `{"stream":true,`+body+`}`)
+	if list := messageEvents(t, text); len(list) != 3 || list[0].name != "message_start" || list[1].name != "message_delta" || list[2].name != "message_stop" {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -192,6 +207,8 @@ func TestMessagesPrompt(t *testing.T) {
 		"a result of blocks":       {`"messages":[` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"2"},{"type":"text","text":"3"}]}]}]`, "system:brief|assistant:So|tool:2\n3|think=False"},
 		"a document":               {`"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"d"}}]}]`, "system:brief|user:d|think=False"},
 		"thinking":                 {`"thinking":{"type":"adaptive"},"output_config":{"effort":"max"},"messages":[{"role":"user","content":"a"}]`, "system:brief|user:a|think=True"},
+		"thinking between tools":   {`"thinking":{"type":"between_tools"},"messages":[` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"2"}]}]`, "system:brief|assistant:So|tool:2|think=True"},
+		"no thinking before tools": {`"thinking":{"type":"between_tools"},"messages":[{"role":"user","content":"a"}]`, "system:brief|user:a|think=False"},
 		"an answer that has begun": {`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"It is"}]`, "system:brief|user:a|think=FalseIt is"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -212,15 +229,16 @@ func TestMessagesRefused(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"Hi"}]`
 	content := func(block string) string { return `"messages":[{"role":"user","content":[` + block + `]}]` }
 	for body, want := range map[string]string{
-		`"messages":[]`:        "messages",
-		`"messages":"x"`:       "messages",
-		`"max_tokens":0,` + hi: "max_tokens",
+		`"messages":[]`:         "messages",
+		`"messages":"x"`:        "messages",
+		`"max_tokens":-1,` + hi: "max_tokens",
 		`"messages":[{"role":"robot","content":"x"}]`:                                                                                    "messages.0.role",
 		content(`{"type":"image","source":{"type":"url","url":"http://a/b.png"}}`):                                                       `messages.0.content.0.source: a picture of type \"url\"`,
 		content(`{"type":"image","source":{"type":"base64","data":"!"}}`):                                                                "not base64",
 		content(`{"type":"image","source":{"type":"base64","data":"AAAA"}}`):                                                             "vision",
 		content(`{"type":"image"}`):                                                                                                      "source",
 		content(`{"type":"document","source":{"type":"base64","data":"AAAA"}}`):                                                          "documents come as text",
+		content(`{"type":"search_result","source":"a","title":"b","content":[]}`):                                                        `\"search_result\" has no place here`,
 		content(`{"type":"server_tool_use"}`):                                                                                            `\"server_tool_use\" has no place here`,
 		content(`{"type":"tool_result","tool_use_id":"x","content":"1"}`):                                                                "tool_use_id",
 		content(`{"type":"tool_use","id":"x","name":"f","input":{}}`):                                                                    "has no place here",
@@ -331,19 +349,19 @@ func TestMessagesPings(t *testing.T) {
 func TestMessagesStop(t *testing.T) {
 	sequence := "x"
 	for _, c := range []struct {
-		o     outcome
-		calls int
-		want  string
-		at    *string
+		o    outcome
+		want string
+		at   *string
 	}{
-		{outcome{done: runtime.DoneStop}, 0, stopEnd, nil},
-		{outcome{done: runtime.DoneStop, stop: "x"}, 0, stopSequence, &sequence},
-		{outcome{done: runtime.DoneStop, stop: "the model's"}, 0, stopEnd, nil},
-		{outcome{done: runtime.DoneLength}, 1, stopLength, nil},
-		{outcome{done: runtime.DoneStop}, 1, stopTool, nil},
+		{outcome{done: runtime.DoneStop}, stopEnd, nil},
+		{outcome{done: runtime.DoneStop, stop: "x"}, stopSequence, &sequence},
+		{outcome{done: runtime.DoneStop, stop: "the model's"}, stopEnd, nil},
+		{outcome{done: runtime.DoneLength, stats: runtime.Stats{Tokens: 9}, calls: 1}, stopLength, nil},
+		{outcome{done: runtime.DoneLength, stats: runtime.Stats{Tokens: 8}}, stopContext, nil},
+		{outcome{done: runtime.DoneStop, calls: 1}, stopTool, nil},
 	} {
-		got := stopped(c.o, c.calls, []string{"", "x"})
-		if diff := cmp.Diff(endDelta{&c.want, c.at}, got); diff != "" {
+		q := messagesRequest{MaxTokens: new(9), StopSequences: []string{"", "x"}}
+		if diff := cmp.Diff(endDelta{&c.want, c.at}, q.stopped(c.o)); diff != "" {
 			t.Errorf("%+v: %s", c.o, diff)
 		}
 	}
