@@ -61,9 +61,9 @@ check-cross:
 test-plain:
 	CGO_ENABLED=0 $(GO) test $(PLAIN)
 
-# Against other people's registries and clients, which the first run installs and builds, and in tmux, which has to be there. SHORT=1 leaves out cosign and
-# transformers: at most 4 minutes on a fresh machine.
-test-interop:
+# Against other people's registries and clients, which the first run installs and builds, in a headless Chromium, and in tmux, which has to be there.
+# SHORT=1 leaves out cosign and transformers: at most 6 minutes on a fresh machine.
+test-interop: engine
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
 	INGOT_TEST_TMUX=1 $(GO) test -count=1 -run '^TestRunOnTerminal$$' ./cmd

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the tests of this folder and bench/transfer need: Debian's docker-registry and skopeo, crane and the small
-# oras-go program (into .bin), and with --full also cosign (into the user's cache: its build takes minutes) and the Python
+# Installs what the tests of this folder and bench/transfer need: Debian's docker-registry, skopeo and chromium, crane and the
+# small oras-go program (into .bin), and with --full also cosign (into the user's cache: its build takes minutes) and the Python
 # environments of testdata/gen and bench, the second with mlx-lm.
 # Usage: interop/setup.sh [--full]
 set -eu
@@ -15,6 +15,7 @@ missing=
 for tool in docker-registry skopeo; do
 	command -v "$tool" > /dev/null || missing="$missing $tool"
 done
+command -v chromium > /dev/null || missing="$missing chromium fonts-dejavu-core"
 if [ -n "$missing" ]; then
 	install="apt-get install -y --no-install-recommends$missing"
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then

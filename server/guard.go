@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/server/address"
+	"github.com/ingotml/ingot/server/page"
 )
 
 // guard decides who may ask.
@@ -61,7 +62,7 @@ func (g guard) admit(w http.ResponseWriter, r *http.Request) bool {
 			return false
 		}
 	}
-	if g.key != nil && !slices.Contains(open, r.URL.Path) && !g.unlocks(r.Header) {
+	if g.key != nil && !slices.Contains(open, r.URL.Path) && !page.Serves(r) && !g.unlocks(r.Header) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		refuse(w, r, told{status: http.StatusUnauthorized, message: "the server wants an API key: Authorization: Bearer KEY"})
 		return false

@@ -7,12 +7,25 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/server/page"
 )
 
-// root is GET /: that the server is there.
-func (s *Server) root(w http.ResponseWriter, _ *http.Request) error {
+// root is GET /: the page for browsers, and for others that the server is there.
+func (s *Server) root(w http.ResponseWriter, r *http.Request) error {
+	if page.Wanted(r) && page.Serve(w, r) {
+		return nil
+	}
+	w.Header().Add("Vary", "Accept")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "ingot is running\n")
+	return nil
+}
+
+// page is GET /page/NAME: a part of the page.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
+	if !page.Serve(w, r) {
+		return failf(http.StatusNotFound, "there is nothing at %s", clip(r.URL.Path))
+	}
 	return nil
 }
 

@@ -24,7 +24,8 @@ const (
 
 // operations are the routes, by method and path as in list.
 var operations = map[string]operation{
-	"GET /{$}":          {summary: "Tell that the server is there", media: textType},
+	"GET /{$}":          {summary: "Tell that the server is there; browsers, which accept HTML by name, get the page", media: textType},
+	"GET /page/{name}":  {summary: "Give a part of the page; needs no key", media: anyType},
 	"GET /healthz":      {summary: "Tell that the process lives; needs no key", media: textType},
 	"GET /readyz":       {summary: "Tell that requests are taken; needs no key", media: textType},
 	"GET /metrics":      {summary: "Give counts and histograms in Prometheus' text format", media: textType},
@@ -35,6 +36,7 @@ var operations = map[string]operation{
 	"GET /api/tags":    {summary: "List the models of the store", answer: reflect.TypeFor[tagsJSON]()},
 	"GET /api/ps":      {summary: "List the models that are loaded", query: "verbose true: what they do too", answer: reflect.TypeFor[PsJSON]()},
 	"POST /api/show":   {summary: "Tell what a model is", request: reflect.TypeFor[showRequest](), answer: reflect.TypeFor[showJSON]()},
+	"GET /api/layers":  {summary: "List the layers of a model's image; ours", query: "model the model's name", answer: reflect.TypeFor[layersJSON]()},
 	"POST /api/copy":   {summary: "Give a model a second name", request: reflect.TypeFor[copyRequest](), required: []string{"source", "destination"}},
 	"DELETE /api/delete": {summary: "Remove a name, and what no other name needs",
 		request: reflect.TypeFor[deleteRequest]()},

@@ -272,6 +272,7 @@ var apiSamples = map[string][]sample{
 	"GET /api/tags":      {{}},
 	"GET /api/ps":        {{path: "/api/ps?verbose=true"}},
 	"POST /api/show":     {{body: `{"model":"talk"}`}},
+	"GET /api/layers":    {{path: "/api/layers?model=talk"}},
 	"POST /api/copy":     {{body: `{"source":"talk","destination":"second"}`}},
 	"DELETE /api/delete": {{body: `{"model":"second"}`}},
 	"POST /api/create":   {{body: `{"model":"made","from":"talk","system":"s"}`}, {body: `{"model":"made","from":"talk","stream":false}`}},

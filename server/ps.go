@@ -14,6 +14,7 @@ import (
 // PsJSON is the answer of /api/ps.
 type PsJSON struct {
 	Models []PsModel `json:"models"`
+	Memory int64     `json:"memory,omitempty"` // bytes that all of them may take, where the request has ?verbose=true; ours
 }
 
 // PsModel is a model that is loaded or being loaded.
@@ -61,6 +62,7 @@ func (s *Server) ps(w http.ResponseWriter, r *http.Request) error {
 		out.Models = append(out.Models, m)
 	}
 	if verbose := r.URL.Query().Get("verbose"); verbose != "" && verbose != "false" && verbose != "0" {
+		out.Memory = s.opts.Memory
 		ctx, cancel := context.WithTimeout(r.Context(), usagePatience)
 		defer cancel()
 		var wg sync.WaitGroup

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/server/page"
 )
 
 // route is one thing that can be asked. An error of its handler is written where nothing was written before.
@@ -15,6 +17,7 @@ type route struct {
 func (s *Server) list() []route {
 	return []route{
 		{"GET", "/{$}", s.root},
+		{"GET", page.Prefix + "{name}", s.page},
 		{"GET", "/healthz", s.health},
 		{"GET", "/readyz", s.ready},
 		{"GET", "/metrics", s.measure},
@@ -31,6 +34,7 @@ func (s *Server) list() []route {
 		{"POST", blobPath + "{digest}", s.putBlob},
 		{"POST", "/api/pull", s.pull},
 		{"POST", "/api/push", s.push},
+		{"GET", "/api/layers", s.layers},
 		{"POST", "/api/generate", s.generate},
 		{"POST", "/api/chat", s.chat},
 		{"POST", "/api/embed", s.embed},
@@ -49,7 +53,7 @@ func (s *Server) list() []route {
 	}
 }
 
-// open are the paths that need no API key.
+// open are the paths that need no API key, beside those of the page.
 var open = []string{"/healthz", "/readyz"}
 
 func (s *Server) routes() *http.ServeMux {
