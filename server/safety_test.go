@@ -1,12 +1,17 @@
 package server
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/page"
@@ -93,4 +98,109 @@ func TestManyOfAnything(t *testing.T) {
 	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(maxPictures+1, `"AAAA"`)+`}]}`, 400, "64 pictures")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(maxStops+1, `"a"`)+`}}`, 400, "64 texts")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a", maxStopText+1)+`"}}`, 400, "4096 bytes")
+}
+
+// Names of requests are no paths, whatever the route, and nothing on the disk is told of.
+func TestEveryNameIsNoPath(t *testing.T) {
+	f := serve(t, nil)
+	tricks := []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", "~/x", ".", "a\x00b", strings.Repeat("a", 5000)}
+	for _, r := range f.list() {
+		for _, s := range apiSamples[r.method+" "+r.path] {
+			var body map[string]any
+			if s.body == "" || json.Unmarshal([]byte(s.body), &body) != nil {
+				continue
+			}
+			for _, member := range []string{"model", "name", "source", "destination", "from"} {
+				old, there := body[member]
+				if !there {
+					continue
+				}
+				for _, trick := range tricks {
+					body[member] = trick
+					text, err := json.Marshal(body)
+					if err != nil {
+						t.Fatal(err)
+					}
+					status, answer := f.ask(t, r.method, askedPath(r.path), string(text))
+					if refused := status == 400 || status == 404 || status == 200 && strings.Contains(answer, `"error":`); !refused || strings.Contains(answer, "root:") || len(answer) > 2000 {
+						t.Errorf("%s %s, %s %.40q: status %d: %.300s", r.method, r.path, member, trick, status, answer)
+					}
+				}
+				body[member] = old
+			}
+		}
+	}
+	for _, name := range []string{"../../etc/cron.d/x", "/etc/passwd", `..\x`, "a/../../b", ""} {
+		body, err := json.Marshal(map[string]any{"model": "new", "files": map[string]string{name: "sha256:" + strings.Repeat("0", 64)}, "stream": false})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, text := f.ask(t, "POST", "/api/create", string(body)); status != 400 {
+			t.Errorf("the file %q: status %d: %s", name, status, text)
+		}
+	}
+	f.has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`)
+}
+
+// streamed are requests for streams of each API, what shows that one has begun, and how an error ends it.
+var streamed = []struct{ path, body, begun, failed string }{
+	{"/api/generate", `{"model":"plain","prompt":"x"}`, "Hello", `{"error":"%s"}`},
+	{"/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x"}]}`, "Hello", `{"error":"%s"}`},
+	{"/v1/chat/completions", `{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello", `data: {"error":{"message":"%s"`},
+	{"/v1/completions", `{"model":"plain","prompt":"x","stream":true}`, "Hello", `data: {"error":{"message":"%s"`},
+	{"/v1/responses", `{"model":"talk","input":"x","stream":true}`, "Hello", `"error":{"code":"server_error","message":"%s"}`},
+	{"/v1/messages", `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello", `"message":"%s"}`},
+}
+
+// beginStream opens a stream and reads until it shows a text.
+func (f *fixture) beginStream(t *testing.T, path, body, text string) *bufio.Reader {
+	t.Helper()
+	answer, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	r := bufio.NewReader(answer.Body)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%s: %q, %v", path, line, err)
+		}
+		if strings.Contains(line, text) {
+			return r
+		}
+	}
+}
+
+// A server that stops, and a fault of the program, end streams of every API with an error that its clients know.
+func TestStreamsEndWithErrors(t *testing.T) {
+	for _, s := range streamed {
+		t.Run("stop"+strings.ReplaceAll(s.path, "/", " "), func(t *testing.T) {
+			f := serve(t, nil)
+			f.wait = make(chan struct{})
+			r := f.beginStream(t, s.path, s.body, s.begun)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			stopped := make(chan struct{})
+			go func() { f.Shutdown(ctx); close(stopped) }()
+			rest, err := io.ReadAll(r)
+			if want := fmt.Sprintf(s.failed, "the server is stopping"); err != nil || !strings.Contains(string(rest), want) {
+				t.Errorf("the stream ends with %s, %v; want %s", rest, err, want)
+			}
+			<-stopped
+		})
+		t.Run("fault"+strings.ReplaceAll(s.path, "/", " "), func(t *testing.T) {
+			f := serve(t, nil)
+			f.fail = errBurst
+			r := f.beginStream(t, s.path, s.body, s.begun)
+			rest, err := io.ReadAll(r)
+			if want := fmt.Sprintf(s.failed, "the request failed by a fault of the program: "+errBurst.Error()); err != nil || !strings.Contains(string(rest), want) {
+				t.Errorf("the stream ends with %s, %v; want %s", rest, err, want)
+			}
+			f.has(t, "GET", "/healthz", "", 200)
+			if list := f.pool.List(); len(list) != 1 || list[0].Leases != 0 {
+				t.Errorf("models: %+v", list)
+			}
+		})
+	}
 }

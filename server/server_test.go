@@ -41,6 +41,9 @@ type parrot struct {
 	embedded []runtime.EmbedRequest
 }
 
+// errBurst is a fault of the program in mid-answer.
+var errBurst = errors.New("a map is nil")
+
 func (p *parrot) Done() <-chan struct{} { return p.done }
 func (p *parrot) Close() error          { p.once.Do(func() { close(p.done) }); return nil }
 func (p *parrot) PID() int              { return 4711 }
@@ -78,6 +81,9 @@ func (p *parrot) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runt
 			if !yield(e, nil) {
 				return
 			}
+		}
+		if errors.Is(p.fail, errBurst) {
+			panic(p.fail)
 		}
 		if p.fail != nil {
 			yield(runtime.Event{}, p.fail)
