@@ -52,6 +52,10 @@ var operations = map[string]operation{
 		answer: reflect.TypeFor[generateJSON](), stream: reflect.TypeFor[generateJSON]()},
 	"POST /api/chat": {summary: "Continue a conversation", request: reflect.TypeFor[chatRequest](), required: []string{"model"},
 		answer: reflect.TypeFor[chatJSON](), stream: reflect.TypeFor[chatJSON]()},
+	"POST /api/embed": {summary: "Give the vectors of texts", request: reflect.TypeFor[embedRequest](), required: []string{"model"},
+		answer: reflect.TypeFor[embedJSON]()},
+	"POST /api/embeddings": {summary: "Give the vector of a text", request: reflect.TypeFor[embeddingRequest](), required: []string{"model"},
+		answer: reflect.TypeFor[embeddingJSON]()},
 
 	// OpenAI's API, https://platform.openai.com/docs/api-reference.
 	"POST /v1/chat/completions": {summary: "Continue a conversation", request: reflect.TypeFor[chatCompletion](), required: []string{"model", "messages"},
@@ -60,6 +64,8 @@ var operations = map[string]operation{
 		answer: reflect.TypeFor[textCompletionJSON](), stream: reflect.TypeFor[textCompletionJSON]()},
 	"POST /v1/responses": {summary: "Answer to items", request: reflect.TypeFor[responseRequest](), required: []string{"model", "input"},
 		answer: reflect.TypeFor[responseJSON](), stream: reflect.TypeFor[responseEvent]()},
+	"POST /v1/embeddings": {summary: "Give the vectors of texts", request: reflect.TypeFor[openaiEmbedRequest](), required: []string{"model", "input"},
+		answer: reflect.TypeFor[openaiEmbedJSON]()},
 	"GET /v1/models":         {summary: "List the models of the store", answer: reflect.TypeFor[openAIModels]()},
 	"GET /v1/models/{id...}": {summary: "Tell of a model", answer: reflect.TypeFor[openAIModel]()},
 

@@ -28,8 +28,8 @@ var specialSchemas = map[reflect.Type]func(*schemas) schema{
 		"json_schema": schema{"type": "object", "properties": schema{"name": textSchema, "schema": schema{"type": "object"}}},
 		"schema":      schema{"type": "object"},
 	}}),
-	reflect.TypeFor[prompts](): fixed(schema{"anyOf": []schema{{"type": []string{"string", "null"}}, {"type": "array", "items": schema{"type": "integer"}},
-		{"type": "array", "items": schema{"anyOf": []schema{textSchema, {"type": "array", "items": schema{"type": "integer"}}}}}}}),
+	reflect.TypeFor[prompts](): fixed(promptSchema),
+	reflect.TypeFor[inputs]():  fixed(promptSchema),
 	reflect.TypeFor[responseTools](): fixed(schema{"type": []string{"array", "null"}, "items": schema{"type": "object", "required": []string{"type", "name"},
 		"properties": merged(schema{"type": textSchema}, functionSchema)}}),
 	reflect.TypeFor[input](): func(s *schemas) schema {
@@ -53,6 +53,10 @@ var (
 	functionSchema = schema{"name": textSchema, "description": schema{"type": []string{"string", "null"}},
 		"parameters": schema{"type": []string{"object", "boolean", "null"}}, "strict": schema{"type": []string{"boolean", "null"}}}
 )
+
+// promptSchema is of texts or token ids, one or several.
+var promptSchema = schema{"anyOf": []schema{{"type": []string{"string", "null"}}, {"type": "array", "items": schema{"type": "integer"}},
+	{"type": "array", "items": schema{"anyOf": []schema{textSchema, {"type": "array", "items": schema{"type": "integer"}}}}}}}
 
 // toolSchema describes a function to a model. Further members go to the chat template as they are.
 var toolSchema = schema{"type": "object", "required": []string{"function"}, "properties": schema{

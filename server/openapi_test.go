@@ -285,6 +285,9 @@ var apiSamples = map[string][]sample{
 		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"think":true,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, says: calling},
 		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_name":"f","content":"2"}],"stream":false,"format":{"type":"object"}}`, says: calling},
 	},
+	"POST /api/embed":      {{body: `{"model":"plain","input":["Once","a lamp"],"dimensions":2}`}, {body: `{"model":"plain"}`}},
+	"POST /api/embeddings": {{body: `{"model":"plain","prompt":"a lamp"}`}, {body: `{"model":"plain"}`}},
+	"POST /v1/embeddings":  {{body: `{"model":"plain","input":[[5,6],[7]]}`}, {body: `{"model":"plain","input":"a","encoding_format":"base64"}`}},
 	"POST /v1/chat/completions": {
 		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1,` + sampleTools + `}`, says: calling},
 		{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"n":2,"stop":"x","seed":1,"reasoning_effort":"low",` + sampleTools + `}`, says: calling},
