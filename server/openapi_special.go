@@ -35,6 +35,7 @@ var specialSchemas = map[reflect.Type]func(*schemas) schema{
 	reflect.TypeFor[input](): func(s *schemas) schema {
 		return schema{"anyOf": []schema{{"type": []string{"string", "null"}}, {"type": "array", "items": s.of(reflect.TypeFor[inputItem](), false)}}}
 	},
+	reflect.TypeFor[blockSource](): func(s *schemas) schema { return s.object(reflect.TypeFor[blockSource](), false) },
 	reflect.TypeFor[contentBlocks](): func(s *schemas) schema {
 		return schema{"anyOf": []schema{{"type": []string{"string", "null"}}, {"type": "array", "items": s.of(reflect.TypeFor[contentBlock](), false)}}}
 	},
