@@ -65,9 +65,12 @@ func TestClients(t *testing.T) {
 			defer cancel()
 			c := exec.CommandContext(ctx, filepath.Join(venv, "bin", "python"), test, "-v")
 			c.Env = env
-			if out, err := c.CombinedOutput(); err != nil {
+			out, err := c.CombinedOutput()
+			if err != nil {
 				t.Errorf("%v\n%s\nthe server says: %s", err, out, s.errs)
+				return
 			}
+			t.Logf("%s", out)
 		})
 		answer, err := http.Get("http://" + s.addr + "/healthz")
 		if err != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -78,9 +79,9 @@ func TestSlowBlobs(t *testing.T) {
 	f := serve(t, func(o *Options) { o.patience = 600 * time.Millisecond })
 	text := strings.Repeat("x", 3*steadyStep)
 	d := digest.FromString(text).String()
-	begin := func() net.Conn {
+	begin := func(d string, length int) net.Conn {
 		conn := f.dial(t)
-		fmt.Fprintf(conn, "POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", d, len(text))
+		fmt.Fprintf(conn, "POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", d, length)
 		return conn
 	}
 	answers := func(conn net.Conn, want string) {
@@ -90,10 +91,12 @@ func TestSlowBlobs(t *testing.T) {
 			t.Errorf("the answer is %q, %v, want %s", b, err, want)
 		}
 	}
-	conn := begin()
+	answers(begin("sha256:1", 100_000), "400") // nothing of the file comes
+	answers(begin(d, math.MaxInt64), "507")
+	conn := begin(d, len(text))
 	fmt.Fprint(conn, text[:steadyStep+1])
 	answers(conn, "408")
-	conn = begin()
+	conn = begin(d, len(text))
 	for rest := text; rest != ""; time.Sleep(150 * time.Millisecond) {
 		n := min(len(rest), steadyStep/2+1<<10)
 		fmt.Fprint(conn, rest[:n])

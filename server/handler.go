@@ -25,11 +25,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(a, r, errStopping)
 		return
 	}
-	if r.Body != nil && r.ContentLength != 0 && !uploads(r) {
+	if r.Body != nil && r.ContentLength != 0 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body)) // an answer to a test has none
-		b := &body{ReadCloser: http.MaxBytesReader(a, r.Body, s.opts.MaxBody), of: &s.bodies}
-		defer b.free()
-		r.Body = b
+		if !uploads(r) {
+			b := &body{ReadCloser: http.MaxBytesReader(a, r.Body, s.opts.MaxBody), of: &s.bodies}
+			defer b.free()
+			r.Body = b
+		}
 	}
 	s.mux.ServeHTTP(a, r)
 }

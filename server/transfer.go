@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
@@ -83,16 +84,14 @@ func (s *Server) moved(e registry.Event, verb string, tell func(progressJSON)) {
 	case registry.Retry, registry.Waiting, registry.Skipped:
 		return
 	}
-	p := progressJSON{Status: verb + " " + short(e), Digest: e.Digest.String(), Total: e.Total, Completed: e.Bytes}
+	_, digits, _ := strings.Cut(e.Digest.String(), ":")
+	p := progressJSON{Status: verb + " " + digits[:min(len(digits), 12)], Digest: e.Digest.String(), Total: e.Total, Completed: e.Bytes}
 	switch e.Kind {
 	case registry.Done, registry.Present, registry.Mounted:
 		p.Completed = e.Total
 	}
 	tell(p)
 }
-
-// short is a blob's digest as people see it.
-func short(e registry.Event) string { return e.Digest.Encoded()[:12] }
 
 // transferError says whose fault a transfer's error is. The key that a registry wants is not this server's.
 func transferError(err error) error {
