@@ -159,60 +159,6 @@ func parameterTexts(value json.RawMessage) ([]string, error) {
 	return []string{string(value)}, nil // a number or a truth value, as it is written
 }
 
-// maxFiles bounds those of a model.
-const maxFiles = 4096
-
-// files checks names and digests of uploads.
-func (q createRequest) files() (map[string]digest.Digest, error) {
-	if len(q.Files) > maxFiles {
-		return nil, badRequest("%d files are too many, a model may have %d", len(q.Files), maxFiles)
-	}
-	out := map[string]digest.Digest{}
-	seen := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(q.Files)) {
-		if why := badFileName(name); why != "" {
-			return nil, badRequest("file %q: %s; names are plain ones, such as model.safetensors", clip(name), why)
-		}
-		if other, twice := seen[strings.ToLower(name)]; twice {
-			return nil, badRequest("files %q and %q are one on some systems", clip(other), clip(name))
-		}
-		seen[strings.ToLower(name)] = name
-		if strings.HasSuffix(strings.ToLower(name), ".gguf") {
-			return nil, badRequest("file %q: GGUF files are not imported; send the model's safetensors checkpoint", clip(name))
-		}
-		d := digest.Digest(q.Files[name])
-		if err := d.Validate(); err != nil || d.Algorithm() != digest.SHA256 {
-			return nil, badRequest("file %q: %q is not sha256: and 64 lower-case hexadecimal digits", clip(name), clip(string(d)))
-		}
-		out[name] = d
-	}
-	return out, nil
-}
-
-// reservedNames are devices on Windows, whatever follows a dot.
-var reservedNames = []string{"con", "prn", "aux", "nul", "conin$", "conout$"}
-
-// badFileName says why a name is not that of a file in a folder on every system; "" where it is.
-func badFileName(name string) string {
-	stem, _, _ := strings.Cut(strings.ToLower(name), ".")
-	stem = strings.TrimRight(stem, " ")
-	switch {
-	case name == "":
-		return "it is empty"
-	case len(name) > 255:
-		return "it is longer than 255 bytes"
-	case strings.HasPrefix(name, "."):
-		return "it begins with a dot"
-	case strings.HasSuffix(name, ".") || strings.HasSuffix(name, " "):
-		return "it ends with a dot or a space"
-	case strings.ContainsAny(name, `/\:*?"<>|`) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }):
-		return "it contains what names of files may not"
-	case slices.Contains(reservedNames, stem), len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt")) && stem[3] >= '0' && stem[3] <= '9':
-		return "it is a device on some systems"
-	}
-	return ""
-}
-
 // recipe is what a model is made of: a model of the store, or files.
 type recipe struct {
 	name     manifest.Name
@@ -253,6 +199,9 @@ func (s *Server) build(ctx context.Context, q recipe, tell func(progressJSON)) e
 			return err
 		}
 		defer remove()
+		if err := checkFolder(dir); err != nil {
+			return err
+		}
 		q.from, q.opts.StoreOnly = dir, false
 	}
 	begun := false

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"net"
@@ -269,4 +270,30 @@ func TestAble(t *testing.T) {
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","raw":true,"suffix":"y"}`, 400, "raw leaves out")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","raw":true,"think":false,"stream":false}`, 200)
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","context":[1,-5],"options":{"mirostat":2,"numa":true,"typical_p":0.5,"num_predict":-2},"stream":false}`, 200)
+}
+
+// One file under many names takes no more memory than a model does.
+func TestCreateLargeFiles(t *testing.T) {
+	f := serve(t, nil)
+	b := make([]byte, 16<<20)
+	binary.LittleEndian.PutUint64(b, uint64(len(b)-8))
+	d := digest.FromBytes(b).String()
+	f.has(t, "POST", "/api/blobs/"+d, string(b), 201)
+	for pattern, want := range map[string]string{"LICENSE-%d.txt": "beside the weights", "model-%d.safetensors": "headers of the weights"} {
+		files := map[string]string{}
+		for i := range 33 {
+			files[fmt.Sprintf(pattern, i)] = d
+		}
+		body, err := encode(map[string]any{"model": "x", "files": files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, text := f.ask(t, "POST", "/api/create", string(body))
+		if status != 400 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d: %s", pattern, status, text)
+		}
+	}
+	if got := f.left(t, "files-*"); len(got) > 0 {
+		t.Errorf("left: %v", got)
+	}
 }
