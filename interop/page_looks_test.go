@@ -42,6 +42,8 @@ func TestPageLooks(t *testing.T) {
 				b.do(chromedp.Navigate(s.origin+"/#"+view), chromedp.Reload())
 				b.until("the models are there", `document.querySelectorAll('#model option').length === 3 && document.querySelectorAll('#log > article').length === 6`)
 				if view == "chat" {
+					equal(t, "the facts of an answer", eval[string](b, `[...document.querySelectorAll('#log > .answer:nth-child(2) .facts span')].map(s => s.textContent).join('; ')`),
+						"214 tokens; 42.0 tok/s; prompt 311 (280 cached) in 0.1 s; drafts: 131 of 180 accepted (73%); 2.55 tokens per step")
 					b.look(fmt.Sprintf("chat-end-%d-%s", width, scheme), width)
 					eval[bool](b, `(() => { document.querySelector('#scroll').scrollTop = 0; return true })()`)
 				}

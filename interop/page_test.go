@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -204,7 +205,7 @@ func TestPage(t *testing.T) {
 		b.t = t
 		b.chooses("muse")
 		b.asks("Tell")
-		b.holds("the other model answered", last+`.querySelector('.who').innerText === 'muse:latest'`)
+		b.holds("the other model answered", last+`.querySelector('.who').innerText === 'muse'`)
 		s.ps("muse")
 	})
 
@@ -216,6 +217,7 @@ func TestPage(t *testing.T) {
 		b.tab("the summary", `e === `+last+`.querySelector('.thinking summary')`, true)
 		b.press(kb.Enter)
 		b.until("thinking is shown", last+`.querySelector('.thinking').open && `+thoughts+`.innerText.length > 10`)
+		b.shoot("thinking")
 		b.tab("the message", `e.id === 'message'`)
 	})
 
@@ -245,6 +247,7 @@ func TestPage(t *testing.T) {
 		b.until("they are removed", `document.querySelectorAll('#pictures img').length === 1`)
 		b.until("all pictures can be shown", `[...document.querySelectorAll('#pictures img')].every(i => i.complete && i.naturalWidth > 1)`)
 		b.tab("the message", `e.id === 'message'`)
+		b.shoot("attached")
 		b.asks("what is it")
 		b.holds("the answer is no error", last+`.querySelector('.error').hidden`)
 		b.holds("the picture is shown", `document.querySelector('#log > .user:nth-last-child(2) img').naturalWidth > 1`)
@@ -263,7 +266,22 @@ func TestPage(t *testing.T) {
 			t.Errorf("exported: %v: %.200s", err, kept)
 		}
 		b.until("the message has the focus", `document.activeElement.id === 'message'`)
-		b.tab("the button", `e.id === 'clear'`, true)
+		downloads := t.TempDir()
+		if _, err := chromedp.CallBrowser(b.ctx, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: downloads}); err != nil {
+			t.Fatal(err)
+		}
+		b.tab("the button", `e.id === 'export'`, true)
+		b.press(kb.Enter)
+		saved := filepath.Join(downloads, "ingot-chat-"+time.Now().UTC().Format(time.DateOnly)+".json")
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			if content, err := os.ReadFile(saved); err == nil && json.Valid(content) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s is not there", saved)
+			}
+		}
+		b.tab("the button", `e.id === 'clear'`)
 		b.press(kb.Enter)
 		b.until("the conversation is gone", `document.querySelectorAll('#log > article').length === 0 && !document.querySelector('#empty').hidden && localStorage.getItem('ingot.conversation') === '[]'`)
 		b.tab("the button", `e.innerText === 'Undo'`)
@@ -301,6 +319,16 @@ func TestPage(t *testing.T) {
 		b.tab("the button", `e.innerText === 'Chat with it'`, true)
 		b.press(kb.Enter)
 		b.until("it is the one to talk to", fmt.Sprintf(ofModel, "story", "story")+` && document.activeElement.id === 'message'`)
+	})
+	t.Run("storage", func(t *testing.T) {
+		b.t = t
+		kept := eval[string](b, `import('/page/chats.js').then(m => { m.chat.messages = [{role: 'user', text: 'see', images: ['data:image/png;base64,' + 'A'.repeat(6000000)]}]; return m.saveChat() + localStorage.getItem('ingot.conversation') })`)
+		equal(t, "what is kept of pictures that have no room", kept, `false[{"role":"user","text":"see","lost":1}]`)
+		b.do(chromedp.Reload())
+		b.until("that is said", `document.querySelector('#log > .user').innerText.includes('1 picture had no room')`)
+		eval[bool](b, `(() => { localStorage.setItem('ingot.conversation', '{"a":1}'); localStorage.setItem('ingot.settings', '[7'); return true })()`)
+		b.do(chromedp.Reload())
+		b.until("what cannot be read is nothing", `document.querySelectorAll('#model option').length === 3 && !document.querySelector('#empty').hidden`)
 	})
 	b.t = t
 	b.clean()

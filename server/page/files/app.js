@@ -4,6 +4,7 @@ import { get, onKey } from './api.js';
 import { chat, exported, saveSettings, settings } from './chats.js';
 import * as composer from './composer.js';
 import { byID, el, icon, toast } from './dom.js';
+import { short } from './format.js';
 import * as live from './live.js';
 import { about, models, nothing, onModels, onMove, onPick, refresh } from './models.js';
 import * as options from './settings.js';
@@ -33,7 +34,7 @@ async function choose(name) {
 // list fills the box of models.
 function list() {
   const names = models.list.map((m) => m.name);
-  byID('model').replaceChildren(...names.map((name) => el('option', { value: name }, name.replace(/:latest$/, ''))));
+  byID('model').replaceChildren(...names.map((name) => el('option', { value: name }, short(name))));
   byID('model').disabled = names.length === 0;
   const wanted = [settings.model, ...models.loaded.keys(), ...names].find((n) => names.includes(n));
   if (wanted) choose(wanted);
@@ -47,9 +48,9 @@ function greet() {
   byID('clear').disabled = empty;
   byID('export').disabled = empty;
   if (!empty) return;
-  byID('empty').replaceChildren(models.list.length === 0 ? nothing() : el('div', {},
-    el('h1', {}, model ? `Talk to ${model.name.replace(/:latest$/, '')}` : 'Talk to a model'),
-    el('p', {}, 'Everything stays on this machine: the conversation in this browser, the model on the server.')));
+  byID('empty').replaceChildren(models.read && models.list.length === 0 ? nothing() : el('div', {},
+    el('h1', {}, model ? `Talk to ${short(model.name)}` : 'Talk to a model'),
+    el('p', {}, 'The conversation is kept in this browser, and goes to nobody but this server.')));
 }
 
 const views = ['chat', 'models', 'settings'];

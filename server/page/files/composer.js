@@ -1,6 +1,7 @@
 // The box that messages are written in: keys, pictures, sending and stopping.
 
 import { byID, el, icon, toast } from './dom.js';
+import { short } from './format.js';
 import { ask, busy, onChange, stop } from './talk.js';
 
 const kinds = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/bmp']; // that the server reads
@@ -13,7 +14,7 @@ let model = null; // {name, sees...}
 export function setModel(next) {
   model = next;
   byID('attach').hidden = !model?.sees;
-  byID('message').placeholder = model ? `Message ${model.name}` : 'No model to talk to';
+  byID('message').placeholder = model ? `Message ${short(model.name)}` : 'No model to talk to';
   if (attached.length > 0 && !model?.sees) notice(`${model?.name ?? 'This model'} takes no pictures.`);
   else notice('');
   update();

@@ -50,6 +50,9 @@ export function until(time, now) {
   return left < 90 ? `goes in ${Math.ceil(left)} s` : `goes in ${Math.round(left / 60)} min`;
 }
 
+// short is a model's name without the tag that every name has that was given none.
+export const short = (name) => name.replace(/:latest$/, '');
+
 // describe tells of an answer what its statistics say, the most interesting first.
 export function describe(stats) {
   const parts = [];
@@ -64,7 +67,7 @@ export function describe(stats) {
   }
   if (stats.drafted > 0) {
     parts.push(`drafts: ${count(stats.accepted)} of ${count(stats.drafted)} accepted (${percent(stats.accepted, stats.drafted)})`);
-    if (stats.target_steps > 0) parts.push(`${(stats.tokens / stats.target_steps).toFixed(2)} tokens per step`);
+    if (stats.accepted > 0 && stats.target_steps > 0) parts.push(`${(stats.tokens / stats.target_steps).toFixed(2)} tokens per step`);
   }
   return parts;
 }

@@ -2,7 +2,7 @@
 
 import { el, icon } from './dom.js';
 import { copy, show } from './prose.js';
-import { describe, perSecond, plural, seconds } from './format.js';
+import { describe, perSecond, plural, seconds, short } from './format.js';
 
 export function userMessage(message) {
   const pictures = (message.images ?? []).map((src, i) => el('img', { src, alt: `Picture ${i + 1}` }));
@@ -30,7 +30,7 @@ export class Answer {
     this.copy = el('button', { type: 'button', class: 'quiet icon', 'aria-label': 'Copy answer', title: 'Copy answer', onclick: () => copy(message.text) }, icon('copy'));
     this.foot = el('footer', {}, this.facts, el('span', { class: 'gap' }), navigator.clipboard && this.copy, this.again);
     this.node = el('article', { class: 'answer', 'aria-label': 'Answer' },
-      el('p', { class: 'who' }, message.model), this.thinking, this.prose, this.calls, this.wait, this.error, this.foot);
+      el('p', { class: 'who', title: message.model }, short(message.model)), this.thinking, this.prose, this.calls, this.wait, this.error, this.foot);
     this.draw();
   }
 

@@ -4,10 +4,9 @@ import { get, post } from './api.js';
 import { byID, el, toast } from './dom.js';
 import { bytes, count, plural, until, when } from './format.js';
 
-export const models = { list: [], loaded: new Map() };
+export const models = { list: [], loaded: new Map(), read: false };
 
 const facts = new Map(); // digest -> answer of /api/show
-let read = false;
 
 const listeners = new Set();
 export const onModels = (fn) => listeners.add(fn);
@@ -15,8 +14,8 @@ export const onModels = (fn) => listeners.add(fn);
 // refresh reads which models there are.
 export async function refresh() {
   const { models: list } = await get('/api/tags');
-  if (read && JSON.stringify(list) === JSON.stringify(models.list)) return; // what is drawn may have the focus
-  read = true;
+  if (models.read && JSON.stringify(list) === JSON.stringify(models.list)) return; // what is drawn may have the focus
+  models.read = true;
   models.list = list;
   draw();
   listeners.forEach((fn) => fn());
@@ -49,7 +48,7 @@ function draw() {
 }
 
 export function nothing() {
-  return el('div', { class: 'empty' },
+  return el('div', { class: 'none' },
     el('p', {}, 'There is no model here yet.'),
     el('p', {}, el('code', {}, 'ingot pull NAME'), ' fetches one, ', el('code', {}, 'ingot create NAME ./checkpoint'), ' makes one.'));
 }
