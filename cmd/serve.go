@@ -26,7 +26,7 @@ func (a *app) serveCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the models of the store over HTTP",
-		Long: `Serve the models of the store over HTTP, to clients that speak Ollama's API.
+		Long: `Serve the models of the store over HTTP, to clients that speak Ollama's, OpenAI's or Anthropic's API.
 
 Each model is loaded when it is asked for, into a process of its own, stays for a while after the last request, and goes
 earlier when another one needs its room. A process that dies takes nothing along but its own requests.

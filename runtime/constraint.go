@@ -20,6 +20,7 @@ type constraint struct {
 	before []byte  // what has come, or its end
 	within int     // tokens that may come before
 	cut    []int32 // what is said when so many have come; nil: nothing
+	open   string  // what has to come first for that; empty: nothing, or it has
 	text   func(id int32) []byte
 	begin  func(left int) (*grammar.Matcher, error) // nil: there is no format, but only what would come before
 	idle   bool                                     // nothing is kept to any more
@@ -42,6 +43,9 @@ func (l *Local) constrain(r Request, budget int) (*constraint, error) {
 		return nil, fmt.Errorf("%w: a format needs the text of tokens", ErrNoTokenizer)
 	}
 	c := &constraint{force: !r.wantsLogProbs(), after: r.Format.After, within: r.Format.Within, text: l.bytes}
+	if r.Format.Kind == "" {
+		c.open = r.Format.Open
+	}
 	if cuts {
 		var err error
 		if c.cut, err = l.tok.Encode(r.Format.After, false); err != nil {
@@ -165,8 +169,20 @@ func (c *constraint) accept(id int32, left int) error {
 
 // wait takes a token before the format. What of a token comes after the text that the format waits for belongs to neither.
 func (c *constraint) wait(id int32, left int) (err error) {
-	c.within--
 	c.before = append(c.before, c.text(id)...)
+	if c.open != "" {
+		said := bytes.TrimSpace(c.before)
+		switch {
+		case bytes.HasPrefix(said, []byte(c.open)):
+			c.open = ""
+		case bytes.HasPrefix([]byte(c.open), said):
+			return nil
+		default:
+			c.before, c.cut, c.idle = nil, nil, true
+			return nil
+		}
+	}
+	c.within--
 	at := bytes.Index(c.before, []byte(c.after))
 	if at < 0 {
 		c.before = c.before[max(0, len(c.before)-len(c.after)+1):]
@@ -185,7 +201,7 @@ func (c *constraint) wait(id int32, left int) (err error) {
 func (c *constraint) forced(left int) (ids []int32) {
 	switch {
 	case c == nil:
-	case c.m == nil && c.within <= 0:
+	case c.m == nil && c.within <= 0 && c.open == "":
 		ids, c.cut = c.cut, nil // once
 	case c.m != nil && c.force:
 		ids = c.m.Forced(c.room(left))

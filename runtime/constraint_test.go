@@ -224,7 +224,14 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%+v: %q, %s, %v", draft, text, last.Done, err)
 		}
 	}
-	r.Draft, r.Format = Draft{}, Format{After: free[20:26], Within: 50}
+	r.Draft = Draft{}
+	for open, want := range map[string]bool{strings.TrimSpace(begin): true, "never": false} {
+		r.Format = Format{After: cut, Within: 1, Open: open}
+		if _, text, _, err := collect(t.Context(), l, r); err != nil || strings.Contains(text, cut) != want || want && !strings.HasPrefix(text, begin+cut) || !want && text != free {
+			t.Errorf("what begins with %q: %q, %v", open, text, err)
+		}
+	}
+	r.Format = Format{After: free[20:26], Within: 50}
 	if _, text, _, err := collect(t.Context(), l, r); err != nil || text != free {
 		t.Errorf("what comes by itself: %q, %v, want %q", text, err, free)
 	}

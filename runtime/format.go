@@ -18,8 +18,9 @@ type Format struct {
 	Source string     `json:"source,omitempty"`
 	After  string     `json:"after,omitempty"` // it begins after this text, such as the tag that ends thinking; empty: at once
 	// Within is how many tokens may come before the text that it begins after: then that is said, whatever the model wants. 0: any number.
-	// It holds without a Kind too.
-	Within int `json:"within,omitempty"`
+	// It holds without a Kind too. With Open, which is for no Kind, it holds where the answer begins with that text.
+	Within int    `json:"within,omitempty"`
+	Open   string `json:"open,omitempty"`
 	// Optional says that the text which it begins after need not come. Where it comes with too few tokens left for anything of the format,
 	// the answer keeps to it as far as it gets.
 	Optional bool `json:"optional,omitempty"`
@@ -98,7 +99,7 @@ const mostFormats = 64
 
 // grammar compiles a format, or finds it.
 func (f *formats) grammar(of Format) (*grammar.Grammar, error) {
-	of.After, of.Within, of.Optional = "", 0, false
+	of = Format{Kind: of.Kind, Source: of.Source}
 	f.mu.Lock()
 	g := f.compiled[of]
 	f.mu.Unlock()

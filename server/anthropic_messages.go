@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/talk"
 )
 
@@ -109,11 +110,19 @@ func (s *Server) messagesJob(m *model, p *talk.Prompt, q *messagesRequest) (job,
 	if j.request.Format, err = use.format(m, p, f); err != nil {
 		return j, err
 	}
-	// The thoughts are bounded where the prompt begins them, and where nothing else has a say before they end.
-	if rf := &j.request.Format; p.Thinking != "" && (rf.Kind == "" || rf.After == p.Thinking) && q.Thinking != nil && q.Thinking.Budget != nil {
-		rf.After, rf.Within = p.Thinking, *q.Thinking.Budget
-	}
+	q.bound(&j.request.Format, p)
 	return j, nil
+}
+
+// bound ends thoughts that go beyond the budget, where nothing else has a say before they end.
+func (q *messagesRequest) bound(f *runtime.Format, p *talk.Prompt) {
+	switch {
+	case q.Thinking == nil || q.Thinking.Budget == nil:
+	case p.Thinking != "" && (f.Kind == "" || f.After == p.Thinking):
+		f.After, f.Within = p.Thinking, *q.Thinking.Budget
+	case f.Kind == "" && p.Tags.Open != "":
+		f.After, f.Within, f.Open = p.Tags.Close, *q.Thinking.Budget, p.Tags.Open
+	}
 }
 
 // options are the request's, over the model's own. A text that the model stops before is one still.

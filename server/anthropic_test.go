@@ -124,6 +124,10 @@ func TestMessagesWithTools(t *testing.T) {
 	if got := strings.TrimSpace(f.prompt(t)); got != "system:brief|user:Hi|T=f|think=False" {
 		t.Errorf("the prompt is %q", got)
 	}
+	f.said(t, `{`+toolAsk+`}`)
+	if got := f.parrot.last(t).Format; got != (runtime.Format{After: "</think>", Within: 1024, Open: "<think>"}) {
+		t.Errorf("the budget of thoughts: %+v", got)
+	}
 	for choice, must := range map[string]bool{`{"type":"any"}`: true, `{"type":"tool","name":"g"}`: true, `{"type":"auto"}`: false} {
 		f.said(t, `{`+toolAsk+`,"tool_choice":`+choice+`}`)
 		if r := f.parrot.last(t); (r.Format.Kind == runtime.FormatEBNF) != must || must && strings.Contains(r.Format.Source, `"f`) == strings.Contains(choice, "tool") {

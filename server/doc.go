@@ -6,8 +6,8 @@
 //
 // Contract:
 //   - A route is one line in routes and one file; what all share (who may ask, how much, panics, errors) is around them and not in them.
-//   - An error before the first byte of an answer has a status of HTTP and one line of JSON, {"error": "..."}; after that it is the
-//     stream's last message.
+//   - An error before the first byte of an answer has a status of HTTP and one line of JSON, in the form of the API that the path belongs
+//     to; after that it is the stream's last message.
 //   - A panic in one request is that request's 500. A model's process that dies ends the requests that it had, with an error that says how.
 //   - A client that leaves ends its request in the model within a step. A client that does not read holds up nobody else.
 //   - Without an API key only pages of this machine may ask from a browser, and only under names that cannot be made to mean this

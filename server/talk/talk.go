@@ -34,7 +34,8 @@ type Prompt struct {
 	Pictures []runtime.Picture // in the order of their places
 	Special  bool              // the reader needs special tokens in the text
 	Reader   Reader
-	Thinking string // the tag that ends the thinking in which the prompt ends; a format of the answer comes after it. Empty: it ends in none
+	Thinking string     // the tag that ends the thinking in which the prompt ends; a format of the answer comes after it. Empty: it ends in none
+	Tags     parse.Tags // of the thinking that the answer may begin with where the prompt ends in none
 }
 
 // TextParts is the content of a message that shows n pictures before its text.
@@ -66,10 +67,13 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	}
 	_, think := parse.Detect(s.Text)
 	o := parse.Options{Tools: parseTools(c.Tools), Think: think, Thinking: parse.Opens(s.Texts.Parser, think, text)}
+	if think == (parse.Tags{}) {
+		think = parse.Thinks(s.Texts.Parser)
+	}
 	if o.Thinking {
-		if p.Thinking = think.Close; p.Thinking == "" {
-			p.Thinking = parse.Thinks(s.Texts.Parser).Close
-		}
+		p.Thinking = think.Close
+	} else {
+		p.Tags = think
 	}
 	if p.Reader.parser, err = parse.New(s.Texts.Parser, o); err != nil {
 		return nil, err
