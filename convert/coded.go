@@ -60,14 +60,25 @@ func (t Tensor) sameCodes() (quantize.Type, string) {
 			of = w.Type
 		case w.Type != of:
 			return 0, fmt.Sprintf("another part of the tensor, %s, is %s", s.Name, s.Format)
+		case w.Scales != t.Sources[0].weight.coded.Scales:
+			return 0, fmt.Sprintf("another part of the tensor, %s, has scales of another type", s.Name)
 		case w.Global != t.Sources[0].weight.coded.Global:
 			return 0, fmt.Sprintf("another part of the tensor, %s, has another scale of the whole", s.Name)
+		}
+		if w.Global != 0 && !t.linear() {
+			return 0, "only the weights of linear layers can have a scale of the whole tensor"
 		}
 		if s.Shape[len(s.Shape)-1] != t.Shape[len(t.Shape)-1] {
 			return 0, "its rows become others"
 		}
 	}
 	return of, ""
+}
+
+// linear tells whether the tensor is the weight of a linear layer, which multiplies with it whole.
+func (t Tensor) linear() bool {
+	name := t.match.Spec.Name
+	return len(t.Shape) == 2 && strings.HasSuffix(name, ".weight") && !strings.HasSuffix(name, "embed_tokens.weight") && !strings.HasSuffix(name, ".kv_b_proj.weight")
 }
 
 // mayDequantize refuses what must not become a plain tensor without being asked.
@@ -83,19 +94,22 @@ func (t Tensor) mayDequantize(why string) error {
 
 // keepCodes lays out a blob that gets the codes of the sources as they are.
 func (t *Tensor) keepCodes() error {
-	l := layout{target: t.target, keep: true}
-	parts, err := t.target.Parts(quantize.DType(t.Source), t.Shape)
+	first := t.Sources[0].weight.coded
+	l := layout{target: t.target, source: quantize.DType(t.Source), keep: true, global: first.Global}
+	if first.Scales != "" {
+		l.source = quantize.DType(first.Scales)
+	}
+	parts, err := t.target.Parts(l.source, t.Shape)
 	if err != nil {
 		return wrapTensor(t.Name, err)
 	}
 	l.list(t.Name, parts)
-	rule := t.Sources[0].weight.coded.Rule
+	rule := first.Rule
 	for _, s := range t.Sources {
 		if s.weight.coded.Rule != rule {
 			rule = ""
 		}
 	}
-	l.source = quantize.DType(t.Source)
 	l.quantized(rule)
 	if err := l.finish(); err != nil {
 		return wrapTensor(t.Name, err)

@@ -152,6 +152,13 @@ func TestExportQuantized(t *testing.T) {
 				}
 			}
 			checkQuantization(t, dir, got)
+			mustCreate(t, s, "b", from(dir), Options{})
+			a, b := blobsOf(t, s, "a"), blobsOf(t, s, "b")
+			delete(a, "file "+recordName) // what was asked for then
+			delete(b, "file "+recordName)
+			if diff := cmp.Diff(a, b); diff != "" && c.model != "qwen3_5_moe-next-published" {
+				t.Error(diff)
+			}
 		})
 	}
 }
@@ -246,7 +253,7 @@ func TestExportModelfile(t *testing.T) {
 	s := openStore(t)
 	f := from(fixture("gemma4-pair"), modelfile.Command{Name: modelfile.System, Value: "Be kind."}, modelfile.Command{Name: modelfile.Parameter, Key: "num_ctx", Value: "64"},
 		modelfile.Command{Name: modelfile.Message, Key: "user", Value: "Hello"}, modelfile.Command{Name: modelfile.Draft, Value: fixture("gemma4_assistant-pair")})
-	first := mustCreate(t, s, "a", f, Options{})
+	first := mustCreate(t, s, "a", f, Options{Precision: Precision{Type: quantize.Int8, Draft: quantize.Int8}})
 	dir := filepath.Join(t.TempDir(), "out")
 	out := mustExport(t, s, "a", dir, ExportOptions{})
 	if !slices.Contains(out.Files, "draft/config.json") || !slices.Contains(out.Files, modelfileName) {

@@ -15,13 +15,9 @@ import (
 // storedTensor is a tensor of an image and what its blob's header says.
 type storedTensor struct {
 	weight
-	parts  map[string]safetensors.Tensor // by suffix of the name
-	rule   string
-	global float32 // scale of the whole tensor; 0 = none
+	parts map[string]safetensors.Tensor // by suffix of the name
+	rule  string
 }
-
-// globalSuffix is the key of a scale of a whole tensor.
-const globalSuffix = ".global_scale"
 
 func openStored(w weight) (*storedTensor, error) {
 	s := &storedTensor{weight: w, parts: map[string]safetensors.Tensor{}}
@@ -30,22 +26,12 @@ func openStored(w weight) (*storedTensor, error) {
 		return nil, wrapTensor(w.Name, err)
 	}
 	defer f.Close()
-	for _, suffix := range []string{"", scaleSuffix, biasSuffix, globalSuffix} {
+	for _, suffix := range []string{"", scaleSuffix, biasSuffix} {
 		if t, ok := f.Lookup(w.layer.Name + suffix); ok {
 			s.parts[suffix] = t
 		}
 	}
 	s.rule = f.Header().Metadata[metaRule]
-	if g, ok := s.parts[globalSuffix]; ok {
-		if g.DType != safetensors.F32 || g.NumElements() != 1 {
-			return nil, fmt.Errorf("tensor %s: blob %s: %w: its %s is %s %v, want one F32", w.Name, w.layer.Digest, ErrSource, globalSuffix, g.DType, g.Shape)
-		}
-		var b [4]byte
-		if err := readFull(f.Reader(g), b[:], 0); err != nil {
-			return nil, wrapTensor(w.Name, err)
-		}
-		s.global = math.Float32frombits(binary.LittleEndian.Uint32(b[:]))
-	}
 	return s, s.check()
 }
 

@@ -3,8 +3,10 @@ package convert
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,7 +120,27 @@ func blobWeight(store *manifest.Store, l manifest.Layer) (weight, error) {
 	if s, ok := f.Lookup(l.Name + scaleSuffix); ok && w.quant.Mode() == "affine" {
 		w.DType = s.DType
 	}
-	return w, nil
+	w.global, err = readGlobal(f, l.Name)
+	return w, wrapTensor(l.Name, err)
+}
+
+// globalSuffix is the key of a scale of a whole tensor.
+const globalSuffix = ".global_scale"
+
+// readGlobal reads a blob's scale of the whole tensor; 0 = it has none.
+func readGlobal(f *safetensors.File, name string) (float32, error) {
+	g, ok := f.Lookup(name + globalSuffix)
+	if !ok {
+		return 0, nil
+	}
+	if g.DType != safetensors.F32 || g.NumElements() != 1 {
+		return 0, fmt.Errorf("%s: %w: its %s is %s %v, want one F32", f.Path(), ErrSource, globalSuffix, g.DType, g.Shape)
+	}
+	var b [4]byte
+	if err := readFull(f.Reader(g), b[:], 0); err != nil {
+		return 0, err
+	}
+	return math.Float32frombits(binary.LittleEndian.Uint32(b[:])), nil
 }
 
 // blobType reads a blob's metadata; 0 is a plain tensor.

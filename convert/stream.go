@@ -2,8 +2,10 @@ package convert
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
@@ -127,6 +129,13 @@ func (s *stream) run(ctx context.Context) error {
 	}
 	if s.done != s.t.params() {
 		return fmt.Errorf("%w: %d of its %d elements are there", ErrSource, s.done, s.t.params())
+	}
+	if l := s.t.layout; l.global != 0 {
+		var b [4]byte
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(l.global))
+		if _, err := s.blob.WriteAt(b[:], l.offsets[len(l.offsets)-1]); err != nil {
+			return err
+		}
 	}
 	for _, source := range s.t.Sources {
 		if err := source.weight.unchanged(); err != nil {

@@ -135,7 +135,7 @@ func (inv *Inventory) planStored(t Tensor, w weight, spec arch.Spec, c *chooser)
 
 // lay decides what the blob holds where.
 func (t *Tensor) lay() error {
-	lay, err := newLayout(t.Name, t.target, t.Source, t.Shape)
+	lay, err := newLayout(t.Name, t.target, t.Source, t.Shape, t.Sources[0].weight.global)
 	if err != nil {
 		return err
 	}
@@ -211,10 +211,11 @@ type layout struct {
 	keep   bool           // as codes of target
 	floats bool           // as float32, which source is
 	stored quantize.DType // what scales and biases become that were made in float32; "" = they stay
+	global float32        // scale of the whole tensor; 0 = none
 }
 
-func newLayout(name string, target quantize.Type, source safetensors.DType, shape []int64) (layout, error) {
-	l := layout{target: target, width: int64(source.Bits() / 8), source: quantize.DType(source)}
+func newLayout(name string, target quantize.Type, source safetensors.DType, shape []int64, global float32) (layout, error) {
+	l := layout{target: target, width: int64(source.Bits() / 8), source: quantize.DType(source), global: global}
 	if target == 0 {
 		l.source = ""
 		l.arrays = []Array{{Name: name, DType: source, Shape: shape}}
@@ -243,6 +244,9 @@ func (l *layout) list(name string, parts quantize.Parts) {
 		if p.part.DType != "" {
 			l.arrays = append(l.arrays, Array{Name: p.name, DType: safetensors.DType(p.part.DType), Shape: p.part.Shape})
 		}
+	}
+	if l.global != 0 {
+		l.arrays = append(l.arrays, Array{Name: name + globalSuffix, DType: safetensors.F32, Shape: []int64{}})
 	}
 }
 

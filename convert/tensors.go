@@ -88,7 +88,7 @@ func readTensors(store *manifest.Store, l manifest.Layer) ([]TensorInfo, error) 
 }
 
 // partSuffixes are what the keys of a quantized tensor's parts end in, after the tensor's name.
-var partSuffixes = []string{scaleSuffix, ".bias", ".global_scale"}
+var partSuffixes = []string{scaleSuffix, biasSuffix, globalSuffix}
 
 // partOf tells whether a key is a part of a quantized tensor of the same file, and of which.
 func partOf(key string, keys map[string]safetensors.Tensor) (tensor string, ok bool) {

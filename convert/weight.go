@@ -23,12 +23,13 @@ type weight struct {
 	file  string // base name of the file, or the blob's digest
 	path  string // of the file, for messages
 
-	from  safetensors.Source // of a checkpoint
-	layer manifest.Layer     // of an image: the blob that holds this tensor alone
-	quant quantize.Type      // how that blob holds it; Shape is that of the tensor, not of the packed one
-	store *manifest.Store
-	size  int64 // of the file when it was opened
-	mtime time.Time
+	from   safetensors.Source // of a checkpoint
+	layer  manifest.Layer     // of an image: the blob that holds this tensor alone
+	quant  quantize.Type      // how that blob holds it; Shape is that of the tensor, not of the packed one
+	global float32            // and its scale of the whole tensor; 0 = none
+	store  *manifest.Store
+	size   int64 // of the file when it was opened
+	mtime  time.Time
 
 	coded *sources.Weight // of a quantized checkpoint; DType and Shape are those of the elements
 	parts []weight        // that it is read from

@@ -1,7 +1,10 @@
 package runtime
 
 import (
+	"encoding/binary"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -29,6 +32,7 @@ type blob struct {
 	header *safetensors.Header
 	parts  map[string]safetensors.Tensor // by suffix of the name: "", ".scale", ".bias"
 	packed quantize.Type                 // 0 where plain
+	global float32                       // scale of the whole tensor, of nvfp4; 0 = none
 }
 
 // Keys of a blob's metadata.
@@ -65,6 +69,12 @@ func (b *blob) open(store *manifest.Store) error {
 	}
 	for _, t := range b.header.Tensors {
 		suffix, ok := strings.CutPrefix(t.Name, b.layer.Name)
+		if ok && suffix == ".global_scale" {
+			if b.global, err = readGlobal(f, b.header, t); err != nil {
+				return err
+			}
+			continue
+		}
 		if !ok || !slices.Contains([]string{"", ".scale", ".bias"}, suffix) {
 			return fmt.Errorf("it holds %s too, and models run from one blob per tensor: %w", t.Name, ErrImage)
 		}
@@ -76,11 +86,27 @@ func (b *blob) open(store *manifest.Store) error {
 	return b.readFormat()
 }
 
+// readGlobal reads the scale of a whole tensor.
+func readGlobal(f io.ReaderAt, h *safetensors.Header, t safetensors.Tensor) (float32, error) {
+	if t.DType != "F32" || t.Size() != 4 {
+		return 0, fmt.Errorf("%s is %s %v, want one F32: %w", t.Name, t.DType, t.Shape, ErrImage)
+	}
+	var buf [4]byte
+	if _, err := f.ReadAt(buf[:], h.DataOffset+t.Begin); err != nil {
+		return 0, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	g := math.Float32frombits(binary.LittleEndian.Uint32(buf[:]))
+	if !(g > 0 && g <= math.MaxFloat32) {
+		return 0, fmt.Errorf("%s is %v, want a positive number: %w", t.Name, g, ErrImage)
+	}
+	return g, nil
+}
+
 // readFormat reads how the codes are to be understood, and checks that all of their parts are there.
 func (b *blob) readFormat() error {
 	name, ok := b.header.Metadata[metaType]
 	if !ok {
-		if len(b.parts) > 1 {
+		if len(b.parts) > 1 || b.global != 0 {
 			return fmt.Errorf("it holds scales and no %s: %w", metaType, ErrImage)
 		}
 		return nil
@@ -107,6 +133,9 @@ func (b *blob) readFormat() error {
 		if got := b.parts[suffix]; string(got.DType) != string(part.DType) || !slices.Equal(got.Shape, part.Shape) {
 			return fmt.Errorf("%s%s is %s %v, want %s %v: %w", b.layer.Name, suffix, got.DType, got.Shape, part.DType, part.Shape, ErrImage)
 		}
+	}
+	if b.global != 0 && t != quantize.NVFP4 {
+		return fmt.Errorf("it has a scale of the whole tensor, which %s has not: %w", t, ErrImage)
 	}
 	b.packed = t
 	return nil
@@ -186,7 +215,7 @@ func (b *blob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 	if b.packed != 0 {
 		tensor.Packed = &nn.Packed{
 			Scales: arrays[".scale"], Biases: arrays[".bias"],
-			Mode: modes[b.packed.Mode()], Bits: b.packed.Bits(), Group: b.packed.Group(),
+			Mode: modes[b.packed.Mode()], Bits: b.packed.Bits(), Group: b.packed.Group(), Global: b.global,
 		}
 	}
 	for _, a := range arrays {

@@ -114,7 +114,7 @@ func (c *Checkpoint) activationScales() []Ignored {
 }
 
 var activationSuffixes = []string{
-	".input_scale", ".activation_scale", ".input_scale_ub", ".output_scale", "_input_scale", "_activation_scale",
+	".input_scale", ".input_global_scale", ".activation_scale", ".input_scale_ub", ".output_scale", "_input_scale", "_activation_scale",
 	".k_scale", ".v_scale", ".q_scale", ".kv_scale", ".prob_output_scale", ".input_zero_point",
 }
 

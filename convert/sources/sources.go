@@ -38,13 +38,14 @@ type Ignored struct {
 type Weight struct {
 	Name   string               // in a plain checkpoint
 	Shape  []int64              // of the elements
-	DType  safetensors.DType    // BF16, F16 or F32: of the elements where nothing else is asked for; of an affine Type's scales
+	DType  safetensors.DType    // BF16, F16 or F32: of the elements where nothing else is asked for
 	Format string               // for people: what it is
 	Parts  []safetensors.Source // that it is read from, the codes first
 	Type   quantize.Type        // our format that holds it exactly; 0 = none does
 	Why    string               // none does
 	Plain  bool                 // where none does it becomes a plain tensor of DType without being asked; else it is refused
 	Rule   string               // the version of the arithmetic that made the codes, as the file says; "" = it does not
+	Scales safetensors.DType    // of an affine Type's scales and biases, where that is not DType
 	Global float32              // a factor of the whole tensor (nvfp4), which Floats counts in and Codes does not; 0 = none
 	Read   Elements
 }
@@ -64,7 +65,7 @@ type Elements interface {
 	// Floats writes elements as float32, little endian; len(dst) is 4*count. What is not finite may come out as it is.
 	Floats(dst []byte, begin, count int64) error
 	// Codes writes them as groups of the weight's Type, each slice of the bytes that [quantize.Type.GroupSizes] tells for the
-	// weight's DType. It is called only where there is one; begin and count are multiples of its group.
+	// type of the weight's scales. It is called only where there is one; begin and count are multiples of its group.
 	Codes(dst quantize.Blocks, begin, count int64) error
 }
 

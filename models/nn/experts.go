@@ -89,6 +89,9 @@ func newBank(w *Weights, name string, experts, out, in int) *bank {
 
 func bankOf(w *Weights, t *Tensor) *bank {
 	b := &bank{weight: t}
+	if t != nil && t.factor() != 1 {
+		w.fail("experts of nvfp4 with a scale of the whole tensor are not supported")
+	}
 	if t != nil && t.Packed == nil {
 		b.turned = w.Constant(mlx.SwapAxes(t.Array, -1, -2))
 	}

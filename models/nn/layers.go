@@ -58,28 +58,53 @@ func (l *Linear) Apply(x *mlx.Array) *mlx.Array { return Linears(x, l)[0] }
 func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
 	ready, done := together(layers)
 	defer done()
-	return ready.Apply(x)
+	return finish(layers, ready.Apply(x), x.DType())
 }
 
 // NormedLinears gives x+y, and what Linears gives of that, normalized. Without y the sum is x.
 func NormedLinears(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
 	ready, done := together(layers)
 	defer done()
-	return ready.ApplyNormed(x, y, n.weight, n.eps, n.plusOne)
+	sum, outs = ready.ApplyNormed(x, y, n.weight, n.eps, n.plusOne)
+	return sum, finish(layers, outs, x.DType())
 }
 
 // NormedLinearsKept is NormedLinears, and gives the normalized sum too.
 func NormedLinearsKept(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum, normed *mlx.Array, outs []*mlx.Array) {
 	ready, done := together(layers)
 	defer done()
-	return ready.ApplyNormedKept(x, y, n.weight, n.eps, n.plusOne)
+	sum, normed, outs = ready.ApplyNormedKept(x, y, n.weight, n.eps, n.plusOne)
+	return sum, normed, finish(layers, outs, x.DType())
 }
 
 // ApplyGated is Apply of activation(gate) * up.
 func (l *Linear) ApplyGated(activation mlx.Activation, gate, up *mlx.Array) *mlx.Array {
 	ready, done := together([]*Linear{l})
 	defer done()
-	return ready.ApplyGated(activation, gate, up)[0]
+	return finish([]*Linear{l}, ready.ApplyGated(activation, gate, up), gate.DType())[0]
+}
+
+// finish makes results of a type that scales of float32 have widened, or that a factor of the whole weight is still to be
+// multiplied with.
+func finish(layers []*Linear, outs []*mlx.Array, d mlx.DType) []*mlx.Array {
+	for i, l := range layers {
+		y := outs[i]
+		if g := l.weight.factor(); g != 1 {
+			y = mlx.MultiplyScalar(mlx.AsType(y, mlx.Float32), g)
+			if l.bias != nil {
+				b := l.bias
+				if l.heads > 0 {
+					b = mlx.Reshape(b, l.heads, -1)
+				}
+				y = mlx.Add(y, mlx.AsType(b, mlx.Float32))
+			}
+		}
+		if p := l.weight.Packed; p != nil && y.DType() != d {
+			y = mlx.AsType(y, d)
+		}
+		outs[i] = y
+	}
+	return outs
 }
 
 // together makes layers ready, once where somebody owns them. The caller calls done after use.
@@ -104,7 +129,7 @@ func newLayers(layers []*Linear) *mlx.Layers {
 	for i, l := range layers {
 		formats[i], groups[i], bits[i] = l.weight.packing()
 		parts, heads[i] = append(parts, l.weight.present()...), l.heads
-		if l.bias != nil {
+		if l.bias != nil && l.weight.factor() == 1 {
 			biased[i] = 1
 			parts = append(parts, l.bias)
 		}

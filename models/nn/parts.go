@@ -50,6 +50,9 @@ func (w *Weights) Transposed(t *Tensor) *Tensor {
 	return &Tensor{Array: w.constant(t.Array, func(plain *mlx.Array) *mlx.Array {
 		if p := t.Packed; p != nil {
 			plain = mlx.Dequantize(plain, p.Scales, p.Biases, p.Group, p.Bits, p.Mode, nil, w.DType)
+			if t.factor() != 1 {
+				plain = mlx.AsType(mlx.MultiplyScalar(mlx.AsType(plain, mlx.Float32), t.factor()), w.DType)
+			}
 		}
 		return mlx.Contiguous(mlx.SwapAxes(plain, -1, -2))
 	})}

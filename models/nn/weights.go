@@ -24,6 +24,15 @@ type Packed struct {
 	Mode   mlx.QuantMode
 	Bits   int
 	Group  int
+	Global float32 // factor of all elements, of nvfp4; 0 is none
+}
+
+// factor is what the product with the weight is to be multiplied with.
+func (t *Tensor) factor() float64 {
+	if t.Packed == nil || t.Packed.Global == 0 {
+		return 1
+	}
+	return float64(t.Packed.Global)
 }
 
 // packing is how the weight is packed, in numbers: format -1 is plain.

@@ -1,0 +1,305 @@
+package sources
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// AutoGPTQ and GPTQModel store a linear layer [out, in] as X.qweight I32 [in*bits/32, out], X.qzeros I32 [groups, out*bits/32],
+// X.scales [groups, out] and X.g_idx I32 [in], the group of each column. A word of qweight has codes of neighbouring columns of one row, the
+// first in its lowest bits; 3 bit codes cross words. The first format keeps zeros less 1, "gptq_v2" keeps them as they are.
+// https://github.com/AutoGPTQ/AutoGPTQ/blob/v0.7.1/auto_gptq/nn_modules/qlinear/qlinear_cuda_old.py
+// https://github.com/ModelCloud/GPTQModel/blob/v4.0.0/gptqmodel/nn_modules/qlinear/__init__.py
+
+func findGPTQ(c *Checkpoint) (Found, error) {
+	return findTurned(c, "gptq", "GPTQ", func(l *turnedLayer) error {
+		if format := l.config.format(); format != "" && format != "gptq" && format != "gptq_v2" {
+			return c.wrongConfig(l.config.key, "the format %q is made for one program's kernels; convert it with that program, or take the checkpoint in gptq", format)
+		}
+		l.along = true
+		if l.config.format() != "gptq_v2" {
+			l.shift = 1
+		}
+		return nil
+	})
+}
+
+// turnedConfig is what a configuration says of GPTQ and AWQ.
+type turnedConfig struct {
+	Method     string          `json:"quant_method"`
+	Bits       int             `json:"bits"`
+	WBit       int             `json:"w_bit"` // of AutoAWQ's own file
+	Group      *int64          `json:"group_size"`
+	QGroup     *int64          `json:"q_group_size"`
+	Format     string          `json:"checkpoint_format"`
+	NewFormat  string          `json:"format"`
+	Version    string          `json:"version"`
+	Marlin     bool            `json:"is_marlin_format"`
+	Dynamic    json.RawMessage `json:"dynamic"` // layers of their own bits and groups
+	DescAct    bool            `json:"desc_act"`
+	Sym        *bool           `json:"sym"`
+	ZeroPoint  *bool           `json:"zero_point"`
+	key        string          // where it is, for messages
+	configured bool
+}
+
+func (t turnedConfig) format() string {
+	switch {
+	case t.Marlin:
+		return "marlin"
+	case t.Format != "":
+		return strings.ToLower(t.Format)
+	}
+	return strings.ToLower(t.NewFormat)
+}
+
+func (t turnedConfig) uniform() bool {
+	return t.configured && (len(t.Dynamic) == 0 || string(t.Dynamic) == "null" || string(t.Dynamic) == "{}")
+}
+
+// readTurned reads the configuration, or the files that AutoGPTQ and AutoAWQ wrote before there was a key in it.
+func (c *Checkpoint) readTurned() (t turnedConfig, from []string, err error) {
+	data, file := []byte(c.HF), "config.json "+c.hfKey
+	t.key = c.hfKey
+	for _, name := range []string{"quantize_config.json", "quant_config.json"} {
+		if data != nil {
+			break
+		}
+		data, file = c.File(name), name
+	}
+	if data == nil {
+		return t, nil, nil
+	}
+	if err := json.Unmarshal(data, &t); err != nil {
+		return t, nil, c.wrongConfig(file, "%w", err)
+	}
+	t.configured = true
+	if t.key == "" {
+		t.key = file
+	}
+	if t.Bits == 0 {
+		t.Bits = t.WBit
+	}
+	if t.Group == nil {
+		t.Group = t.QGroup
+	}
+	say := func(key string, value any) { from = append(from, fmt.Sprintf("%s.%s = %v", file, key, value)) }
+	if t.Method != "" {
+		say("quant_method", fmt.Sprintf("%q", t.Method))
+	}
+	if t.Bits != 0 {
+		say("bits", t.Bits)
+	}
+	if t.Group != nil {
+		say("group_size", *t.Group)
+	}
+	if f := t.format(); f != "" {
+		say("checkpoint_format", fmt.Sprintf("%q", f))
+	}
+	if t.DescAct {
+		say("desc_act", true)
+	}
+	return t, from, nil
+}
+
+// turnedLayer is a layer that is being read.
+type turnedLayer struct {
+	turned
+	name   string
+	config turnedConfig
+	group  int64
+	index  safetensors.Source // of groups; no file: they are in order
+}
+
+// findTurned finds layers with a qweight. Both makers name them alike; the width of qweight tells which it is: as many words as
+// rows, or fewer.
+func findTurned(c *Checkpoint, method, maker string, more func(*turnedLayer) error) (Found, error) {
+	var f Found
+	var list []matrix
+	var config turnedConfig
+	kinds := map[string]int{}
+	for _, t := range c.Tensors() {
+		name, ok := strings.CutSuffix(t.Name, ".qweight")
+		if !ok {
+			continue
+		}
+		if list == nil {
+			var err error
+			if config, f.From, err = c.readTurned(); err != nil {
+				return f, err
+			}
+		}
+		l := &turnedLayer{name: name, config: config, turned: turned{weight: t}}
+		mine, err := l.find(c, method)
+		if err != nil {
+			return f, err
+		}
+		if !mine {
+			continue
+		}
+		if err := more(l); err != nil {
+			return f, err
+		}
+		m, err := l.matrix(maker)
+		if err != nil {
+			return f, err
+		}
+		kinds[m.Format]++
+		list = append(list, m)
+		f.Ignored = append(f.Ignored, c.zeroBias(name)...)
+	}
+	if len(list) == 0 {
+		return Found{}, nil
+	}
+	var err error
+	if f.Weights, err = settle(list); err != nil {
+		return f, err
+	}
+	f.What = counted(kinds) + biasNote(f.Weights)
+	var parts []string
+	for _, p := range list[0].Parts {
+		parts = append(parts, fmt.Sprintf("%s (%s %v)", p.Name, p.DType, p.Shape))
+	}
+	f.From = append(f.From, strings.Join(parts, ", "))
+	return f, nil
+}
+
+// find finds a layer's tensors, and whether they are of a maker.
+func (l *turnedLayer) find(c *Checkpoint, method string) (bool, error) {
+	var ok bool
+	if l.scales, ok = c.Lookup(l.name + ".scales"); !ok {
+		return false, wrong(l.weight, "it is packed by GPTQ or AWQ, but %s.scales is not there; fetch the checkpoint again", l.name)
+	}
+	for _, t := range []safetensors.Source{l.weight, l.scales} {
+		if len(t.Shape) != 2 || elements(t.Shape) == 0 {
+			return false, wrong(t, "it has shape %v, want a matrix; fetch the checkpoint again", t.Shape)
+		}
+	}
+	if l.weight.DType != safetensors.I32 && l.weight.DType != safetensors.U32 {
+		return false, wrong(l.weight, "it is %s, but codes are packed in I32; fetch the checkpoint again", l.weight.DType)
+	}
+	if !isFloat(l.scales.DType) {
+		return false, wrong(l.scales, "it is %s, want F16, BF16 or F32; fetch the checkpoint again", l.scales.DType)
+	}
+	l.groups, l.rows = l.scales.Shape[0], l.scales.Shape[1]
+	along := l.weight.Shape[1] == l.rows
+	is := "awq"
+	if along {
+		is = "gptq"
+	}
+	if is != method {
+		return false, nil
+	}
+	if m := l.config.Method; m != "" && m != method && (m == "awq" || m == "gptq") {
+		return false, wrong(l.weight, "its shape %v beside scales %v is that of %s, but %s.quant_method is %q; correct the configuration", l.weight.Shape, l.scales.Shape, method, l.config.key, m)
+	}
+	return true, l.sizes(c, along)
+}
+
+// sizes reads bits and group from shapes, and compares them with the configuration.
+func (l *turnedLayer) sizes(c *Checkpoint, along bool) error {
+	l.bits = l.config.Bits
+	if zeros, ok := c.Lookup(l.name + ".qzeros"); ok {
+		if zeros.DType != safetensors.I32 && zeros.DType != safetensors.U32 || len(zeros.Shape) != 2 || zeros.Shape[0] != l.groups || zeros.Shape[1]*32%l.rows != 0 {
+			return wrong(zeros, "it is %s %v, want I32 [%d, rows of the weight (%d) by their bits over 32]; fetch the checkpoint again", zeros.DType, zeros.Shape, l.groups, l.rows)
+		}
+		bits := int(zeros.Shape[1] * 32 / l.rows)
+		if l.bits != 0 && bits != l.bits && l.config.uniform() {
+			return wrong(zeros, "its shape %v says %d bits, but %s.bits is %d; correct the configuration, or fetch the checkpoint again", zeros.Shape, bits, l.config.key, l.config.Bits)
+		}
+		l.zeros, l.bits = zeros, bits
+	} else if s := l.config.Sym; (s == nil || !*s) && (l.config.ZeroPoint == nil || *l.config.ZeroPoint) {
+		return wrong(l.weight, "it has codes and scales, but %s.qzeros is not there; fetch the checkpoint again", l.name)
+	}
+	if !slices.Contains([]int{2, 3, 4, 8}, l.bits) || l.rows*int64(l.bits)%32 != 0 {
+		return wrong(l.weight, "codes of %d bits: want 2, 3, 4 or 8, and whole words (%s.bits is %d); correct the configuration, or fetch the checkpoint again", l.bits, l.config.key, l.config.Bits)
+	}
+	l.middle = float32(int(1) << (l.bits - 1))
+	l.columns = l.weight.Shape[0]
+	if along {
+		l.columns = l.weight.Shape[0] * 32 / int64(l.bits)
+		if l.weight.Shape[0]*32%int64(l.bits) != 0 {
+			return wrong(l.weight, "%d words are no whole number of codes of %d bits; fetch the checkpoint again", l.weight.Shape[0], l.bits)
+		}
+	} else if l.weight.Shape[1]*32 != l.rows*int64(l.bits) {
+		return wrong(l.weight, "it has shape %v, but with scales %v and %d bits it would have %d words in a line; fetch the checkpoint again", l.weight.Shape, l.scales.Shape, l.bits, l.rows*int64(l.bits)/32)
+	}
+	return l.grouping(c)
+}
+
+func (l *turnedLayer) grouping(c *Checkpoint) error {
+	l.group = (l.columns + l.groups - 1) / l.groups
+	if g := l.config.Group; g != nil && l.config.uniform() {
+		want := *g
+		if want <= 0 {
+			want = l.columns
+		}
+		if (l.columns+want-1)/want != l.groups {
+			return wrong(l.scales, "it has %d groups, but rows of %d elements in groups of %d (%s.group_size = %d) have %d; correct the configuration, or fetch the checkpoint again",
+				l.groups, l.columns, want, l.config.key, *g, (l.columns+want-1)/want)
+		}
+		l.group = want
+	}
+	l.index, _ = c.Lookup(l.name + ".g_idx")
+	return nil
+}
+
+// matrix makes a matrix of a layer.
+func (l *turnedLayer) matrix(maker string) (matrix, error) {
+	m := matrix{Weight: Weight{
+		Name: l.name + ".weight", DType: l.scales.DType, Parts: []safetensors.Source{l.weight, l.scales},
+		Format: fmt.Sprintf("%s %d bits, groups of %d", maker, l.bits, l.group),
+	}}
+	if l.columns > maxColumns {
+		return m, wrong(l.weight, "rows of %d elements are too long", l.columns)
+	}
+	order := inOrder(l.columns, l.group)
+	if l.zeros.File != nil {
+		m.Parts = append(m.Parts, l.zeros)
+	}
+	if l.index.File != nil {
+		m.Parts = append(m.Parts, l.index)
+		read, err := readOrder(l.index, l.columns, l.groups)
+		if err != nil {
+			return m, err
+		}
+		if !slices.Equal(read, order) {
+			m.Format += ", not in order (desc_act)"
+		}
+		order = read
+	}
+	m.grid = &grid{rows: l.rows, columns: l.columns, bits: l.bits, order: order, groups: l.groups, read: l.turned}
+	m.Why = m.grid.fit()
+	return m, nil
+}
+
+// zeroBias is a layer's bias where it is zero throughout: AutoGPTQ wrote one for every layer, also of models that have none.
+func (c *Checkpoint) zeroBias(layer string) []Ignored {
+	const most = 1 << 22
+	b, ok := c.Lookup(layer + ".bias")
+	if !ok || !isFloat(b.DType) || b.Size() > most {
+		return nil
+	}
+	data := make([]byte, b.Size())
+	if readAt(b, data, 0) != nil || slices.ContainsFunc(data, func(v byte) bool { return v != 0 }) {
+		return nil
+	}
+	return []Ignored{{b, "a bias that is zero, as the packer wrote for every layer"}}
+}
+
+// counted lists formats and how many weights have them, where they are several.
+func counted(kinds map[string]int) string {
+	var out []string
+	for format, n := range kinds {
+		if len(kinds) == 1 {
+			return format
+		}
+		out = append(out, fmt.Sprintf("%s (%d)", format, n))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,257 @@
+package sources
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// grid is a matrix of whole numbers with a scale and a zero for each group of a row: an element is (code - zero) * scale. Our
+// affine formats say the same as code*scale + bias, with -zero*scale for the bias.
+type grid struct {
+	rows, columns int64
+	bits          int
+	order         []int32       // the group of each column
+	groups        int64         // of a row
+	target        quantize.Type // that holds the codes; 0 = none does
+	dtype         quantize.DType
+	read          gridReader
+}
+
+// gridReader reads whole rows.
+type gridReader interface {
+	codes(dst []uint8, row, rows int64) error
+	// params are the scale and the zero of each group of each row.
+	params(scales, zeros []float32, row, rows int64) error
+}
+
+// inOrder is the order of groups that follow each other.
+func inOrder(columns, group int64) []int32 {
+	order := make([]int32, columns)
+	for i := range order {
+		order[i] = int32(int64(i) / group)
+	}
+	return order
+}
+
+// fit finds the format that holds the codes: affine, in the largest groups that cut none of the matrix's. Where those are
+// larger, a scale is there several times.
+func (g *grid) fit() (why string) {
+	if !slices.Contains([]int{2, 3, 4, 5, 6, 8}, g.bits) {
+		return fmt.Sprintf("no format here has codes of %d bits", g.bits)
+	}
+	for _, group := range []int{128, 64, 32} {
+		if g.constant(int64(group)) {
+			g.target = map[int]quantize.Type{2: quantize.Int2, 3: quantize.Int3, 4: quantize.Int4, 5: quantize.Int5, 6: quantize.Int6, 8: quantize.Int8}[g.bits].WithGroup(group)
+			return ""
+		}
+	}
+	if g.columns%32 != 0 {
+		return fmt.Sprintf("its rows of %d elements are no whole groups of 32, the smallest that a format here has", g.columns)
+	}
+	for i := 1; i < len(g.order); i++ {
+		if g.order[i] < g.order[i-1] {
+			return "its groups are not in order (g_idx: desc_act, actorder), which no format here can say"
+		}
+	}
+	return "its groups are smaller than 32 elements, or end between: no format here has such"
+}
+
+// constant tells whether each stretch of so many columns lies in one group.
+func (g *grid) constant(group int64) bool {
+	if g.columns%group != 0 {
+		return false
+	}
+	for i := int64(0); i < g.columns; i += group {
+		for _, o := range g.order[i : i+group] {
+			if o != g.order[i] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// exact tells whether a type holds all scales and biases.
+func (g *grid) exact(d quantize.DType) (bool, error) {
+	step := max(1<<16/g.groups, 1)
+	for row := int64(0); row < g.rows; row += step {
+		n := min(step, g.rows-row)
+		scales, zeros := make([]float32, n*g.groups), make([]float32, n*g.groups)
+		if err := g.read.params(scales, zeros, row, n); err != nil {
+			return false, err
+		}
+		for i, s := range scales {
+			if !holds(d, s) || !holds(d, -zeros[i]*s) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+func holds(d quantize.DType, v float32) bool {
+	var wide, back, narrow [4]byte
+	put(wide[:], 0, v)
+	small := narrow[:d.Size()]
+	return quantize.Cast(small, d, wide[:], quantize.F32) == nil && quantize.Cast(back[:], quantize.F32, small, d) == nil && (wide == back || v == 0)
+}
+
+// stretch calls f for each row of elements [begin, begin+count), with its codes, its scales and zeros, and the columns.
+func (g *grid) stretch(begin, count int64, f func(codes []uint8, scales, zeros []float32, from, to int64)) error {
+	first, end := begin/g.columns, (begin+count+g.columns-1)/g.columns
+	n := end - first
+	codes := make([]uint8, n*g.columns)
+	params := make([]float32, 2*n*g.groups)
+	scales, zeros := params[:n*g.groups], params[n*g.groups:]
+	if err := g.read.codes(codes, first, n); err != nil {
+		return err
+	}
+	if err := g.read.params(scales, zeros, first, n); err != nil {
+		return err
+	}
+	for r := range n {
+		start := (first + r) * g.columns
+		f(codes[r*g.columns:][:g.columns], scales[r*g.groups:][:g.groups], zeros[r*g.groups:][:g.groups],
+			max(begin-start, 0), min(begin+count-start, g.columns))
+	}
+	return nil
+}
+
+// Floats implements Elements.
+func (g *grid) Floats(dst []byte, begin, count int64) error {
+	at := 0
+	return g.stretch(begin, count, func(codes []uint8, scales, zeros []float32, from, to int64) {
+		for c := from; c < to; c++ {
+			o := g.order[c]
+			put(dst, at, (float32(codes[c])-zeros[o])*scales[o])
+			at++
+		}
+	})
+}
+
+// Codes implements Elements.
+func (g *grid) Codes(dst quantize.Blocks, begin, count int64) error {
+	group := int64(g.target.Group())
+	packed := dst.Packed
+	wide := make([]byte, 2*4*count/group)
+	scale, bias := wide[:len(wide)/2], wide[len(wide)/2:]
+	at := 0
+	err := g.stretch(begin, count, func(codes []uint8, scales, zeros []float32, from, to int64) {
+		n := (to - from) * int64(g.bits) / 8
+		packBits(packed[:n], codes[from:to], g.bits)
+		packed = packed[n:]
+		for c := from; c < to; c += group {
+			o := g.order[c]
+			put(scale, at, scales[o])
+			put(bias, at, -zeros[o]*scales[o])
+			at++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := quantize.Cast(dst.Scales, g.dtype, scale, quantize.F32); err != nil {
+		return err
+	}
+	return quantize.Cast(dst.Biases, g.dtype, bias, quantize.F32)
+}
+
+// packBits writes codes as a stream of bits, the lowest first. They fill whole bytes.
+func packBits(dst []byte, codes []uint8, bits int) {
+	switch bits {
+	case 8:
+		copy(dst, codes)
+		return
+	case 4:
+		for i := range dst {
+			dst[i] = codes[2*i] | codes[2*i+1]<<4
+		}
+		return
+	}
+	var word uint64
+	have := 0
+	for _, c := range codes {
+		word |= uint64(c) << have
+		for have += bits; have >= 8; have -= 8 {
+			dst[0], dst = byte(word), dst[1:]
+			word >>= 8
+		}
+	}
+}
+
+// matrix is a grid that was found, on its way to become a weight.
+type matrix struct {
+	Weight
+	grid *grid
+}
+
+// settle makes weights of matrices. Where the type of the published scales does not hold every bias exactly, all of them get
+// scales and biases in F32: a model's experts, which become one tensor, need the same.
+func settle(list []matrix) ([]Weight, error) {
+	exact := true
+	for _, m := range list {
+		if m.grid.target == 0 || !exact {
+			continue
+		}
+		var err error
+		if exact, err = m.grid.exact(quantize.DType(m.DType)); err != nil {
+			return nil, err
+		}
+	}
+	var out []Weight
+	for _, m := range list {
+		m.grid.dtype = quantize.DType(m.DType)
+		if m.Type = m.grid.target; m.Type != 0 && !exact {
+			m.Scales, m.grid.dtype = safetensors.F32, quantize.F32
+		}
+		m.Shape, m.Read = []int64{m.grid.rows, m.grid.columns}, m.grid
+		out = append(out, m.Weight)
+	}
+	return out, nil
+}
+
+// biasNote tells what settle did.
+func biasNote(list []Weight) string {
+	for _, w := range list {
+		if w.Scales != "" && w.Scales != w.DType {
+			return "; scales and biases in float32, since " + string(w.DType) + " does not hold zero times scale"
+		}
+	}
+	return ""
+}
+
+// readOrder reads the group of each column.
+func readOrder(t safetensors.Source, columns, groups int64) ([]int32, error) {
+	if t.DType != safetensors.I32 && t.DType != safetensors.I64 || elements(t.Shape) != columns || len(t.Shape) != 1 {
+		return nil, wrong(t, "it is %s %v, but the groups of %d columns are I32 [%d]; fetch the checkpoint again", t.DType, t.Shape, columns, columns)
+	}
+	if columns > maxColumns {
+		return nil, wrong(t, "rows of %d elements are too long", columns)
+	}
+	buf := make([]byte, t.Size())
+	if err := readAt(t, buf, 0); err != nil {
+		return nil, wrong(t, "%w", err)
+	}
+	order, width := make([]int32, columns), len(buf)/int(columns)
+	for i := range order {
+		v := int64(int32(le.Uint32(buf[i*width:])))
+		if width == 8 {
+			v = int64(le.Uint64(buf[i*width:]))
+		}
+		if v < 0 || v >= groups {
+			return nil, wrong(t, "column %d is in group %d, but there are scales of %d groups; fetch the checkpoint again", i, v, groups)
+		}
+		order[i] = int32(v)
+	}
+	return order, nil
+}
+
+const maxColumns = 1 << 24
+
+// isFloat tells whether scales may have a type.
+func isFloat(d safetensors.DType) bool {
+	return d == safetensors.F16 || d == safetensors.BF16 || d == safetensors.F32
+}

@@ -1,0 +1,339 @@
+package sources
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// compressed-tensors stores a linear layer [out, in] of whole numbers as X.weight_packed I32 [out, in*bits/32] (pack-quantized), with
+// X.weight_shape I64 [2], or as X.weight I8 [out, in] (int-quantized); with X.weight_scale [out, groups], one group being a
+// channel; where it is not symmetric X.weight_zero_point, packed along the rows; and X.weight_g_idx I32 [in] where actorder
+// moved columns. Codes are signed: 2^(bits-1) is added to them, and to the zeros, before they are packed, the first in the lowest
+// bits. Those of 3, 5, 6 and 7 bits cross words; earlier versions left bits of each word unused instead.
+// https://github.com/vllm-project/compressed-tensors/blob/0.20.0/src/compressed_tensors/compressors/pack_quantized/helpers.py
+
+func findPacked(c *Checkpoint) (Found, error) {
+	var f Found
+	var list []matrix
+	config, from, err := c.readPacked()
+	if err != nil {
+		return f, err
+	}
+	kinds := map[string]int{}
+	for _, t := range c.Tensors() {
+		name, packed := strings.CutSuffix(t.Name, ".weight_packed")
+		whole := false
+		if !packed {
+			name, whole = strings.CutSuffix(t.Name, ".weight")
+		}
+		if packed && t.DType != safetensors.I32 || !packed && !(whole && t.DType == safetensors.I8) {
+			continue
+		}
+		l := packedLayer{name: name, codesIn: t, config: config}
+		m, err := l.matrix(c)
+		if err != nil {
+			return f, err
+		}
+		kinds[m.Format]++
+		list = append(list, m)
+	}
+	if len(list) == 0 {
+		return f, nil
+	}
+	if f.Weights, err = settle(list); err != nil {
+		return f, err
+	}
+	f.What = counted(kinds) + biasNote(f.Weights)
+	first := list[0].Parts
+	f.From = append(from, fmt.Sprintf("%s (%s %v) with %s (%s %v)", first[0].Name, first[0].DType, first[0].Shape, first[1].Name, first[1].DType, first[1].Shape))
+	f.Ignored = c.activationScales()
+	return f, nil
+}
+
+// packedArgs are what a group of layers of the configuration has.
+type packedArgs struct {
+	Bits     int    `json:"num_bits"`
+	Type     string `json:"type"`
+	Strategy string `json:"strategy"`
+	Group    *int64 `json:"group_size"`
+}
+
+// readPacked reads the groups of layers; nil where the configuration says nothing of them.
+func (c *Checkpoint) readPacked() (args []packedArgs, from []string, err error) {
+	if c.HF == nil || c.method() != "compressed-tensors" && c.method() != "compressed_tensors" {
+		return nil, nil, nil
+	}
+	var q struct {
+		Format string `json:"format"`
+		Groups map[string]struct {
+			Weights *packedArgs `json:"weights"`
+		} `json:"config_groups"`
+	}
+	if err := json.Unmarshal(c.HF, &q); err != nil {
+		return nil, nil, c.wrongConfig(c.hfKey, "%w", err)
+	}
+	from = append(from, fmt.Sprintf("config.json %s.quant_method = %q", c.hfKey, c.method()))
+	if q.Format != "" {
+		from = append(from, fmt.Sprintf("config.json %s.format = %q", c.hfKey, q.Format))
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Groups)) {
+		if w := q.Groups[name].Weights; w != nil {
+			args = append(args, *w)
+			from = append(from, fmt.Sprintf("config.json %s.config_groups.%s.weights: %d bits, %s", c.hfKey, name, w.Bits, w.Strategy))
+		}
+	}
+	return args, from, nil
+}
+
+// packedLayer is a layer that is being read. It reads codes and scales that lie in rows.
+type packedLayer struct {
+	name          string
+	config        []packedArgs
+	codesIn       safetensors.Source
+	scales        safetensors.Source
+	zeros         safetensors.Source // no file: symmetric
+	index         safetensors.Source // no file: groups are in order
+	rows, columns int64
+	words         int64 // of a row
+	groups, group int64
+	bits          int
+	bytes         bool // codes are I8
+	dense         bool // codes cross words
+}
+
+func (l packedLayer) matrix(c *Checkpoint) (matrix, error) {
+	var ok bool
+	t := l.codesIn
+	if l.scales, ok = c.Lookup(l.name + ".weight_scale"); !ok {
+		return matrix{}, wrong(t, "it holds codes of compressed-tensors, but %s.weight_scale is not there; fetch the checkpoint again", l.name)
+	}
+	if len(t.Shape) != 2 || elements(t.Shape) == 0 {
+		return matrix{}, wrong(t, "it has shape %v, want a matrix; fetch the checkpoint again", t.Shape)
+	}
+	m := matrix{Weight: Weight{Name: l.name + ".weight", DType: l.scales.DType, Parts: []safetensors.Source{t, l.scales}}}
+	l.rows, l.words = t.Shape[0], t.Shape[1]
+	if err := l.size(c, &m); err != nil {
+		return m, err
+	}
+	if err := l.grouping(c, &m); err != nil {
+		return m, err
+	}
+	order := inOrder(l.columns, l.group)
+	what := fmt.Sprintf("groups of %d", l.group)
+	if l.groups == 1 {
+		what = "one scale a row"
+	}
+	m.Format = fmt.Sprintf("compressed-tensors int%d, %s", l.bits, what)
+	if l.index.File != nil {
+		m.Parts = append(m.Parts, l.index)
+		read, err := readOrder(l.index, l.columns, l.groups)
+		if err != nil {
+			return m, err
+		}
+		if !slices.Equal(read, order) {
+			m.Format += ", not in order (actorder)"
+		}
+		order = read
+	}
+	m.grid = &grid{rows: l.rows, columns: l.columns, bits: l.bits, order: order, groups: l.groups, read: l}
+	m.Why = m.grid.fit()
+	return m, nil
+}
+
+// size finds bits and columns.
+func (l *packedLayer) size(c *Checkpoint, m *matrix) error {
+	t := l.codesIn
+	if t.DType == safetensors.I8 {
+		l.bits, l.bytes, l.columns = 8, true, l.words
+		return nil
+	}
+	shape, ok := c.Lookup(l.name + ".weight_shape")
+	if !ok {
+		return wrong(t, "it holds packed codes, but %s.weight_shape is not there; fetch the checkpoint again", l.name)
+	}
+	m.Parts = append(m.Parts, shape)
+	if elements(shape.Shape) != 2 || shape.DType != safetensors.I64 && shape.DType != safetensors.I32 {
+		return wrong(shape, "it is %s %v, want I64 [2]; fetch the checkpoint again", shape.DType, shape.Shape)
+	}
+	buf := make([]byte, shape.Size())
+	if err := readAt(shape, buf, 0); err != nil {
+		return wrong(shape, "%w", err)
+	}
+	rows, columns := int64(int32(le.Uint32(buf))), int64(int32(le.Uint32(buf[len(buf)/2:])))
+	if shape.DType == safetensors.I64 {
+		rows, columns = int64(le.Uint64(buf)), int64(le.Uint64(buf[8:]))
+	}
+	if rows != l.rows || columns <= 0 || columns > maxColumns {
+		return wrong(shape, "it says [%d %d], but the codes have %d rows of %d words; fetch the checkpoint again", rows, columns, l.rows, l.words)
+	}
+	l.columns = columns
+	for bits := 2; bits <= 8; bits++ {
+		dense := packedLayer{bits: bits, dense: true}.lines(columns) == l.words
+		if (dense || packedLayer{bits: bits}.lines(columns) == l.words) && (l.bits == 0 || l.configured(bits)) {
+			l.bits, l.dense = bits, dense
+		}
+	}
+	if l.bits == 0 {
+		return wrong(t, "rows of %d words hold %d elements in no width from 2 to 8 bits; fetch the checkpoint again", l.words, columns)
+	}
+	if len(l.config) > 0 && !l.configured(l.bits) {
+		return wrong(t, "rows of %d words for %d elements are of %d bits, which no group of config.json says (num_bits %v); correct the configuration, or fetch the checkpoint again",
+			l.words, columns, l.bits, l.widths())
+	}
+	return nil
+}
+
+// lines is how many words n codes take.
+func (l packedLayer) lines(n int64) int64 {
+	word, shift := l.place(n - 1)
+	return word + (int64(shift)+int64(l.bits)+31)/32
+}
+
+// place is the word that code i begins in, and its lowest bit there.
+func (l packedLayer) place(i int64) (word int64, shift uint) {
+	if l.dense {
+		return i * int64(l.bits) / 32, uint(i * int64(l.bits) % 32)
+	}
+	per := int64(32 / l.bits)
+	return i / per, uint(i % per * int64(l.bits))
+}
+
+func (l *packedLayer) widths() (list []int) {
+	for _, a := range l.config {
+		list = append(list, a.Bits)
+	}
+	return list
+}
+
+func (l *packedLayer) configured(bits int) bool { return slices.Contains(l.widths(), bits) }
+
+// grouping finds scales, zeros and the order of groups.
+func (l *packedLayer) grouping(c *Checkpoint, m *matrix) error {
+	s := l.scales
+	if !isFloat(s.DType) {
+		return wrong(s, "it is %s, want F16, BF16 or F32; fetch the checkpoint again", s.DType)
+	}
+	if len(s.Shape) != 2 && len(s.Shape) != 1 || s.Shape[0] != l.rows || elements(s.Shape) == 0 {
+		return wrong(s, "it has shape %v, want one line for each of the %d rows of the weight; fetch the checkpoint again", s.Shape, l.rows)
+	}
+	l.groups = elements(s.Shape) / l.rows
+	if l.groups > l.columns || !l.fits() {
+		return wrong(s, "it has %d groups, which rows of %d elements have in no group_size of config.json (%s); correct the configuration, or fetch the checkpoint again",
+			l.groups, l.columns, l.sizes())
+	}
+	if z, ok := c.Lookup(l.name + ".weight_zero_point"); ok {
+		l.zeros = z
+		m.Parts = append(m.Parts, z)
+		packed := z.DType == safetensors.I32 && elements(z.Shape) == l.lines(l.rows)*l.groups
+		if !packed && !(z.DType == safetensors.I8 && elements(z.Shape) == l.rows*l.groups) {
+			return wrong(z, "it is %s %v, want I32 [%d %d] or I8 [%d %d]; fetch the checkpoint again", z.DType, z.Shape, l.lines(l.rows), l.groups, l.rows, l.groups)
+		}
+	}
+	l.index, _ = c.Lookup(l.name + ".weight_g_idx")
+	return nil
+}
+
+// fits finds the group of the configuration of which a row has so many.
+func (l *packedLayer) fits() bool {
+	if len(l.config) == 0 {
+		l.group = (l.columns + l.groups - 1) / l.groups
+		return true
+	}
+	for _, a := range l.config {
+		l.group = l.columns
+		if a.Group != nil && *a.Group > 0 {
+			l.group = *a.Group
+		}
+		if (l.columns+l.group-1)/l.group == l.groups {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *packedLayer) sizes() string {
+	var out []string
+	for _, a := range l.config {
+		if a.Group == nil || *a.Group <= 0 {
+			out = append(out, "one a row")
+		} else {
+			out = append(out, fmt.Sprint(*a.Group))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func (l packedLayer) codes(dst []uint8, row, rows int64) error {
+	if l.bytes {
+		if err := readAt(l.codesIn, dst, row*l.columns); err != nil {
+			return err
+		}
+		for i := range dst {
+			dst[i] ^= 0x80 // signed
+		}
+		return nil
+	}
+	buf := make([]byte, 4*rows*l.words+8)
+	if err := readAt(l.codesIn, buf[:4*rows*l.words], 4*row*l.words); err != nil {
+		return err
+	}
+	mask := uint64(1)<<l.bits - 1
+	for r := range rows {
+		for c := range l.columns {
+			word, shift := l.place(c)
+			dst[r*l.columns+c] = uint8(le.Uint64(buf[4*(r*l.words+word):]) >> shift & mask)
+		}
+	}
+	return nil
+}
+
+func (l packedLayer) params(scales, zeros []float32, row, rows int64) error {
+	width := int64(l.scales.DType.Bits() / 8)
+	buf := make([]byte, rows*l.groups*width)
+	if err := readAt(l.scales, buf, row*l.groups*width); err != nil {
+		return err
+	}
+	if err := floats(scales, l.scales.DType, buf); err != nil {
+		return err
+	}
+	middle := float32(int(1) << (l.bits - 1))
+	switch {
+	case l.zeros.File == nil:
+		for i := range zeros {
+			zeros[i] = middle
+		}
+		return nil
+	case l.zeros.DType == safetensors.I8:
+		signed := make([]byte, rows*l.groups)
+		if err := readAt(l.zeros, signed, row*l.groups); err != nil {
+			return err
+		}
+		for i, z := range signed {
+			zeros[i] = float32(int8(z)) + middle
+		}
+		return nil
+	}
+	first, _ := l.place(row)
+	last, shift := l.place(row + rows - 1)
+	if int(shift)+l.bits > 32 {
+		last++
+	}
+	packed := make([]byte, 4*(last-first+2)*l.groups)
+	if err := readAt(l.zeros, packed[:4*(last-first+1)*l.groups], 4*first*l.groups); err != nil {
+		return err
+	}
+	mask := uint64(1)<<l.bits - 1
+	for r := range rows {
+		word, shift := l.place(row + r)
+		for g := range l.groups {
+			at := func(w int64) uint64 { return uint64(le.Uint32(packed[4*((w-first)*l.groups+g):])) }
+			zeros[r*l.groups+g] = float32((at(word) | at(word+1)<<32) >> shift & mask)
+		}
+	}
+	return nil
+}
