@@ -277,5 +277,38 @@ class Models(Case):
         self.refused(400, "registry", self.client.pull, "nothing")
 
 
+class Embeddings(Case):
+    TEXTS = (STORY, "A lamp stood by the river.")
+
+    def near(self, a, b):
+        """Checks that vectors of length 1 point the same way."""
+        self.assertEqual(len(a), len(b))
+        self.assertGreater(sum(x * y for x, y in zip(a, b)), 0.999)
+
+    def test_embed(self):
+        size = self.client.show(MODEL).modelinfo["llama.embedding_length"]
+        both = self.client.embed(MODEL, self.TEXTS)
+        self.assertEqual([len(v) for v in both.embeddings], [size, size])
+        self.assertEqual(both.model, MODEL)
+        self.assertGreater(both.prompt_eval_count, 8)
+        self.assertGreater(both.total_duration, 0)
+        for text, vector in zip(self.TEXTS, both.embeddings):
+            self.near(vector, vector)
+            self.near(vector, self.client.embed(MODEL, text).embeddings[0])
+            self.near(vector, self.client.embeddings(MODEL, text).embedding)
+        self.assertLess(sum(x * y for x, y in zip(*both.embeddings)), 0.99)
+        cut = self.client.embed(MODEL, STORY, dimensions=16, keep_alive="1m", options={"num_gpu": 9}).embeddings[0]
+        length = sum(x * x for x in both.embeddings[0][:16]) ** 0.5
+        self.near(cut, [x / length for x in both.embeddings[0][:16]])
+        self.assertEqual(len(self.client.embed(MODEL, [])["embeddings"]), 0)
+
+    def test_refused(self):
+        long = "lamp " * 700
+        self.refused(400, "may have 512", self.client.embed, MODEL, [STORY, long])
+        self.assertEqual(len(self.client.embed(MODEL, long, truncate=True).embeddings), 1)
+        self.refused(400, "dimensions", self.client.embed, MODEL, STORY, dimensions=1 << 20)
+        self.refused(404, "ingot pull", self.client.embed, "nothing", STORY)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -258,5 +258,29 @@ class Responses(Case):
         self.assertTrue(wait(idle), get("/api/ps"))
 
 
+class Embeddings(Case):
+    def embed(self, texts, **more):
+        return self.client.embeddings.create(model=MODEL, input=texts, **more)
+
+    def test_embeddings(self):
+        texts = [STORY, "A lamp stood by the river."]
+        packed, plain = self.embed(texts), self.embed(texts, encoding_format="float")  # without it the client asks for base64
+        self.assertEqual((packed.object, packed.model, [d.index for d in packed.data]), ("list", MODEL, [0, 1]))
+        self.assertGreater(packed.usage.prompt_tokens, 8)
+        self.assertEqual(packed.usage.total_tokens, packed.usage.prompt_tokens)
+        for a, b in zip(packed.data, plain.data):
+            self.assertAlmostEqual(sum(x * y for x, y in zip(a.embedding, b.embedding)), 1, places=4)
+        ids = self.embed([[5, 6, 7], [8]], dimensions=8)
+        self.assertEqual([len(d.embedding) for d in ids.data], [8, 8])
+        self.assertEqual(ids.usage.prompt_tokens, 4)
+        self.assertEqual(len(self.embed([5, 6, 7]).data), 1)
+
+    def test_refused(self):
+        self.refused(openai.BadRequestError, "may have 512", self.embed, texts="lamp " * 700)
+        self.refused(openai.BadRequestError, "dimensions", self.embed, texts=STORY, dimensions=1 << 20)
+        self.refused(openai.BadRequestError, "missing", self.embed, texts=[])
+        self.refused(openai.NotFoundError, "ingot pull", self.client.embeddings.create, model="nothing", input=STORY)
+
+
 if __name__ == "__main__":
     unittest.main()
