@@ -19,7 +19,7 @@ def user(text, **more):
 class Case(unittest.TestCase):
     def setUp(self):
         self.client = ollama.Client(host=URL)
-        self.addCleanup(self.client._client.close)
+        self.addCleanup(self.client.close)
 
     def refused(self, status, words, do, *args, **more):
         """Checks that a call is refused with a status and words."""
