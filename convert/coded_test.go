@@ -92,6 +92,8 @@ func TestMLXCodesAreKept(t *testing.T) {
 					var want []byte
 					if tn := mlxSource(c, l.Name, suffix); tn.data != nil {
 						want = tn.data
+					} else if base, part, ok := strings.Cut(l.Name, ".linear_attn.in_proj_"); ok {
+						want = gatedDeltaRows(c, base+".linear_attn.in_proj_", part, suffix)
 					} else {
 						base := strings.TrimSuffix(l.Name, "gate_up_proj")
 						gate, up := mlxSource(c, base+"gate_proj", suffix), mlxSource(c, base+"up_proj", suffix)
@@ -116,6 +118,9 @@ func TestMLXCodesAreKept(t *testing.T) {
 					}
 				}
 			}
+			if strings.HasSuffix(name, "qwen3_next") {
+				packed += 2 * 3 // the four projections of each of three layers come as two
+			}
 			if checked != packed {
 				t.Errorf("%d packed blobs, the source has %d", checked, packed)
 			}
@@ -138,6 +143,28 @@ func fixtures(t *testing.T, pattern string) []string {
 		names = append(names, filepath.Base(filepath.Dir(d)))
 	}
 	return names
+}
+
+// gatedDeltaRows are those of one of four projections, which Qwen3-Next has as two whose rows go key head by key head. The
+// fixture has 2 of those, with 16 rows of queries, 16 of keys, and two value heads of 16 rows and as many gates.
+func gatedDeltaRows(c *checkpoint, base, part, suffix string) []byte {
+	parts := map[string]struct {
+		from string
+		rows [][2]int // of each key head
+	}{
+		"qkv.weight": {"qkvz", [][2]int{{0, 16}, {16, 32}, {32, 64}}}, "z.weight": {"qkvz", [][2]int{{64, 96}}},
+		"b.weight": {"ba", [][2]int{{0, 2}}}, "a.weight": {"ba", [][2]int{{2, 4}}},
+	}[part]
+	tn := source(c, base+parts.from+suffix)
+	row := len(tn.data) / int(tn.Shape[0])
+	var out []byte
+	for _, r := range parts.rows {
+		for head := range 2 {
+			begin := head * int(tn.Shape[0]) / 2
+			out = append(out, tn.data[(begin+r[0])*row:(begin+r[1])*row]...)
+		}
+	}
+	return out
 }
 
 // mlxSource finds an array of a tensor under one of the names that mlx-lm gives it.

@@ -118,6 +118,9 @@ var activationSuffixes = []string{
 	".k_scale", ".v_scale", ".q_scale", ".kv_scale", ".prob_output_scale", ".input_zero_point",
 }
 
+// maxBlock bounds the rows and columns of a block.
+const maxBlock = 1 << 30
+
 // readFP8 reads what the configuration says of blocks.
 func (c *Checkpoint) readFP8() (fp8Config, error) {
 	type args struct {
@@ -153,8 +156,8 @@ func (c *Checkpoint) readFP8() (fp8Config, error) {
 	}
 	f.bytes = q.Scales == "ue8m0"
 	block := func(key string, size []int64) error {
-		if len(size) != 2 || size[0] <= 0 || size[1] <= 0 {
-			return c.wrongConfig(c.hfKey+"."+key, "%v: want two positive numbers, the rows and columns of a block", size)
+		if len(size) != 2 || min(size[0], size[1]) <= 0 || max(size[0], size[1]) > maxBlock {
+			return c.wrongConfig(c.hfKey+"."+key, "%v: want two positive numbers up to %d, the rows and columns of a block", size, maxBlock)
 		}
 		f.blocks, f.sizeKey = append(f.blocks, [2]int64{size[0], size[1]}), c.hfKey+"."+key
 		say(key, size)

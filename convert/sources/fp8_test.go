@@ -70,6 +70,9 @@ func TestFP8Granularity(t *testing.T) {
 		{"", []int64{64, 128}, []int64{3, 4}, "fits model.w.weight [64 128] neither"},
 		{"", []int64{64}, []int64{1}, "want a matrix"},
 		{`{"quant_method": "fp8", "weight_block_size": "128"}`, []int64{64, 128}, []int64{1}, "config.json: quantization_config"},
+		{`{"quant_method": "fp8", "weight_block_size": [9223372036854775807, 64]}`, []int64{64, 128}, []int64{0, 2}, "want two positive numbers up to"},
+		{block, []int64{64, 128}, []int64{0, 2}, "are [2 2]"},
+		{"", []int64{64, 128}, []int64{0, 2}, "neither"},
 		{`{"quant_method": "fp8", "weight_block_size": [128]}`, []int64{64, 128}, []int64{1}, "want two positive numbers"},
 	} {
 		tensors := open(t, []safetensors.Tensor{

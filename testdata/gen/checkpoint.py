@@ -136,7 +136,7 @@ def from_mlx(folder, plain):
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     outer, config = config["architectures"][0], config.get("text_config", config)
     config["architectures"] = [outer.replace("ForConditionalGeneration", "ForCausalLM")]
-    shifted = "qwen3_5" in config["model_type"]
+    shifted = "qwen3_5" in config["model_type"] or config["model_type"] == "qwen3_next"
     tensors, banks = {}, {}
     for name, tensor in load_file(folder / "model.safetensors").items():
         name, tensor = name.removeprefix("language_model."), tensor.float()

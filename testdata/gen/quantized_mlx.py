@@ -105,6 +105,7 @@ MAKERS = {
     "mlx-experts": mlx("qwen3_moe-stacked", 4, 32),
     "mlx-gemma4-experts": mlx("gemma4-26b-a4b-mlx", 6, 32),
     "mlx-glm4": mlx("glm4_moe_lite-published", 4, 16, mode="nvfp4"),
+    "mlx-qwen3_next": mlx("qwen3_5_moe-next-published", 4, 32),
     "mlx-qwen3_5": mlx("qwen3_5_moe-mlx", 5, 32),
 }
 
