@@ -136,15 +136,15 @@ func message(role string, content json.RawMessage) (m chat.Message, err error) {
 	return m, err
 }
 
-// responseTools are tools in the form of responses, {"type": "function", "name": ...}.
+// responseTools are tools in the form of responses, {"type": "function", "name": ...}. Those that OpenAI runs itself are left out: clients
+// such as Codex offer some unasked. An answer names the tools that there were.
 type responseTools struct {
 	text  json.RawMessage
 	tools []chat.Tool // as chat completions have them
 }
 
 func (t *responseTools) UnmarshalJSON(b []byte) error {
-	t.text = append(t.text, b...)
-	var list []chat.Tool
+	var list, kept []chat.Tool
 	if err := json.Unmarshal(b, &list); err != nil {
 		return fmt.Errorf("tools: %w", err)
 	}
@@ -152,6 +152,10 @@ func (t *responseTools) UnmarshalJSON(b []byte) error {
 		if flat.Value == nil {
 			return fmt.Errorf("tools: one is null")
 		}
+		if textOf(flat.Value, "type") != "function" {
+			continue
+		}
+		kept = append(kept, flat)
 		fn, d := jinja.NewDict(), jinja.NewDict()
 		flat.Value.Each(func(k, v jinja.Value) bool {
 			to := fn
@@ -164,5 +168,9 @@ func (t *responseTools) UnmarshalJSON(b []byte) error {
 		_ = d.Set("function", fn) // text can be a key
 		t.tools = append(t.tools, chat.Tool{Value: d})
 	}
-	return nil
+	var err error
+	if len(kept) > 0 {
+		t.text, err = encode(kept)
+	}
+	return err
 }

@@ -82,24 +82,29 @@ func TestResponses(t *testing.T) {
 		t.Errorf("the prompt is %q", got)
 	}
 	for body, part := range map[string]string{
-		`"input":"x","previous_response_id":"resp_1"`:                 `"param":"previous_response_id"`,
-		`"input":"x","conversation":"conv_1"`:                         `"param":"conversation"`,
-		`"input":"x","background":true`:                               `"param":"background"`,
-		`"input":"x","truncation":"auto"`:                             `"param":"truncation"`,
-		`"input":"x","text":{"verbosity":"low"}`:                      `"param":"text.verbosity"`,
-		`"input":"x","max_output_tokens":0`:                           `"param":"max_output_tokens"`,
-		`"input":"x","tools":[{"type":"web_search"}]`:                 "web_search",
-		`"input":"x","tools":[null]`:                                  "tool",
-		`"input":[]`:                                                  `"param":"input"`,
-		`"tools":[]`:                                                  `"param":"input"`,
-		`"input":{"a":1}`:                                             "a text or a list",
-		`"input":[{"type":"item_reference","id":"msg_1"}]`:            "input[0]: items are not stored",
-		`"input":[{"type":"computer_call"}]`:                          "computer_call",
-		`"input":[{"role":"user"}]`:                                   "input[0]: there is no content",
-		`"input":[{"role":"user","content":[{"type":"input_file"}]}]`: `"param":"input[0].content[0]"`,
+		`"input":"x","previous_response_id":"resp_1"`:                                     `"param":"previous_response_id"`,
+		`"input":"x","conversation":"conv_1"`:                                             `"param":"conversation"`,
+		`"input":"x","background":true`:                                                   `"param":"background"`,
+		`"input":"x","truncation":"auto"`:                                                 `"param":"truncation"`,
+		`"input":"x","text":{"verbosity":"low"}`:                                          `"param":"text.verbosity"`,
+		`"input":"x","max_output_tokens":0`:                                               `"param":"max_output_tokens"`,
+		`"input":"x","tools":[{"type":"web_search"}],"tool_choice":"required"`:            `"param":"tool_choice"`,
+		`"input":"x","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`: "other types are not supported",
+		`"input":"x","tools":[null]`:                                                      "tool",
+		`"input":[]`:                                                                      `"param":"input"`,
+		`"tools":[]`:                                                                      `"param":"input"`,
+		`"input":{"a":1}`:                                                                 "a text or a list",
+		`"input":[{"type":"item_reference","id":"msg_1"}]`:                                "input[0]: items are not stored",
+		`"input":[{"type":"computer_call"}]`:                                              "computer_call",
+		`"input":[{"role":"user"}]`:                                                       "input[0]: there is no content",
+		`"input":[{"role":"user","content":[{"type":"input_file"}]}]`:                     `"param":"input[0].content[0]"`,
 		`"input":[{"role":"user","content":[{"type":"input_image","image_url":"https://a.example/b.png"}]}]`: `"param":"input[0].content[0].image_url"`,
 	} {
 		f.has(t, "POST", "/v1/responses", `{"model":"talk",`+body+`}`, 400, `"type":"invalid_request_error"`, part)
+	}
+	f.has(t, "POST", "/v1/responses", `{"model":"talk","input":"x","tools":[{"type":"web_search"},`+flatF+`,{"type":"custom","name":"c"}]}`, 200, `"tools":[`+flatF+`]`)
+	if got := f.prompt(t); strings.Count(got, "T=") != 1 {
+		t.Errorf("the prompt is %q", got)
 	}
 	f.has(t, "POST", "/v1/responses", `{"model":"talk","input":"x","text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}},"previous_response_id":null}`, 200,
 		`"format":{"type":"json_schema"`)

@@ -249,7 +249,8 @@ class Responses(Case):
         error = self.refused(openai.BadRequestError, "not supported", self.respond, previous_response_id="resp_1")
         self.assertEqual(error.param, "previous_response_id")
         self.refused(openai.NotFoundError, "ingot pull", self.respond, model="nothing", stream=True)
-        self.refused(openai.BadRequestError, "web_search", self.respond, tools=[{"type": "web_search"}])
+        self.refused(openai.BadRequestError, "tool_choice", self.respond, tools=[{"type": "web_search"}], tool_choice={"type": "web_search"})
+        self.assertEqual(self.respond(tools=[{"type": "web_search"}]).tools, [])
 
     def test_cancel(self):
         stream = self.respond(model=MODEL, max_output_tokens=400, stream=True, extra_body={"ignore_eos": True})
