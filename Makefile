@@ -6,7 +6,7 @@ INGOT   := bin/ingot
 DEMO    := testdata/models/demo
 # Packages that know no engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
-SCRIPTED = ^(TestScripts|TestKilled.*|TestServe|TestClients|TestRunOnTerminal)$$
+SCRIPTED = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestLaunchOnTerminal|TestClients|TestRunOnTerminal)$$
 KERNELS  = Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 

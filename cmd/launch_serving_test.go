@@ -20,15 +20,25 @@ func serving(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 1 {
 		key = args[1]
 	}
-	store, err := manifest.Open(home)
+	addr, stop, err := modelServer(home, key)
 	ts.Check(err)
+	ts.Defer(stop)
+	ts.Setenv("INGOT_HOST", addr)
+}
+
+func modelServer(home, key string) (addr string, stop func(), err error) {
+	store, err := manifest.Open(home)
+	if err != nil {
+		return "", nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
 	s := server.New(server.Options{Version: "1.2.3", Store: store, APIKey: key,
 		Load: func(context.Context, server.Child, func(float64)) (pool.Model, error) {
 			return nil, errors.New("no model can be loaded here")
 		}})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
 	go func() { _ = s.Serve(l) }()
-	ts.Defer(s.Close)
-	ts.Setenv("INGOT_HOST", l.Addr().String())
+	return l.Addr().String(), s.Close, nil
 }

@@ -1,0 +1,140 @@
+package cmd_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
+)
+
+// seated is a program on a terminal of its own.
+type seated struct {
+	*exec.Cmd
+	control *os.File
+	screen  *lockedBuffer
+}
+
+// sitDown starts a command of the program on a terminal.
+func sitDown(t *testing.T, home string, env []string, args ...string) *seated {
+	t.Helper()
+	control, tty := terminaltest.PTY(t, 120, 30)
+	s := &seated{Cmd: command(home, args...), control: control, screen: &lockedBuffer{}}
+	s.Env = append(s.Env, env...)
+	s.Stdin, s.Stdout, s.Stderr = tty, tty, tty
+	s.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close()
+	go func() { _, _ = io.Copy(s.screen, control) }()
+	t.Cleanup(func() { _ = s.Process.Kill() })
+	return s
+}
+
+// hear waits until the screen has a text.
+func (s *seated) hear(t *testing.T, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(s.screen.String(), text); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the screen lacks %q:\n%s", text, s.screen)
+		}
+	}
+}
+
+// say types keys.
+func (s *seated) say(t *testing.T, keys string) {
+	t.Helper()
+	if _, err := s.control.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ends checks the exit status.
+func (s *seated) ends(t *testing.T, want int) {
+	t.Helper()
+	err := s.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || s.ProcessState.ExitCode() != want {
+		t.Errorf("%v, want exit status %d\n%s", err, want, s.screen)
+	}
+}
+
+// TestLaunchOnTerminal: what is not said is asked for, and the client has the terminal afterwards.
+func TestLaunchOnTerminal(t *testing.T) {
+	dir := t.TempDir()
+	home, bin := filepath.Join(dir, "store"), filepath.Join(dir, "bin")
+	for _, name := range []string{"demo", "other"} {
+		ingot(t, home, "create", name, filepath.Join("..", "testdata", "models", "demo"))
+	}
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"claude": "#!/bin/sh\nprintf 'model %s> ' \"$ANTHROPIC_MODEL\"\nread line\necho \"heard $line\"\nexit 3\n",
+		"npm":    "#!/bin/sh\necho npm is not wanted\n",
+		"git":    "#!/bin/sh\n",
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addr, stop, err := modelServer(home, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	env := []string{"HOME=" + dir, "XDG_STATE_HOME=", "INGOT_HOST=" + addr, "PATH=" + bin + ":" + os.Getenv("PATH")}
+	saved := filepath.Join(dir, ".local", "state", "ingot", "launch.json")
+
+	s := sitDown(t, home, env, "launch", "claude")
+	s.hear(t, "model [demo:latest]: ")
+	s.say(t, "\x03")
+	s.ends(t, 130)
+	if _, err := os.Stat(saved); err == nil {
+		t.Error("a model is remembered that was not chosen")
+	}
+
+	s = sitDown(t, home, env, "launch", "claude")
+	s.hear(t, "model [demo:latest]: ")
+	s.say(t, "2\n")
+	s.hear(t, "model other:latest> ")
+	s.say(t, "hello\n")
+	s.hear(t, "heard hello")
+	s.ends(t, 3)
+
+	s = sitDown(t, home, env, "launch") // what to launch is asked first; the last model is offered
+	s.hear(t, "launch [run]: ")
+	s.say(t, "claude\n")
+	s.hear(t, "model [other:latest]: ")
+	s.say(t, "\n")
+	s.hear(t, "model other:latest> ")
+	s.say(t, "\x03") // the client's
+	_ = s.Wait()
+	if status, ok := s.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
+		t.Errorf("the client ends with %v", s.ProcessState)
+	}
+
+	s = sitDown(t, home, env, "launch", "openclaw", "--model", "demo")
+	s.hear(t, "install it with `npm install -g openclaw@latest`? [y/N] ")
+	s.say(t, "n\n")
+	s.hear(t, "OpenClaw is not installed")
+	s.ends(t, 1)
+
+	s = sitDown(t, home, env, "launch", "claude", "--model", "registry.example/none")
+	s.hear(t, "registry.example/none:latest is not here; pull it? [y/N] ")
+	s.say(t, "\n")
+	s.hear(t, "not found")
+	s.ends(t, 1)
+	for _, path := range []string{".openclaw", ".clawdbot"} {
+		if _, err := os.Stat(filepath.Join(dir, path)); err == nil {
+			t.Errorf("%s was made", path)
+		}
+	}
+}
