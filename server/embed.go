@@ -112,6 +112,7 @@ func (s *Server) vectors(ctx context.Context, name string, q vectorsOf) (m *mode
 	}
 	defer lease.Release(q.keep)
 	e, err = runtime.Embed(ctx, lease.Model, request)
+	s.metrics.model(m.name()).prompt.Add(int64(e.Tokens))
 	return m, e, load, err
 }
 

@@ -62,6 +62,9 @@ func TestEmbed(t *testing.T) {
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{once, lamp}) || r.Dimensions != 2 {
 		t.Errorf("the request: %+v", r)
 	}
+	if got, want := f.measured(t)[`ingot_prompt_tokens_total{model="plain:latest"}`], float64(len(once)+len(lamp)); got != want {
+		t.Errorf("%v tokens of prompts are counted, want %v", got, want)
+	}
 	f.has(t, "POST", "/api/embed", `{"model":"plain","input":"a lamp","keep_alive":"1m"}`, 200, `"embeddings":[[`)
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{lamp}) || r.Dimensions != 0 {
 		t.Errorf("one text: %+v", r)

@@ -191,26 +191,25 @@ func FuzzBodies(f *testing.F) {
 			routes = append(routes, r)
 		}
 	}
-	for i, r := range routes {
-		if r.method == "GET" {
-			continue
-		}
+	at := func(path string) uint8 {
+		return uint8(slices.IndexFunc(routes, func(r route) bool { return r.method == "POST" && r.path == path }))
+	}
+	for i := range routes {
 		f.Add(uint8(i), wellFormed)
-		for _, body := range damaged() {
-			if len(body) < 1000 {
-				f.Add(uint8(i), body)
-			}
-		}
-		for _, body := range []string{
-			`{"model":"plain","prompt":"x","options":{"stop":"x"},"stream":true,"think":"high","format":"json"}`,
-			`{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],"stream":true}`,
-			`{"model":"talk","max_tokens":5,"system":[{"type":"text","text":"s"}],"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`,
-			`{"model":"talk","input":[[1,2],[3]],"encoding_format":"base64","instructions":"x","reasoning":{"effort":"low"}}`,
-			`{"model":"talk","messages":[{"role":"tool","tool_call_id":"1","content":"x"}],"tool_choice":{"type":"function","function":{"name":"f"}},"parallel_tool_calls":false}`,
-		} {
+	}
+	i := 0
+	for _, body := range damaged() { // TestDamagedBodies has all of them for all routes
+		if i++; len(body) < 1000 {
 			f.Add(uint8(i), body)
 		}
 	}
+	f.Add(at("/api/generate"), `{"model":"plain","prompt":"x","options":{"stop":"x"},"stream":true,"think":"high","format":"json"}`)
+	f.Add(at("/api/chat"), `{"model":"talk","messages":[{"role":"user","content":"x","images":["AAAA"]},{"role":"tool","tool_name":"f","content":"x"}],"format":{"type":"string"}}`)
+	f.Add(at("/v1/chat/completions"), `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],"stream":true}`)
+	f.Add(at("/v1/chat/completions"), `{"model":"talk","messages":[{"role":"tool","tool_call_id":"1","content":"x"}],"tool_choice":{"type":"function","function":{"name":"f"}},"parallel_tool_calls":false}`)
+	f.Add(at("/v1/messages"), `{"model":"talk","max_tokens":5,"system":[{"type":"text","text":"s"}],"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`)
+	f.Add(at("/v1/responses"), `{"model":"talk","input":[{"role":"user","content":[{"type":"input_text","text":"x"}]}],"instructions":"x","reasoning":{"effort":"low"},"stream":true}`)
+	f.Add(at("/v1/embeddings"), `{"model":"talk","input":[[1,2],[3]],"encoding_format":"base64"}`)
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
 		r := routes[int(which)%len(routes)]
 		w := httptest.NewRecorder()
@@ -295,14 +294,15 @@ func TestSlowloris(t *testing.T) {
 	before := heap()
 	goroutines := runtime.NumGoroutine()
 	const head = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"
-	begins := []string{head, head + "Content-Length: 100000\r\n\r\n{", head + "Transfer-Encoding: chunked\r\n\r\n", head + "Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 90_000)}
-	drips := []string{"X-A: b\r\n", " ", "1\r\n \r\n", " "}
+	begins := []string{head, head + "Content-Length: 100000\r\n\r\n{", head + "Transfer-Encoding: chunked\r\n\r\n", head + "Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 90_000),
+		"POST /api/blobs/sha256:" + strings.Repeat("0", 64) + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"}
+	drips := []string{"X-A: b\r\n", " ", "1\r\n \r\n", " ", "x"}
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
-	for i := range 160 {
+	for i := range 200 {
 		conn := f.dial(t)
-		_, _ = io.WriteString(conn, begins[i%4])
-		switch i % 10 {
+		_, _ = io.WriteString(conn, begins[i%5])
+		switch i / 5 % 10 {
 		case 7:
 			_ = conn.(*net.TCPConn).CloseWrite() // half open
 		case 8:
@@ -324,7 +324,7 @@ func TestSlowloris(t *testing.T) {
 					t.Errorf("connection %d goes on", i)
 					return
 				case <-time.After(50 * time.Millisecond):
-					_, _ = io.WriteString(conn, drips[i%4])
+					_, _ = io.WriteString(conn, drips[i%5])
 				}
 			}
 		})
