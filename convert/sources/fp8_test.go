@@ -12,7 +12,7 @@ import (
 )
 
 // open writes tensors of zeros, but for what data says, and opens them.
-func open(t *testing.T, list []safetensors.Tensor, data map[string][]byte) []safetensors.Source {
+func open(t testing.TB, list []safetensors.Tensor, data map[string][]byte) []safetensors.Source {
 	t.Helper()
 	dir := t.TempDir()
 	header, placed, err := safetensors.EncodeHeader(list, nil)
