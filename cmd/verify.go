@@ -23,12 +23,24 @@ reference is a safetensors file with tokens int32 [T] and logits float32 [T, V] 
 greedy int32 [N], its greedy continuation. Where the tokens have runs of image tokens,
 --image gives the picture of each run, in order.
 
+With --against: the scores of NAME are compared with those of another model that has the same tokens, mostly the one that it was quantized
+from, over the tokens of --text or of a text of some pages: perplexity of both, divergence and how often the likeliest token is the same.
+Every token has half a window of 512 before it. --svg draws how the divergence is spread. It fails only where --max-kl or --min-top1 is given.
+
 With --key: that the holder of this key signed the model (see ` + "`ingot sign --help`" + `), and every blob's digest; nothing is run, and no
 engine is needed. The signature is looked for in the store, then in the registry of NAME.`,
+		Example: `  ingot verify mymodel
+  ingot verify mymodel:int4 --against mymodel --text wiki.test.raw --svg int4.svg`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("key") {
 				return a.verifySignature(c, args[0], o)
+			}
+			if o.against != "" {
+				return a.verifyAgainst(c, args[0], o)
+			}
+			if o.text != "" || o.svg != "" {
+				return usagef("--text and --svg need --against, which names the model to compare with")
 			}
 			return a.verify(c, args[0], o)
 		},
@@ -39,6 +51,9 @@ engine is needed. The signature is looked for in the store, then in the registry
 	f.Float64Var(&o.minTop1, "min-top1", 0.99, "smallest share of equal top scores that passes")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
 	f.StringArrayVar(&o.images, "image", nil, "picture `file` for the image tokens of the reference (repeatable)")
+	f.StringVar(&o.against, "against", "", "`model` to compare the scores with")
+	f.StringVar(&o.text, "text", "", "`file` with the text for --against")
+	f.StringVar(&o.svg, "svg", "", "`file` for a drawing of what --against finds")
 	f.StringVar(&o.key, "key", "", "public key `file` in PEM form: check the signature instead of a run")
 	o.transfer.addConnection(c)
 	o.kv.add(c)
@@ -52,6 +67,9 @@ type verifyOptions struct {
 	maxKL, minTop1 float64
 	float32, json  bool
 	images         []string
+
+	against, text, svg string
+
 	kv             kvFlag
 	cpu            cpuFlags
 	key            string

@@ -1,6 +1,10 @@
 package runtime
 
-import "math"
+import (
+	"math"
+
+	"github.com/ingotml/ingot/runtime/quality"
+)
 
 // Comparison measures scores against a reference.
 type Comparison struct {
@@ -50,7 +54,7 @@ func (c *comparer) add(ours []float32) {
 		c.maxAbs = max(c.maxAbs, d)
 		c.sumAbs += d
 	}
-	c.sumKL += divergence(want, ours)
+	c.sumKL += quality.KL(want, ours)
 	first, second := topTwo(want)
 	if float64(want[first])-float64(want[second]) > decided*c.scale {
 		c.counted++
@@ -69,33 +73,6 @@ func (c *comparer) result() Comparison {
 		r.Top1 = float64(c.agreeing) / float64(c.counted)
 	}
 	return r
-}
-
-// divergence is the Kullback-Leibler divergence, in nats, of softmax(p) against softmax(q); never negative, and
-// infinite where q is not finite.
-func divergence(p, q []float32) float64 {
-	lp, lq := logSumExp(p), logSumExp(q)
-	var sum float64
-	for i := range p {
-		a := float64(p[i]) - lp
-		sum += math.Exp(a) * (a - (float64(q[i]) - lq))
-	}
-	if math.IsNaN(sum) {
-		return math.Inf(1)
-	}
-	return max(sum, 0)
-}
-
-func logSumExp(x []float32) float64 {
-	top := math.Inf(-1)
-	for _, v := range x {
-		top = max(top, float64(v))
-	}
-	var sum float64
-	for _, v := range x {
-		sum += math.Exp(float64(v) - top)
-	}
-	return top + math.Log(sum)
 }
 
 // topTwo gives the places of the two highest values; the first of equal ones comes first. A vector of one element has

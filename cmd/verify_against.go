@@ -1,0 +1,184 @@
+package cmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/quality"
+	"github.com/spf13/cobra"
+)
+
+// maxText bounds a text that models are compared over, in bytes: it would take days.
+const maxText = 64 << 20
+
+// againstJSON is what --against prints.
+type againstJSON struct {
+	Model   string `json:"model"`
+	Against string `json:"against"`
+	Text    string `json:"text_sha256"`
+	quality.Report
+	OK bool `json:"ok"`
+}
+
+// verifyAgainst compares a model with another one.
+func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) error {
+	if o.reference != "" || len(o.images) > 0 {
+		return usagef("--against compares over a text, --reference and --image over tokens of a file: take one of them")
+	}
+	text, err := readText(o.text)
+	if err != nil {
+		return err
+	}
+	kv, err := o.kv.value()
+	if err != nil {
+		return err
+	}
+	ctx := c.Context()
+	store, entry, err := resolve(c, name)
+	if err != nil {
+		return err
+	}
+	_, base, err := resolve(c, o.against)
+	if err != nil {
+		return err
+	}
+	thread, err := a.openEngine(ctx, o.cpu)
+	if err != nil {
+		return err
+	}
+	defer thread.Close()
+	rows, err := a.judge(ctx, thread, store, entry, base, text, runtime.Options{Float32: o.float32, KV: kv})
+	if err != nil {
+		return err
+	}
+	r := quality.Summarize(rows)
+	if o.svg != "" {
+		title := fmt.Sprintf("%s against %s", entry.Name, base.Name)
+		if err := writeWhole(o.svg, func(w io.Writer) error { return quality.Plot(w, title, rows) }); err != nil {
+			return err
+		}
+	}
+	ok := (!c.Flags().Changed("max-kl") || r.MeanKL.Value <= o.maxKL) && (!c.Flags().Changed("min-top1") || r.Top1.Value >= o.minTop1)
+	if o.json {
+		err = a.printJSON(againstJSON{entry.Name.String(), base.Name.String(), fmt.Sprintf("%x", sha256.Sum256([]byte(text))), r, ok})
+	} else {
+		err = a.printReport(r, ok)
+	}
+	if err == nil && !ok {
+		return errFailed
+	}
+	return err
+}
+
+// judge loads two models and compares them over a text.
+func (a *app) judge(ctx context.Context, thread *mlx.Thread, store *manifest.Store, entry, base *manifest.Entry, text string, options runtime.Options) ([]quality.Row, error) {
+	var loaded [2]*runtime.Local
+	for i, e := range []*manifest.Entry{entry, base} {
+		if err := store.CheckPresent(e, false); err != nil {
+			return nil, err
+		}
+		if err := checkRequires(store, e); err != nil {
+			return nil, err
+		}
+		e.Image.Layers = slices.DeleteFunc(slices.Clone(e.Image.Layers), manifest.Layer.Draft)
+		model, err := runtime.Load(ctx, thread, store, e, options)
+		if err != nil {
+			return nil, err
+		}
+		defer model.Close()
+		loaded[i] = model
+	}
+	bar := tokenProgress{a.createProgress(false)}
+	defer bar.end()
+	return loaded[0].Against(ctx, loaded[1], text, bar.set)
+}
+
+// tokenProgress shows how many tokens were compared.
+type tokenProgress struct{ *createProgress }
+
+func (p tokenProgress) set(done, total int) {
+	now := time.Now()
+	if p.style == noProgress || now.Sub(p.shown) < p.style.every() {
+		return
+	}
+	p.shown = now
+	text := fmt.Sprintf("comparing: %d of %d tokens", done, total)
+	if p.style == onTerminal {
+		p.screen.draw(text)
+		return
+	}
+	fmt.Fprintln(p.to, text)
+}
+
+// readText reads a text that models are compared over; without a name it is the program's own.
+func readText(path string) (string, error) {
+	if path == "" {
+		return quality.Text, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(b) > maxText:
+		return "", fmt.Errorf("%s: a text of more than %s; cut it", path, size(maxText))
+	case !utf8.Valid(b):
+		return "", fmt.Errorf("%s is not UTF-8 text; convert it", path)
+	}
+	return string(b), nil
+}
+
+// writeWhole writes a file that is there whole or not at all.
+func writeWhole(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".ingot-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
+
+func (a *app) printReport(r quality.Report, ok bool) error {
+	verdict := "ok"
+	if !ok {
+		verdict = "FAILED"
+	}
+	text := fmt.Sprintf("%s: %d tokens\n", verdict, r.Tokens)
+	for _, line := range []struct {
+		name string
+		e    quality.Estimate
+		unit string
+	}{
+		{"perplexity", r.Perplexity, ""}, {"perplexity of the other", r.BasePerplexity, ""}, {"ratio", r.PerplexityRatio, ""}, {"mean divergence", r.MeanKL, " nats"},
+	} {
+		text += fmt.Sprintf("  %-24s%.6g +- %.2g%s\n", line.name, line.e.Value, line.e.Error, line.unit)
+	}
+	text += fmt.Sprintf("  %-24s%.3g nats\n  %-24s%.3g nats\n  %-24s%.3g nats\n", "median divergence", r.MedianKL, "99 % have at most", r.KL99, "largest divergence", r.MaxKL)
+	text += fmt.Sprintf("  %-24s%.2f +- %.2f %%\n", "same likeliest token", 100*r.Top1.Value, 100*r.Top1.Error)
+	_, err := fmt.Fprint(a.out, text)
+	return err
+}

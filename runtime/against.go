@@ -1,0 +1,132 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"slices"
+
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/runtime/quality"
+	"golang.org/x/sync/errgroup"
+)
+
+// ErrNotComparable says that two models cannot be compared over one text.
+var ErrNotComparable = errors.New("models cannot be compared")
+
+// Windows of a text that is judged: every token is judged once, with at least half a window before it, but for those of the first half. It is
+// the length that published tables of divergences use.
+const (
+	judgeWindow = 512
+	judgeLeast  = 8 // tokens that a text has at least
+)
+
+// Against runs a text through the model and through base, which has the same tokens, and judges the model's scores by base's. Scores of half a
+// window of both are in memory at once.
+func (l *Local) Against(ctx context.Context, base *Local, text string, progress func(done, total int)) ([]quality.Row, error) {
+	begin, tokens, err := l.sameTokens(base, text)
+	if err != nil {
+		return nil, err
+	}
+	window := min(judgeWindow, int(l.config.Facts().Context), int(base.config.Facts().Context)) - len(begin)
+	if window < judgeLeast {
+		return nil, fmt.Errorf("a context of %d tokens is too short: %w", window, ErrNotComparable)
+	}
+	rows := make([]quality.Row, len(tokens))
+	first := 1 - len(begin) // that something comes before
+	for at, from := 0, first; from < len(tokens); at += window / 2 {
+		end := min(at+window, len(tokens))
+		input := slices.Concat(begin, tokens[at:end])
+		ours, err := l.scoresOf(ctx, input, end-from)
+		if err != nil {
+			return nil, err
+		}
+		theirs, err := base.scoresOf(ctx, input, end-from)
+		if err != nil {
+			return nil, err
+		}
+		if err := judgeRows(rows[from:end], theirs, ours, tokens[from:end]); err != nil {
+			return nil, err
+		}
+		if from = end; progress != nil {
+			progress(end, len(tokens))
+		}
+	}
+	return rows[first:], nil
+}
+
+// sameTokens gives the tokens of a text, and what has to stand before each window of them.
+func (l *Local) sameTokens(base *Local, text string) (begin, tokens []int32, err error) {
+	if a, b := l.config.Facts().Vocab, base.config.Facts().Vocab; a != b {
+		return nil, nil, fmt.Errorf("one has scores of %d tokens, the other of %d: %w", a, b, ErrNotComparable)
+	}
+	if l.Tokenizer() == nil || base.Tokenizer() == nil {
+		return nil, nil, fmt.Errorf("compare over a text: %w", ErrNoTokenizer)
+	}
+	var all [2][2][]int32
+	for i, tok := range []*Local{l, base} {
+		for j, s := range []string{"", text} {
+			if all[i][j], err = tok.Tokenizer().Encode(s, j == 0); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if !slices.Equal(all[0][1], all[1][1]) || !slices.Equal(all[0][0], all[1][0]) {
+		return nil, nil, fmt.Errorf("their tokenizers make different tokens of the text: %w", ErrNotComparable)
+	}
+	tokens = all[0][1]
+	if len(tokens) < judgeLeast {
+		return nil, nil, fmt.Errorf("the text has %d tokens, %d are needed: %w", len(tokens), judgeLeast, ErrNotComparable)
+	}
+	for _, id := range tokens {
+		if int64(id) >= l.config.Facts().Vocab {
+			return nil, nil, fmt.Errorf("token %d has no score: %w", id, ErrNotComparable)
+		}
+	}
+	if bos, ok := l.Tokenizer().BOS(); ok && len(all[0][0]) > 0 && all[0][0][0] == bos {
+		begin = []int32{bos}
+	}
+	return begin, tokens, nil
+}
+
+// scoresOf gives the scores, one row after the other, from which the last n tokens of an input would be chosen.
+func (l *Local) scoresOf(ctx context.Context, input []int32, n int) (scores []float32, err error) {
+	seq := cache.NewSequence(l.kinds)
+	defer func() {
+		_ = l.thread.Do(context.Background(), func() error { seq.Free(); return nil })
+	}()
+	err = l.do(ctx, func() error {
+		input := input[:len(input)-1]
+		x := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: input, All: true, Text: len(input)}))
+		if rows := x.Dim(0); n < rows {
+			x = mlx.SliceAxis(x, 0, mlx.Range(rows-n, rows))
+		}
+		scores = l.model.Head(x).Float32s()
+		return nil
+	})
+	return scores, err
+}
+
+// judgeRows fills rows from the scores of both, one row of scores for each.
+func judgeRows(rows []quality.Row, base, other []float32, next []int32) error {
+	var g errgroup.Group
+	g.SetLimit(goruntime.GOMAXPROCS(0))
+	vocab := len(base) / len(rows)
+	for i := range rows {
+		g.Go(func() error {
+			rows[i] = quality.Judge(base[i*vocab:][:vocab], other[i*vocab:][:vocab], next[i])
+			if rows[i].Finite() {
+				return nil
+			}
+			which := "the model"
+			if !(quality.Judge(base[i*vocab:][:vocab], base[i*vocab:][:vocab], next[i]).Finite()) {
+				which = "the model that it is compared with"
+			}
+			return fmt.Errorf("scores of %s are not finite: %w", which, ErrNotComparable)
+		})
+	}
+	return g.Wait()
+}
