@@ -71,6 +71,8 @@ type createOptions struct {
 	quantize, draft, recipe, memory string
 	rules                           []string
 	uniform, dryRun, json           bool
+	worst                           float64
+	text                            string
 }
 
 func (o *createOptions) flags(c *cobra.Command) {
@@ -82,6 +84,8 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.draft, "draft-quantize", "", "the same")
 	_ = f.MarkHidden("draft-quantize")
 	f.StringVar(&o.memory, "max-memory", "1GiB", "most memory to take, such as 512MiB")
+	f.Float64Var(&o.worst, "min-quality", 0, "store it only if its scores' mean divergence from those of the weights as they were is at most `KL` nats")
+	f.StringVar(&o.text, "quality-text", "", "`file` with the text to measure that over (default a text of some pages)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and write nothing")
 	f.BoolVar(&o.json, "json", false, "print the result, or the plan, as JSON, and progress as lines of JSON")
 }
@@ -106,6 +110,12 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	}
 	bar := a.createProgress(o.json)
 	options.Progress = bar.set
+	check, err := a.qualityCheck(ctx, store, name, o)
+	if err != nil {
+		return err
+	}
+	defer check.close()
+	options.Accept = check.accept()
 	result, err := convert.Create(ctx, store, name, from, options)
 	bar.end()
 	if err != nil {
@@ -115,7 +125,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 		a.note("note: %s", w)
 	}
 	if o.json {
-		return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes, result.Reused, result.Resumed})
+		return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes, result.Reused, result.Resumed, check.found()})
 	}
 	_, err = fmt.Fprintf(a.out, "%s@%s\n", result.Name, result.Digest)
 	return err
@@ -131,6 +141,8 @@ type createJSON struct {
 	Bytes   int64  `json:"bytes"`
 	Reused  int64  `json:"reused_bytes"`
 	Resumed int64  `json:"resumed_bytes"`
+
+	MeanKL *float64 `json:"mean_kl,omitempty"` // that --min-quality asks for
 }
 
 func readModelfile(path string, o *convert.Options) (*modelfile.File, error) {

@@ -70,10 +70,10 @@ type verifyOptions struct {
 
 	against, text, svg string
 
-	kv             kvFlag
-	cpu            cpuFlags
-	key            string
-	transfer       transferFlags
+	kv       kvFlag
+	cpu      cpuFlags
+	key      string
+	transfer transferFlags
 }
 
 func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ingotml/ingot/manifest"
@@ -18,7 +19,14 @@ type Options struct {
 	Parallel  int         // see WriteOptions
 	Memory    int64       // see WriteOptions
 	Progress  func(Event) // see WriteOptions
+
+	// Accept decides, before the image has its name, whether it gets one: plain is the same image with all weights as they were. An error that is
+	// ErrRefused leaves nothing of either behind. nil: every image is accepted.
+	Accept func(ctx context.Context, img, plain manifest.Image) error
 }
+
+// ErrRefused says that an image was not accepted.
+var ErrRefused = errors.New("the image is refused")
 
 // Result is what Create made.
 type Result struct {
@@ -34,6 +42,17 @@ type Result struct {
 // Create makes the image that a Modelfile describes and puts it under a name. When it fails, the models and blobs of the
 // store are as they were, and calling it again goes on from where it was.
 func Create(ctx context.Context, store *manifest.Store, name manifest.Name, file *modelfile.File, opts Options) (Result, error) {
+	r, err := create(ctx, store, name, file, opts)
+	if opts.Accept != nil && (err == nil || errors.Is(err, ErrRefused)) {
+		// Of what was only there to compare. Where others are at work it stays for a later collection.
+		if _, errPrune := store.Prune(context.WithoutCancel(ctx), manifest.PruneOptions{}); errPrune != nil && !errors.Is(errPrune, manifest.ErrBusy) {
+			err = errors.Join(err, explain(errPrune))
+		}
+	}
+	return r, err
+}
+
+func create(ctx context.Context, store *manifest.Store, name manifest.Name, file *modelfile.File, opts Options) (Result, error) {
 	if name.Digest != "" {
 		return Result{}, fmt.Errorf("create %s: a new model's name has no digest", name)
 	}
@@ -52,6 +71,14 @@ func Create(ctx context.Context, store *manifest.Store, name manifest.Name, file
 		return Result{}, err
 	}
 	defer written.Close()
+	if opts.Accept != nil {
+		if err := accept(ctx, store, file, opts, written.Image); err != nil {
+			if errors.Is(err, ErrRefused) {
+				written.Done()
+			}
+			return Result{}, err
+		}
+	}
 	// All blobs have their names: too late to be cancelled.
 	d, err := store.Put(context.WithoutCancel(ctx), name, written.Image)
 	if err != nil {
@@ -62,6 +89,26 @@ func Create(ctx context.Context, store *manifest.Store, name manifest.Name, file
 		Name: name, Digest: d, Tensors: len(p.plan.Tensors), Bytes: written.Image.Size(), Reused: written.Reused, Resumed: written.Resumed,
 		Warnings: p.plan.Warnings,
 	}, nil
+}
+
+// accept writes the image once more, with its weights as they were, and asks.
+func accept(ctx context.Context, store *manifest.Store, file *modelfile.File, opts Options, img manifest.Image) error {
+	opts.Precision = Precision{}
+	p, err := prepare(ctx, func() (*manifest.Store, error) { return store, nil }, file, opts)
+	if err != nil {
+		return fmt.Errorf("the model as it was, to compare with: %w", err)
+	}
+	defer p.close()
+	plain, err := p.plan.Write(ctx, store, WriteOptions{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	err = opts.Accept(ctx, img, plain.Image)
+	if err == nil || errors.Is(err, ErrRefused) {
+		plain.Done()
+	}
+	return err
 }
 
 // DryRun plans what Create would make, and writes nothing. The store is asked for only when the Modelfile names a model in it.
