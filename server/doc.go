@@ -13,5 +13,6 @@
 //   - Without an API key only pages of this machine may ask from a browser, and only under names that cannot be made to mean this
 //     machine by somebody else (DNS rebinding).
 //   - Nothing in a request is a path of a file.
+//   - The bodies of all requests together, with what they are decoded into, take bounded memory.
 //   - Browsers get a page (package page), which uses the API as any other client does.
 package server

@@ -367,7 +367,9 @@ func TestLargeBodiesAtOnce(t *testing.T) {
 			t.Fatalf("%d bytes are left", left)
 		}
 	}
-	f.has(t, "POST", "/api/generate", body, 503, "other large requests")
+	if status, text := f.ask(t, "POST", "/api/generate", body); status != 503 || !strings.Contains(text, "other large requests") {
+		t.Errorf("a third large body: status %d: %.200s", status, text)
+	}
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 	for _, c := range held {
 		_, _ = io.WriteString(c, body[len(body)-1:])
@@ -377,7 +379,11 @@ func TestLargeBodiesAtOnce(t *testing.T) {
 		}
 		c.Close()
 	}
-	f.has(t, "POST", "/api/generate", body, 404)
-	f.has(t, "POST", "/api/chat", `{"messages":[`+strings.Repeat("{},", 1<<20)+`{}]}`, 413, "bytes of memory")
+	if status, text := f.ask(t, "POST", "/api/generate", body); status != 404 {
+		t.Errorf("a large body alone: status %d: %.200s", status, text)
+	}
+	if status, text := f.ask(t, "POST", "/api/chat", `{"messages":[`+strings.Repeat("{},", 1<<20)+`{}]}`); status != 413 || !strings.Contains(text, "bytes of memory") {
+		t.Errorf("a million objects: status %d: %.200s", status, text)
+	}
 	f.unharmed(t, before)
 }
