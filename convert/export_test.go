@@ -311,3 +311,25 @@ func TestExportFolder(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// What mlx-lm wrote comes back byte for byte.
+func TestExportOfMLX(t *testing.T) {
+	for _, name := range []string{
+		"mlx-every", "mlx-experts", "mlx-gemma4-experts", "mlx-int4-g32", "mlx-mixed_2_6", "mlx-mixed_3_4", "mlx-mxfp8", "mlx-nvfp4", "mlx-qwen3_5",
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := filepath.Join("..", "testdata", "sources", name)
+			s := openStore(t)
+			mustCreate(t, s, "a", from(source), Options{})
+			dir := filepath.Join(t.TempDir(), "out")
+			mustExport(t, s, "a", dir, ExportOptions{})
+			got := folderTensors(t, dir)
+			sameTensors(t, got, folderTensors(t, source))
+			checkQuantization(t, dir, got)
+			mustCreate(t, s, "b", from(dir), Options{})
+			if diff := cmp.Diff(blobsOf(t, s, "a"), blobsOf(t, s, "b")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

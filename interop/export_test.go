@@ -34,7 +34,7 @@ func TestExport(t *testing.T) {
 			script(t, u, "mlx_scores.py", packed, plain)
 		})
 	}
-	for _, model := range []string{"llama-default", "qwen3_moe-published", "qwen3_5_moe-published", "gemma3-published", "gemma4-e2b", "glm4_moe_lite-default"} {
+	for _, model := range []string{"llama-default", "qwen3_moe-published", "qwen3_5_moe-published", "gemma3-text-published", "glm4_moe_lite-default"} {
 		t.Run(model+" plain", func(t *testing.T) {
 			u := newUser(t)
 			u.create("m", model)

@@ -1,0 +1,171 @@
+package arch
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is written of a model's tensors is, read again, the same tensors: every element comes from where it went.
+func TestWrite(t *testing.T) {
+	configs, err := filepath.Glob(filepath.Join("..", "testdata", "models", "*", "config.json"))
+	if err != nil || len(configs) == 0 {
+		t.Fatal(err)
+	}
+	for _, path := range configs {
+		name := filepath.Base(filepath.Dir(path))
+		config, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Detect(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c struct {
+			ModelType string `json:"model_type"`
+		}
+		if err := json.Unmarshal(config, &c); err != nil {
+			t.Fatal(err)
+		}
+		table := m.Table()
+		var have []TensorInfo
+		for _, s := range table.Specs {
+			have = append(have, TensorInfo{Name: s.Name, DType: typeOf(s), Shape: s.Shape})
+		}
+		for _, style := range []Style{HuggingFace, MLX} {
+			for _, shifted := range []bool{false, true} {
+				if shifted && (style == HuggingFace || !strings.HasPrefix(name, "qwen3_5")) {
+					continue
+				}
+				written, err := table.Write(have, WriteOptions{Style: style, ModelType: c.ModelType, Shifted: shifted})
+				if err != nil {
+					t.Errorf("%s, %s: %v", name, style, err)
+					continue
+				}
+				checkWritten(t, name+", "+string(style), table, have, written)
+			}
+		}
+	}
+}
+
+func checkWritten(t *testing.T, what string, table Table, have []TensorInfo, written []Written) {
+	t.Helper()
+	var files []TensorInfo
+	byName, types := map[string]Written{}, map[string]string{}
+	for _, h := range have {
+		types[h.Name] = h.DType
+	}
+	for _, w := range written {
+		files = append(files, TensorInfo{Name: w.Name, DType: types[w.From[0].Tensor], Shape: w.Shape})
+		if _, twice := byName[w.Name]; twice {
+			t.Errorf("%s: %s is written twice", what, w.Name)
+		}
+		byName[w.Name] = w
+	}
+	match, err := table.Check(files)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	var names, want []string
+	for _, h := range have {
+		want = append(want, h.Name)
+	}
+	for _, m := range match.Tensors {
+		names = append(names, m.Spec.Name)
+		var at int64
+		for p := range m.Pieces() {
+			w := byName[m.Sources[p.Source]]
+			if w.Add != -m.Add {
+				t.Errorf("%s: %s: %v is added, then %v", what, m.Spec.Name, w.Add, m.Add)
+			}
+			for k, end := range []int64{p.Begin, p.Begin + p.Count - 1} {
+				from, element := elementOf(w, end)
+				if from != m.Spec.Name || element != at+int64(k)*(p.Count-1) {
+					t.Errorf("%s: element %d of %s is element %d of %s", what, at+int64(k)*(p.Count-1), m.Spec.Name, element, from)
+					return
+				}
+			}
+			at += p.Count
+		}
+		if at != elements(m.Spec.Shape) {
+			t.Errorf("%s: %s has %d elements, want %d", what, m.Spec.Name, at, elements(m.Spec.Shape))
+		}
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("%s: %s", what, diff)
+	}
+}
+
+func typeOf(s Spec) string {
+	if s.Types != nil {
+		return s.Types[0]
+	}
+	return "BF16"
+}
+
+// elementOf tells where an element of a written tensor is from.
+func elementOf(w Written, i int64) (string, int64) {
+	for _, p := range w.From {
+		if i < p.Count {
+			return p.Tensor, p.Begin + i
+		}
+		i -= p.Count
+	}
+	return "", -1
+}
+
+// Names and layouts are those that other programs read.
+func TestWrittenNames(t *testing.T) {
+	for _, c := range []struct {
+		model      string
+		style      Style
+		want, none string
+	}{
+		{"qwen3_moe-published", HuggingFace, "model.layers.1.mlp.experts.3.up_proj.weight", "gate_up_proj"},
+		{"qwen3_moe-published", MLX, "model.layers.1.mlp.switch_mlp.up_proj.weight", "experts."},
+		{"qwen3_5_moe-published", HuggingFace, "model.language_model.layers.0.mlp.experts.gate_up_proj", "switch_mlp"},
+		{"qwen3_5_moe-published", MLX, "language_model.model.layers.0.mlp.switch_mlp.gate_proj.weight", "model.language_model."},
+		{"qwen3_5_moe-next-published", HuggingFace, "model.layers.0.linear_attn.in_proj_qkvz.weight", "in_proj_qkv."},
+		{"gemma3-published", HuggingFace, "language_model.model.layers.0.mlp.up_proj.weight", "model.language_model."},
+		{"gemma4-26b-a4b", MLX, "language_model.model.layers.0.experts.switch_glu.down_proj.weight", "gate_up_proj"},
+		{"gemma4-26b-a4b", HuggingFace, "model.language_model.layers.0.experts.down_proj", "switch_glu"},
+	} {
+		config, err := os.ReadFile(filepath.Join("..", "testdata", "models", c.model, "config.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Detect(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var have []TensorInfo
+		for _, s := range m.Table().Specs {
+			have = append(have, TensorInfo{Name: s.Name, Shape: s.Shape})
+		}
+		var top struct {
+			ModelType string `json:"model_type"`
+		}
+		if err := json.Unmarshal(config, &top); err != nil {
+			t.Fatal(err)
+		}
+		written, err := m.Table().Write(have, WriteOptions{Style: c.style, ModelType: top.ModelType})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(written, func(w Written) bool { return w.Name == c.want }) {
+			t.Errorf("%s, %s: no %s", c.model, c.style, c.want)
+		}
+		for _, w := range written {
+			if strings.Contains(w.Name, c.none) {
+				t.Errorf("%s, %s: %s", c.model, c.style, w.Name)
+			}
+		}
+	}
+}
