@@ -287,10 +287,9 @@ func TestExportFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustExport(t, s, "a", empty, ExportOptions{})
-	cancelled, cancel := context.WithCancel(t.Context())
 	absent := filepath.Join(t.TempDir(), "x", "y")
 	for i, stop := range []int64{1, 40_000, 200_000} {
-		cancelled, cancel = context.WithCancel(t.Context())
+		cancelled, cancel := context.WithCancel(t.Context())
 		_, err := Export(cancelled, s, entry, absent, ExportOptions{Progress: func(e Event) {
 			if e.Bytes >= stop {
 				cancel()

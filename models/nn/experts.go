@@ -84,14 +84,13 @@ type bank struct {
 }
 
 func newBank(w *Weights, name string, experts, out, in int) *bank {
-	return bankOf(w, w.Matrix(name, experts, out, in))
+	t := w.Matrix(name, experts, out, in)
+	w.noFactor(name, t)
+	return bankOf(w, t)
 }
 
 func bankOf(w *Weights, t *Tensor) *bank {
 	b := &bank{weight: t}
-	if t != nil && t.factor() != 1 {
-		w.fail("experts of nvfp4 with a scale of the whole tensor are not supported")
-	}
 	if t != nil && t.Packed == nil {
 		b.turned = w.Constant(mlx.SwapAxes(t.Array, -1, -2))
 	}

@@ -148,6 +148,7 @@ type Embedding struct {
 // NewEmbedding takes NAME.weight [vocab, hidden], which may be packed.
 func NewEmbedding(w *Weights, name string, vocab, hidden int) *Embedding {
 	weight := w.Matrix(name+".weight", vocab, hidden)
+	w.noFactor(name+".weight", weight)
 	return &Embedding{weight, w.DType, 1, &Linear{weight: weight, owner: w}}
 }
 

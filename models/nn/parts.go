@@ -42,6 +42,7 @@ func (w *Weights) Rows(t *Tensor, from, to int) *Tensor {
 
 // Heads is a matrix [heads*n, in] as one for each head: [heads, n, in].
 func (w *Weights) Heads(t *Tensor, heads int) *Tensor {
+	w.noFactor("of heads", t)
 	return w.each(t, func(a *mlx.Array) *mlx.Array { return mlx.Reshape(a, heads, -1, a.Dim(1)) })
 }
 

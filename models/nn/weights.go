@@ -87,6 +87,13 @@ func (w *Weights) Constant(a *mlx.Array) *mlx.Array {
 	return a
 }
 
+// noFactor refuses a factor of the whole tensor where a tensor is no linear layer's.
+func (w *Weights) noFactor(name string, t *Tensor) {
+	if t != nil && t.factor() != 1 {
+		w.fail("tensor %s has a scale of the whole tensor, which only weights of linear layers can have", name)
+	}
+}
+
 // Bytes is the size of all tensors and constants.
 func (w *Weights) Bytes() (n int64) {
 	for _, a := range w.owned {
