@@ -70,9 +70,9 @@ before that; the last one that matches counts, and the type "source" leaves a te
 type createOptions struct {
 	quantize, draft, recipe, memory string
 	rules                           []string
-	uniform, dryRun, json           bool
 	worst                           float64
 	text                            string
+	uniform, dryRun, json, hash     bool
 }
 
 func (o *createOptions) flags(c *cobra.Command) {
@@ -86,6 +86,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.memory, "max-memory", "1GiB", "most memory to take, such as 512MiB")
 	f.Float64Var(&o.worst, "min-quality", 0, "store it only if its scores' mean divergence from those of the weights as they were is at most `KL` nats")
 	f.StringVar(&o.text, "quality-text", "", "`file` with the text to measure that over (default a text of some pages)")
+	f.BoolVar(&o.hash, "hash-files", false, "note sums of whole source files too, see show --provenance; reads them once more")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and write nothing")
 	f.BoolVar(&o.json, "json", false, "print the result, or the plan, as JSON, and progress as lines of JSON")
 }
@@ -96,6 +97,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	if options.Memory, err = parseSize(o.memory); err != nil {
 		return usagef("--max-memory: %v", err)
 	}
+	options.HashFiles = o.hash
 	if o.dryRun {
 		plan, err := convert.DryRun(ctx, existingStore, from, options)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"text/template"
@@ -21,7 +22,7 @@ func (a *app) showCmd() *cobra.Command {
 		Long: `Tell what a model is, or print one of its parts.
 
 --modelfile prints a Modelfile that creates the same image again; change its lines to make another one.
---manifest and --config print what a registry gets, byte for byte. --layers and --tensors take --json and --format too.
+--manifest and --config print what a registry gets, byte for byte. --layers, --tensors and --provenance take --json and --format too.
 A Go template sees what --json prints, by names such as .Name, .ModelType, .Parameters, .Files and .Defaults.
 
 What is no model image has a summary, --manifest, --config and --layers; it can be copied, but not run.`,
@@ -55,7 +56,7 @@ What is no model image has a summary, --manifest, --config and --layers; it can 
 		for _, name := range flags {
 			if *wanted[name] {
 				given = append(given, "--"+name)
-				part, lists = true, name == "layers" || name == "tensors"
+				part, lists = true, slices.ContainsFunc(listParts, func(p listPart) bool { return p.flag == name })
 			}
 		}
 		if !lists || len(given) > 1 {

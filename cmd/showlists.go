@@ -38,13 +38,17 @@ var rawParts = []struct {
 	}},
 }
 
-// listParts are the lists that show prints.
-var listParts = []struct {
+// listPart is a list that show prints.
+type listPart struct {
 	flag, help string
 	print      func(context.Context, showOutput, *shown) error
-}{
+}
+
+// listParts are the lists that show prints.
+var listParts = []listPart{
 	{"layers", "the layers: digests, sizes, types", printLayers},
 	{"tensors", "the tensors: types, shapes, quantization", printTensors},
+	{"provenance", "what the model was made from: files, tensors and their sums", printProvenance},
 }
 
 // contents is what manifests and indexes of any kind name. What is no JSON names nothing.

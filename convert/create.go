@@ -15,6 +15,7 @@ type Options struct {
 	Dir       string      // the Modelfile's folder, from which relative paths start; "" = the current one
 	StoreOnly bool        // FROM and DRAFT name models of the store, never folders: for what others ask for
 	Version   string      // of the program, for REQUIRES; what is no version is not compared
+	HashFiles bool        // the record of what the image is made from has sums of whole files, for which they are read once more
 	Precision Precision   // of the weights; the zero value leaves them as they are
 	Parallel  int         // see WriteOptions
 	Memory    int64       // see WriteOptions
@@ -80,6 +81,9 @@ func create(ctx context.Context, store *manifest.Store, name manifest.Name, file
 		}
 	}
 	// All blobs have their names: too late to be cancelled.
+	if err := p.attach(context.WithoutCancel(ctx), store, written, opts); err != nil {
+		return Result{}, explain(err)
+	}
 	d, err := store.Put(context.WithoutCancel(ctx), name, written.Image)
 	if err != nil {
 		return Result{}, explain(err)

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,18 @@ type File struct {
 	Source string        `json:"source,omitempty"` // path it was read from; empty when it was made
 	Size   int64         `json:"size"`
 	Data   []byte        `json:"-"`
+
+	origin fingerprint // of the file that it was read from
+}
+
+// fingerprint is what a file was, whatever became of it.
+type fingerprint struct {
+	size int64
+	sum  [sha256.Size]byte
+}
+
+func fingerprintOf(data []byte) fingerprint {
+	return fingerprint{int64(len(data)), sha256.Sum256(data)}
 }
 
 // maxFile bounds the files that are held in memory. The largest published tokenizer.json has about 35 MB.
@@ -74,7 +87,7 @@ func readFiles(dir string, entries []fs.DirEntry) ([]File, error) {
 		if err := checkText(e.Name(), data); err != nil && slices.Contains(imported, e.Name()) {
 			return nil, fmt.Errorf("%s: %w: %w", path, ErrSource, err)
 		}
-		out = append(out, File{Kind: kind, Name: e.Name(), Source: path, Size: int64(len(data)), Data: data})
+		out = append(out, File{Kind: kind, Name: e.Name(), Source: path, Size: int64(len(data)), Data: data, origin: fingerprintOf(data)})
 	}
 	return withPooling(dir, out)
 }

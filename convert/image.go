@@ -28,8 +28,8 @@ var made = []string{indexName, recordName}
 
 // OpenImage reads a model of the store: its configuration, the headers of its blobs, and its other files.
 func OpenImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (*Inventory, error) {
-	inv := &Inventory{From: entry.Name.String(), stored: true}
-	draft := &Inventory{From: inv.From + " (draft)", stored: true}
+	inv := &Inventory{From: entry.Name.String(), stored: true, image: entry.Digest}
+	draft := &Inventory{From: inv.From + " (draft)", stored: true, image: entry.Digest}
 	for _, l := range entry.Image.Layers {
 		if err := ctx.Err(); err != nil {
 			return nil, err

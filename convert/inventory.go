@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/safetensors"
+	"github.com/opencontainers/go-digest"
 )
 
 // ErrSource says that what FROM names cannot be imported.
@@ -31,7 +32,8 @@ type Inventory struct {
 	recognized []sources.Recognized
 	checkpoint *safetensors.Checkpoint
 	stored     bool
-	base       Record // of an image
+	image      digest.Digest // of the manifest of an image
+	base       Record        // of an image
 }
 
 const configName = "config.json"

@@ -21,7 +21,7 @@ func (w *writer) tensor(ctx context.Context, t *Tensor) error {
 	}
 	name := blobName(manifest.KindTensor, t.Name)
 	if w.finished(name, t.sourceBytes(), 1) {
-		return nil
+		return w.sumsOfFinished(ctx, t, name)
 	}
 	coder := coder{layout: t.layout, add: t.match.Add}
 	if t.layout.keep || t.layout.floats {
@@ -38,11 +38,17 @@ func (w *writer) tensor(ctx context.Context, t *Tensor) error {
 	if err != nil {
 		return err
 	}
-	s := stream{w: w, t: t, blob: blob, coder: coder, ahead: t.layout.offsets}
-	if err := s.run(ctx); err != nil {
+	s := stream{w: w, t: t, blob: blob, coder: coder, ahead: t.layout.offsets, hashes: newSourceHashes(t)}
+	err = s.run(ctx)
+	var note string
+	if err == nil {
+		note, err = w.sumsOf(ctx, t, s.hashes)
+	}
+	if err != nil {
 		blob.Abort()
 		return err
 	}
+	blob.Note(note)
 	w.seal(ctx, "tensor "+t.Name, blob, func(size int64) error {
 		if size != t.Size {
 			return fmt.Errorf("%w: the blob has %d bytes, not %d as planned", ErrSource, size, t.Size)
@@ -82,6 +88,7 @@ type stream struct {
 	pending []*job  // in order
 	done    int64   // elements written
 	told    int64   // bytes of the sources that were reported
+	hashes  sourceHashes
 }
 
 // job is a batch on its way.
@@ -190,6 +197,8 @@ func (s *stream) finish(ctx context.Context) error {
 	if j.err != nil {
 		return where(j.err, j.batch, *s.t)
 	}
+	hashed := s.hashes.add(j.batch, j.slab, s.t.layout.width)
+	defer func() { <-hashed }() // before the slab goes back
 	if _, err := s.blob.Write(j.result.Packed); err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type Written struct {
 	Resumed int64 // bytes of blobs that an earlier run had finished
 
 	ingest *manifest.Ingest
+	sums   *sums
 }
 
 // Done forgets what another run would go on from; call it when the image has its name.
@@ -111,6 +112,7 @@ type writer struct {
 	mu       sync.Mutex
 	event    Event
 	resumed  int64
+	sums     sums
 }
 
 // sealParallel is how many blobs are synced at once. Syncs wait for the disk; with fewer of them at a time, the many small blobs
@@ -234,7 +236,7 @@ func (w *writer) publish() (*Written, error) {
 	if err := w.ingest.Publish(); err != nil {
 		return nil, err
 	}
-	out := &Written{Image: manifest.Image{Config: w.plan.Config, Layers: w.plan.layers()}, Resumed: w.resumed, ingest: w.ingest}
+	out := &Written{Image: manifest.Image{Config: w.plan.Config, Layers: w.plan.layers()}, Resumed: w.resumed, ingest: w.ingest, sums: &w.sums}
 	for i, l := range out.Image.Layers {
 		if l.Digest == "" {
 			d, size, ok := w.ingest.Lookup(blobName(l.Kind, l.Name))

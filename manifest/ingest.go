@@ -34,6 +34,7 @@ type sealed struct {
 	Name   string        `json:"name"`
 	Digest digest.Digest `json:"digest"`
 	Size   int64         `json:"size"`
+	Note   string        `json:"note,omitempty"` // see IngestBlob.Note
 }
 
 const (
@@ -135,6 +136,13 @@ func (in *Ingest) Lookup(name string) (d digest.Digest, size int64, ok bool) {
 	defer in.mu.Unlock()
 	l, ok := in.sealed[name]
 	return l.Digest, l.Size, ok
+}
+
+// Note is what was noted about a sealed blob; "" = nothing.
+func (in *Ingest) Note(name string) string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.sealed[name].Note
 }
 
 // seal records a complete, synced file under its name.

@@ -17,6 +17,7 @@ import (
 type IngestBlob struct {
 	in   *Ingest
 	name string
+	note string
 	f    *os.File // nil when ended
 	hash hash.Hash
 	at   int64 // bytes written by Write, and hashed
@@ -58,6 +59,9 @@ func (b *IngestBlob) WriteAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
+// Note keeps a line of text beside the blob until the run is over: what the next run could not tell from the blob alone.
+func (b *IngestBlob) Note(text string) { b.note = text }
+
 // Seal completes the blob: it is synced, read-only, and listed in the journal.
 func (b *IngestBlob) Seal(ctx context.Context) (digest.Digest, int64, error) {
 	if b.f == nil {
@@ -86,7 +90,7 @@ func (b *IngestBlob) finish(ctx context.Context) (digest.Digest, error) {
 	if err := b.f.Close(); err != nil {
 		return "", err
 	}
-	return d, b.in.seal(b.f.Name(), sealed{Name: b.name, Digest: d, Size: b.end})
+	return d, b.in.seal(b.f.Name(), sealed{Name: b.name, Digest: d, Size: b.end, Note: b.note})
 }
 
 // hashRest reads back what WriteAt wrote.

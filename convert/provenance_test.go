@@ -1,0 +1,282 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+func records(t *testing.T, s *manifest.Store, r Result) []ImageProvenance {
+	t.Helper()
+	list, err := ReadProvenance(t.Context(), s, r.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func record(t *testing.T, s *manifest.Store, r Result) ImageProvenance {
+	t.Helper()
+	list := records(t, s, r)
+	if len(list) != 1 || list[0].Image != r.Digest {
+		t.Fatalf("%d records, the first about %v", len(list), list)
+	}
+	return list[0]
+}
+
+func hexSum(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
+}
+
+// checkSums compares all sums of a record with those of the tensors of the checkpoint.
+func checkSums(t *testing.T, p ImageProvenance, c *checkpoint) {
+	t.Helper()
+	want := map[string]string{}
+	for file, list := range c.tensors {
+		for _, tn := range list {
+			want[file+" "+tn.Name] = hexSum(tn.data)
+		}
+	}
+	seen := map[string]bool{}
+	for _, tn := range p.Tensors {
+		if len(tn.Sources) == 0 || tn.Type == "" || tn.Rule == "" || len(tn.Transform) == 0 {
+			t.Errorf("%+v says too little", tn)
+		}
+		for _, s := range tn.Sources {
+			key := s.File + " " + s.Name
+			if seen[key] = true; s.SHA256 != want[key] {
+				t.Errorf("%s: sum %s, want %s", key, s.SHA256, want[key])
+			}
+		}
+	}
+	for _, d := range p.Dropped {
+		seen[d.File+" "+d.Name] = true
+	}
+	if len(seen) != len(want) {
+		t.Errorf("%d of %d tensors of the checkpoint are told", len(seen), len(want))
+	}
+}
+
+func TestProvenance(t *testing.T) {
+	for name, opts := range map[string]Options{
+		"plain":     {},
+		"quantized": {Precision: Precision{Type: quantize.Int4}},
+		"one":       {Precision: Precision{Type: quantize.Int8}, Parallel: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := tiny(t, tinyConfig, 1).shard(2)
+			store := openStore(t)
+			dir := c.write(t, t.TempDir())
+			opts.Version = "1.2.3"
+			r := mustCreate(t, store, "x", from(dir), opts)
+			p := record(t, store, r)
+			checkSums(t, p, c)
+			if p.Program != "ingot 1.2.3" || (p.Quantization != nil) != (opts.Precision.Type != 0) {
+				t.Errorf("made by %s, asked for %+v", p.Program, p.Quantization)
+			}
+			var files []string
+			for _, f := range p.From.Files {
+				if info, err := os.Stat(filepath.Join(dir, f.Name)); err != nil || info.Size() != f.Size || f.SHA256 != "" {
+					t.Errorf("%+v, in truth %v, %v", f, info, err)
+				}
+				files = append(files, f.Name)
+			}
+			if want := []string{"config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}; !slices.Equal(files, want) {
+				t.Errorf("files %q, want %q", files, want)
+			}
+			text, _ := json.Marshal(p)
+			if strings.Contains(string(text), dir) {
+				t.Errorf("the record names the folder: %s", text)
+			}
+		})
+	}
+}
+
+// The record depends on the files alone; the image not even on their names.
+func TestProvenanceIsReproducible(t *testing.T) {
+	store := openStore(t)
+	a := mustCreate(t, store, "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
+	b := mustCreate(t, store, "b", from(tiny(t, tinyConfig, 1).write(t, filepath.Join(t.TempDir(), "moved"))), Options{Parallel: 1})
+	record(t, store, a) // one
+	c := mustCreate(t, store, "c", from(tiny(t, tinyConfig, 1).shard(3).write(t, t.TempDir())), Options{})
+	if a.Digest != b.Digest || a.Digest != c.Digest {
+		t.Errorf("the images are %s, %s, %s", a.Digest, b.Digest, c.Digest)
+	}
+	if n := len(records(t, store, a)); n != 2 {
+		t.Errorf("%d records, want one of each checkpoint", n)
+	}
+	mustCreate(t, store, "d", from("a"), Options{})
+	if n := len(records(t, store, a)); n != 2 {
+		t.Errorf("making the image of itself makes %d records of 2", n)
+	}
+}
+
+// Sums are those of the bytes in the files, however a source is read: stacked, cut, its rows dealt out, or unpacked.
+func TestProvenanceOfLayouts(t *testing.T) {
+	for _, name := range []string{"models/qwen3_5_moe-next-published", "models/qwen3_moe-fused", "models/glm4_moe_lite-published", "models/gemma4-26b-a4b-mlx", "sources/gptq", "sources/mlx-experts"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join("..", "testdata", filepath.FromSlash(name))
+			store := openStore(t)
+			p := record(t, store, mustCreate(t, store, "x", from(dir), Options{}))
+			all, err := safetensors.OpenCheckpoint(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer all.Close()
+			for _, tn := range p.Tensors {
+				for _, s := range tn.Sources {
+					source, ok := all.Lookup(s.Name)
+					if !ok {
+						t.Fatalf("%s: there is no %s", tn.Name, s.Name)
+					}
+					data := make([]byte, source.Size())
+					if _, err := source.Reader().ReadAt(data, 0); err != nil {
+						t.Fatal(err)
+					}
+					if s.SHA256 != hexSum(data) || s.DType != source.DType || !slices.Equal(s.Shape, source.Shape) {
+						t.Errorf("%s: source %+v", tn.Name, s)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A run that goes on from another one knows the sums of what that one read, and finds them where it left none.
+func TestProvenanceOfResumed(t *testing.T) {
+	for name, forget := range map[string]bool{"noted": false, "forgotten": true} {
+		t.Run(name, func(t *testing.T) {
+			store := openStore(t)
+			c := finiteWeights(tiny(t, tinyConfig, 1))
+			dir := c.write(t, t.TempDir())
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_, err := Create(ctx, store, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(e Event) {
+				if e.Tensors == 10 {
+					cancel()
+				}
+			}})
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			journals, err := filepath.Glob(filepath.Join(store.Root(), "ingest", "create-*", "journal"))
+			if err != nil || len(journals) != 1 {
+				t.Fatalf("%q, %v", journals, err)
+			}
+			text, err := os.ReadFile(journals[0])
+			if err != nil || !bytes.Contains(text, []byte(`"note"`)) {
+				t.Fatalf("%s, %v", text, err)
+			}
+			if forget {
+				writeFile(t, journals[0], bytes.ReplaceAll(text, []byte(`"note"`), []byte(`"not_read"`)))
+			}
+			r := mustCreate(t, store, "x", from(dir), Options{})
+			if r.Resumed == 0 {
+				t.Error("nothing was there")
+			}
+			checkSums(t, record(t, store, r), c)
+		})
+	}
+}
+
+func TestProvenanceHashesFiles(t *testing.T) {
+	store := openStore(t)
+	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
+	p := record(t, store, mustCreate(t, store, "a", from(dir), Options{HashFiles: true}))
+	for _, f := range p.From.Files {
+		if data, err := os.ReadFile(filepath.Join(dir, f.Name)); err != nil || f.SHA256 != hexSum(data) {
+			t.Errorf("%+v, %v", f, err)
+		}
+	}
+	if len(p.From.Files) != 2 {
+		t.Errorf("files %+v", p.From.Files)
+	}
+}
+
+// What an image is made from is known through the images between, and goes with the last one.
+func TestProvenanceOfImages(t *testing.T) {
+	store := openStore(t)
+	base := mustCreate(t, store, "base", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
+	small := mustCreate(t, store, "small", from("base"), Options{Precision: Precision{Type: quantize.Int8}})
+	spoken := mustCreate(t, store, "spoken", from("small", modelfile.Command{Name: modelfile.System, Value: "Be brief."}), Options{})
+	if err := store.Remove(t.Context(), modelName(t, "base"), modelName(t, "small")); err != nil {
+		t.Fatal(err)
+	}
+	list := records(t, store, spoken)
+	var got []string
+	for _, r := range list {
+		got = append(got, r.Image.String()+" from "+r.From.Image.String())
+	}
+	want := []string{spoken.Digest.String() + " from " + small.Digest.String(), small.Digest.String() + " from " + base.Digest.String(), base.Digest.String() + " from "}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatal(d)
+	}
+	if s := list[1].Tensors[0].Sources[0]; s.Blob.Validate() != nil || s.SHA256 != "" || s.File != "" {
+		t.Errorf("a source in the store is %+v", s)
+	}
+	if err := store.Remove(t.Context(), modelName(t, "spoken")); err != nil {
+		t.Fatal(err)
+	}
+	if left := contents(t, store); len(left) != 0 {
+		t.Errorf("left %q", left)
+	}
+}
+
+func TestProvenanceOfDraft(t *testing.T) {
+	store := openStore(t)
+	c, d := tiny(t, tinyConfig, 1), tiny(t, tinyConfig, 2)
+	p := record(t, store, mustCreate(t, store, "pair", from(c.write(t, t.TempDir()), modelfile.Command{Name: modelfile.Draft, Value: d.write(t, t.TempDir())}), Options{}))
+	if p.Draft == nil || len(p.Draft.Files) != 2 {
+		t.Errorf("draft %+v", p.Draft)
+	}
+	n := slices.IndexFunc(p.Tensors, func(m MadeTensor) bool { return strings.HasPrefix(m.Name, draftPrefix) })
+	draft := p
+	draft.Tensors = p.Tensors[n:]
+	checkSums(t, draft, d)
+	p.Tensors = p.Tensors[:n]
+	checkSums(t, p, c)
+}
+
+// Damaged records are an error of their own, not of the image.
+func TestProvenanceDamaged(t *testing.T) {
+	store := openStore(t)
+	r := mustCreate(t, store, "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
+	layers, err := provenanceLayers(t.Context(), store, r.Digest)
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("%v, %v", layers, err)
+	}
+	path := store.BlobPath(layers[0].Digest)
+	for text, want := range map[string]string{"{": "provenance " + layers[0].Digest.String() + ": ", "": "is not as long"} {
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, path, []byte(text))
+		if _, err := ReadProvenance(t.Context(), store, r.Digest); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+		if _, err := store.Resolve(t.Context(), modelName(t, "a")); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadProvenance(t.Context(), store, r.Digest); err == nil || !strings.Contains(err.Error(), layers[0].Digest.String()) {
+		t.Errorf("error %v", err)
+	}
+}
