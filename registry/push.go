@@ -322,15 +322,7 @@ func (p *pusher) findHomes(ctx context.Context, blobs []blob) {
 		if h.Path == p.dst.Path || !slices.Contains(from, h.Path) && len(from) == maxMountFrom {
 			continue
 		}
-		doc, err := p.s.ReadBlob(h.Manifest, manifest.MaxManifestSize)
-		if err != nil {
-			continue
-		}
-		held, err := manifest.Blobs(doc)
-		if err != nil {
-			continue
-		}
-		for _, d := range held {
+		for _, d := range p.heldBy(ctx, h) {
 			i, wanted := at[d.Digest]
 			if !wanted || slices.Contains(blobs[i].from, h.Path) {
 				continue
@@ -344,6 +336,23 @@ func (p *pusher) findHomes(ctx context.Context, blobs []blob) {
 	if len(from) > 0 {
 		p.mounter, _ = p.c.repository(p.dst, push, from...)
 	}
+}
+
+// heldBy lists the blobs of a model, and of what refers to it, which went where the model did.
+func (p *pusher) heldBy(ctx context.Context, h manifest.Home) []ocispec.Descriptor {
+	list := []digest.Digest{h.Manifest}
+	referrers, _ := p.s.Referrers(ctx, h.Manifest, "")
+	for _, d := range referrers {
+		list = append(list, d.Digest)
+	}
+	var held []ocispec.Descriptor
+	for _, d := range list {
+		if doc, err := p.s.ReadBlob(d, manifest.MaxManifestSize); err == nil {
+			blobs, _ := manifest.Blobs(doc)
+			held = append(held, blobs...)
+		}
+	}
+	return held
 }
 
 // sendManifests puts manifests, the one that the name is for last, and by its digest before what refers to it: whoever sees the tag
