@@ -184,12 +184,12 @@ func TestCreate(t *testing.T) {
 	f.has(t, "POST", "/api/create", `{"model":"x","from":"none"}`, 404, "none:latest", "ingot pull")
 
 	// What the files hold is wrong: no folder of this machine is named.
-	f.has(t, "POST", "/api/blobs/"+digest.FromString("{}").String(), "{}", 201)
-	status, text = f.ask(t, "POST", "/api/create", `{"model":"x","files":{"config.json":"`+digest.FromString("{}").String()+`"}}`)
+	f.has(t, "POST", "/api/blobs/"+digest.FromString("{ }").String(), "{ }", 201)
+	status, text = f.ask(t, "POST", "/api/create", `{"model":"x","files":{"config.json":"`+digest.FromString("{ }").String()+`"}}`)
 	if status != 400 || strings.Contains(text, dir) || !strings.Contains(text, "config.json") {
 		t.Errorf("%d: %s", status, text)
 	}
-	status, text = f.ask(t, "POST", "/api/create", `{"model":"x","files":{"a.json":"`+digest.FromString("{}").String()+`"}}`)
+	status, text = f.ask(t, "POST", "/api/create", `{"model":"x","files":{"a.json":"`+digest.FromString("{ }").String()+`"}}`)
 	if status != 400 || strings.Contains(text, dir) || !strings.Contains(text, "config.json") {
 		t.Errorf("%d: %s", status, text)
 	}
