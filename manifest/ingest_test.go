@@ -235,7 +235,7 @@ func TestIngestHandOver(t *testing.T) {
 	var g errgroup.Group
 	for range 4 {
 		g.Go(func() error {
-			for range 500 {
+			for range 150 {
 				in, err := s.OpenIngest(t.Context(), testKey)
 				if err != nil {
 					return err
