@@ -28,7 +28,7 @@ func (a *app) createCmd() *cobra.Command {
 With DIR, the folder is imported as it is; otherwise a Modelfile says what to do. FROM and DRAFT name a folder or a
 model of the store. A create that was interrupted goes on where it was when it is run again.
 
-The lines of a Modelfile: FROM, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER, RENDERER, REQUIRES.
+The lines of a Modelfile: FROM, ADAPTER, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER, RENDERER, REQUIRES.
 Parameters:
 ` + parameterHelp() + `
 Types: int2, int3, int4, int5, int6, int8, each in groups of 64 or, as in int4-g32, of 32 or 128; mxfp4, mxfp8, nvfp4;

@@ -43,6 +43,16 @@ func printRecord(out io.Writer, p convert.ImageProvenance) error {
 	if p.Draft != nil {
 		printOrigin(w, "draft", *p.Draft)
 	}
+	for _, a := range p.Adapters {
+		printOrigin(w, "adapter", a.Origin)
+		for _, m := range a.Merged {
+			how := "whole"
+			if m.Rank > 0 {
+				how = fmt.Sprintf("rank %d, scale %g", m.Rank, m.Scale)
+			}
+			fmt.Fprintf(w, "merged\t%s: %s\n", printable(m.Name), how)
+		}
+	}
 	if q := p.Quantization; q != nil {
 		var asked []string
 		if q.Type != 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/opencontainers/go-digest"
@@ -128,6 +129,7 @@ func DryRun(ctx context.Context, store func() (*manifest.Store, error), file *mo
 // prepared is a Modelfile whose models are open and whose image is planned.
 type prepared struct {
 	inv, draft *Inventory
+	adapters   []*adapter.Adapter
 	plan       *Plan
 }
 
@@ -136,6 +138,9 @@ func (p *prepared) close() {
 		if inv != nil {
 			_ = inv.Close()
 		}
+	}
+	for _, a := range p.adapters {
+		_ = a.Close()
 	}
 }
 
@@ -162,7 +167,10 @@ func (p *prepared) open(ctx context.Context, req *request, o opener, version str
 	if p.inv, err = o.open(ctx, req.from); err != nil {
 		return err
 	}
-	if err := p.inv.checkBase(version); err != nil || req.draft == nil {
+	if err := p.inv.checkBase(version); err != nil {
+		return err
+	}
+	if err := p.mergeAdapters(req, o); err != nil || req.draft == nil {
 		return err
 	}
 	if p.draft, err = o.open(ctx, *req.draft); err != nil {

@@ -253,7 +253,7 @@ func TestModelfileLines(t *testing.T) {
 		{"FROM " + dir + "\nPARSER x\nPARSER y", "Modelfile:3:1: a second PARSER is not supported"},
 		{"FROM " + dir + "\nDRAFT x", "Modelfile:2:1: there is no such folder, and no model x:latest in the store; pull it first"},
 		{"FROM " + dir + "\nDRAFT " + dir, "Modelfile:2:1: the DRAFT model is the FROM model itself"},
-		{"FROM " + dir + "\nADAPTER x", "Modelfile:2:1: ADAPTER is not supported: merge the adapter into its checkpoint, "},
+		{"FROM " + dir + "\nADAPTER x", "Modelfile:2:1: there is no such folder"},
 		{"FROM " + dir + "\nREQUIRES 1.0", "Modelfile:2:1: this is ingot v0.19.3-rc1: update it, or remove the line if another program is meant"},
 		{"FROM " + dir + "\nFROM " + dir, "Modelfile:2:1: a second FROM is not supported"},
 		{"FROM " + file, "Modelfile:1:1: " + file + ": not a folder"},

@@ -158,7 +158,7 @@ func (inv *Inventory) explainNoWeights(err error, entries []fs.DirEntry) error {
 func layoutHint(dir string) string {
 	for _, hint := range []struct{ file, text string }{
 		{"model_index.json", ": it is an image-generation model (model_index.json), which is not supported"},
-		{"adapter_config.json", ": it is an adapter, merge it into its base model first"},
+		{"adapter_config.json", ": it is an adapter; name its base model in FROM of a Modelfile, and this folder in an ADAPTER line"},
 		{"params.json", ": it is in its maker's own layout (params.json), import the Hugging Face one"},
 	} {
 		if _, err := os.Stat(filepath.Join(dir, hint.file)); !errors.Is(err, fs.ErrNotExist) {

@@ -21,6 +21,7 @@ type Plan struct {
 	Tensors  []Tensor        `json:"tensors"` // in the order in which the model uses them, the draft's last
 	Dropped  []Dropped       `json:"dropped"` // sorted by name
 	Warnings []string        `json:"warnings"`
+	Adapters []AdapterPlan   `json:"adapters,omitempty"` // of ADAPTER lines, in order
 	// Recognized is what was found by reading, and what showed it: how the weights are packed, and the layouts of their names.
 	Recognized []sources.Recognized `json:"recognized"`
 	Totals     Totals               `json:"totals"`
@@ -66,16 +67,20 @@ type PlanOptions struct {
 	Parser     string         // of answers; "" = what the architecture and the template say
 	Renderer   string         // of prompts; as above
 	Precision  Precision
-	Draft      *Inventory // the model that drafts; nil = the one of the inventory, if it has one
+	Adapters   []AdapterPlan // that the inventory's weights are merged with already
+	Draft      *Inventory    // the model that drafts; nil = the one of the inventory, if it has one
 }
 
 // Plan decides what will be in the image. It checks everything that can be checked: the tensors against the
 // configuration, the tokenizer, the draft, and whether a registry's manifest can hold it. It reads weights only where a
 // tensor may be left out because it equals another.
 func (inv *Inventory) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
-	p := &Plan{Files: slices.Clone(inv.Files)}
+	p := &Plan{Files: slices.Clone(inv.Files), Adapters: opts.Adapters}
 	chooser := newChooser(inv.Model.Rules(), opts.Precision, opts.Precision.Type)
 	if err := inv.planTensors(ctx, p, "", chooser); err != nil {
+		return nil, err
+	}
+	if err := p.checkMerged(); err != nil {
 		return nil, err
 	}
 	warning, err := inv.checkTokenizer()

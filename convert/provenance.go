@@ -27,6 +27,7 @@ type Provenance struct {
 	Program      string          `json:"program"`
 	From         Origin          `json:"from"`
 	Draft        *Origin         `json:"draft,omitempty"`        // of a DRAFT line
+	Adapters     []AdapterOrigin `json:"adapters,omitempty"`     // of ADAPTER lines, in order; their tensors are among the sources
 	Quantization *Precision      `json:"quantization,omitempty"` // that was asked for: type, rules, recipe
 	Tensors      []MadeTensor    `json:"tensors"`                // of the image, in its order; those of the draft begin with "draft."
 	Dropped      []DroppedSource `json:"dropped,omitempty"`
@@ -36,6 +37,12 @@ type Provenance struct {
 type Origin struct {
 	Image digest.Digest `json:"image,omitempty"` // of the manifest
 	Files []OriginFile  `json:"files,omitempty"` // that were read, sorted by name
+}
+
+// AdapterOrigin is an adapter that was merged.
+type AdapterOrigin struct {
+	Origin
+	Merged []MergedTensor `json:"merged"`
 }
 
 // OriginFile is a file of a checkpoint, its name relative to the folder.
@@ -84,6 +91,9 @@ func (p *prepared) provenance(ctx context.Context, written *Written, opts Option
 			return nil, err
 		}
 		r.Draft = &draft
+	}
+	if r.Adapters, err = p.adapterOrigins(ctx, opts.HashFiles); err != nil {
+		return nil, err
 	}
 	if q := opts.Precision; q.Type != 0 || q.Draft != 0 || q.Uniform || len(q.Rules) > 0 {
 		r.Quantization = &q

@@ -20,6 +20,7 @@ import (
 type request struct {
 	from     modelfile.Command
 	draft    *modelfile.Command
+	adapters []modelfile.Command
 	plan     PlanOptions
 	warnings []string
 }
@@ -68,7 +69,7 @@ func read(file *modelfile.File, version string) (request, error) {
 			}
 			req.warnings = append(req.warnings, warning...)
 		case modelfile.Adapter:
-			return req, file.Errorf(c, "ADAPTER is not supported: merge the adapter into its checkpoint, for instance with merge_and_unload of the Python package peft, and name that folder in FROM")
+			req.adapters = append(req.adapters, c)
 		case modelfile.Parameter: // below
 		default:
 			return req, file.Errorf(c, "%s is not supported by this version; remove the line", c.Name)

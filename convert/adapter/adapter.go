@@ -1,0 +1,200 @@
+// Package adapter reads LoRA adapters as the Python package PEFT saves them, and adds them to the weights of their base model
+// while these are read.
+//
+// Contract: nothing of an adapter is held in memory but its configuration and the headers of its tensors. The product is computed in
+// float32, the same on every machine: W + scale * (B * A). What cannot be merged exactly as PEFT does is an error that names it.
+package adapter
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// The files of an adapter.
+const (
+	ConfigName  = "adapter_config.json"
+	WeightsName = "adapter_model.safetensors"
+)
+
+const maxConfig = 4 << 20
+
+// Adapter is an adapter, opened. Close it.
+type Adapter struct {
+	Dir    string
+	Config []byte // of adapter_config.json
+	Deltas []Delta
+	// Whole are tensors that take the place of those of the base model: of modules_to_save, and trained biases. Names are those of the
+	// base model's modules, with what follows.
+	Whole []Whole
+
+	file *safetensors.File
+}
+
+// Delta is what is added to the weight of a module.
+type Delta struct {
+	Module string             // as in the base model
+	A      safetensors.Source // [rank, in]
+	B      safetensors.Source // [out, rank]
+	Rank   int64
+	Scale  float32
+}
+
+// Whole is a tensor that takes the place of one of the base model.
+type Whole struct {
+	Name   string
+	Source safetensors.Source
+}
+
+// Open reads an adapter's folder.
+func Open(dir string) (*Adapter, error) {
+	a := &Adapter{Dir: dir}
+	if err := a.open(); err != nil {
+		_ = a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Close closes the file of the weights.
+func (a *Adapter) Close() error {
+	if a.file == nil {
+		return nil
+	}
+	return a.file.Close()
+}
+
+// Path is the file of the weights.
+func (a *Adapter) Path() string { return a.file.Path() }
+
+func (a *Adapter) open() error {
+	path := filepath.Join(a.Dir, ConfigName)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w: there is no %s; an adapter is a folder that save_pretrained of the Python package peft writes", a.Dir, sources.ErrSource, ConfigName)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if a.Config, err = io.ReadAll(io.LimitReader(f, maxConfig+1)); err != nil {
+		return err
+	}
+	if len(a.Config) > maxConfig {
+		return fmt.Errorf("%s: %w: more than %d MiB", path, sources.ErrSource, maxConfig>>20)
+	}
+	c, err := parse(a.Config)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", path, sources.ErrSource, err)
+	}
+	if a.file, err = safetensors.Open(filepath.Join(a.Dir, WeightsName)); err != nil {
+		if _, pickle := os.Stat(filepath.Join(a.Dir, "adapter_model.bin")); errors.Is(err, fs.ErrNotExist) && pickle == nil {
+			return fmt.Errorf("%s: %w: adapter_model.bin is a PyTorch pickle, and reading one runs code that it holds; save it with safe_serialization=True", a.Dir, sources.ErrSource)
+		}
+		return err
+	}
+	return a.sort(c)
+}
+
+// sort finds out what each tensor is for.
+func (a *Adapter) sort(c config) error {
+	pairs := map[string]*Delta{}
+	var modules []string
+	for _, t := range a.file.Header().Tensors {
+		s := safetensors.Source{Tensor: t, File: a.file}
+		name, ok := strings.CutPrefix(t.Name, "base_model.model.")
+		if !ok {
+			return wrong(s, "its name does not begin with base_model.model., as those of PEFT's adapters do")
+		}
+		if !slices.Contains([]safetensors.DType{safetensors.F32, safetensors.F16, safetensors.BF16}, t.DType) {
+			return wrong(s, "it is %s: only F32, F16 and BF16 can be merged", t.DType)
+		}
+		module, which, lora := cutLoRA(name)
+		switch {
+		case strings.Contains(name, "lora_magnitude_vector"):
+			return wrong(s, "DoRA cannot be merged; merge_and_unload of the Python package peft does it")
+		case strings.Contains(name, "lora_embedding_"):
+			return wrong(s, "the adapter of an embedding cannot be merged; merge_and_unload of the Python package peft does it")
+		case lora:
+			d := pairs[module]
+			if d == nil {
+				d = &Delta{Module: module}
+				pairs[module] = d
+				modules = append(modules, module)
+			}
+			if which == "A" {
+				d.A = s
+			} else {
+				d.B = s
+			}
+		case strings.Contains(name, "lora_"):
+			return wrong(s, "what it is for is not known")
+		default:
+			name = strings.Replace(strings.Replace(name, ".modules_to_save.default.", ".", 1), ".base_layer.", ".", 1)
+			a.Whole = append(a.Whole, Whole{strings.Replace(name, ".modules_to_save.", ".", 1), s})
+		}
+	}
+	slices.Sort(modules)
+	slices.SortFunc(a.Whole, func(x, y Whole) int { return strings.Compare(x.Name, y.Name) })
+	for _, m := range modules {
+		if err := pairs[m].check(c); err != nil {
+			return err
+		}
+		a.Deltas = append(a.Deltas, *pairs[m])
+	}
+	if len(a.Deltas)+len(a.Whole) == 0 {
+		return fmt.Errorf("%s: %w: it holds no tensors", a.file.Path(), sources.ErrSource)
+	}
+	return nil
+}
+
+// cutLoRA takes a tensor's name apart: MODULE.lora_A.weight, or with the adapter's own name, MODULE.lora_A.default.weight.
+func cutLoRA(name string) (module, which string, ok bool) {
+	for _, which := range []string{"A", "B"} {
+		for _, end := range []string{".lora_" + which + ".weight", ".lora_" + which + ".default.weight"} {
+			if module, ok := strings.CutSuffix(name, end); ok {
+				return module, which, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// check looks at shapes and takes rank and scale from the configuration.
+func (d *Delta) check(c config) error {
+	switch {
+	case d.A.File == nil:
+		return wrong(d.B, "there is no lora_A of %s", d.Module)
+	case d.B.File == nil:
+		return wrong(d.A, "there is no lora_B of %s", d.Module)
+	case len(d.A.Shape) != 2:
+		return wrong(d.A, "its shape is %v: only adapters of linear layers can be merged", d.A.Shape)
+	case len(d.B.Shape) != 2:
+		return wrong(d.B, "its shape is %v: only adapters of linear layers can be merged", d.B.Shape)
+	}
+	rank, scale, err := c.scale(d.Module)
+	if err != nil {
+		return wrong(d.A, "%w, says %s", err, ConfigName)
+	}
+	d.Rank, d.Scale = rank, float32(scale)
+	if d.A.Shape[0] != d.Rank {
+		return wrong(d.A, "its shape is %v, but its rank in %s (r, rank_pattern) is %d", d.A.Shape, ConfigName, d.Rank)
+	}
+	if d.B.Shape[1] != d.Rank {
+		return wrong(d.B, "its shape is %v, but its rank in %s (r, rank_pattern) is %d", d.B.Shape, ConfigName, d.Rank)
+	}
+	return nil
+}
+
+// wrong is an error about a tensor of the adapter.
+func wrong(s safetensors.Source, format string, args ...any) error {
+	return fmt.Errorf("%s: tensor %s: %w: %w", s.File.Path(), s.Name, sources.ErrSource, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,181 @@
+package adapter
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// config is what of adapter_config.json decides the result (PEFT 0.21, LoraConfig).
+type config struct {
+	Rank    float64  `json:"r"`
+	Alpha   float64  `json:"lora_alpha"`
+	RSLoRA  bool     `json:"use_rslora"`
+	Ranks   patterns `json:"rank_pattern"`
+	Alphas  patterns `json:"alpha_pattern"`
+	Kind    string   `json:"peft_type"`
+	Saved   []string `json:"modules_to_save"`
+	Bias    string   `json:"bias"`
+	Starts  any      `json:"init_lora_weights"`
+	Targets any      `json:"target_modules"`
+}
+
+// harmless are the keys that change nothing in what is merged: of training, of loading, or about what the tensors' names say too.
+var harmless = []string{
+	"r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern", "peft_type", "modules_to_save", "bias", "init_lora_weights", "target_modules",
+	"task_type", "auto_mapping", "peft_version", "base_model_name_or_path", "revision", "inference_mode", "exclude_modules", "lora_dropout",
+	"layers_to_transform", "layers_pattern", "megatron_config", "megatron_core", "loftq_config", "eva_config", "corda_config", "lora_ga_config",
+	"qalora_group_size", "ensure_weight_tying", "runtime_config", "parent_library", "ephemeral_gpu_offload",
+}
+
+// names are what people call what a key asks for.
+var names = map[string]string{
+	"use_dora": "DoRA", "fan_in_fan_out": "weights that lie transposed", "lora_bias": "biases of its own", "use_qalora": "QALoRA",
+	"layer_replication": "repeated layers", "target_parameters": "parameters that are no weights of linear layers", "trainable_token_indices": "single tokens of an embedding",
+	"alora_invocation_tokens": "an adapter that is active in a part of the text",
+}
+
+// starts are the beginnings of training that leave the base model's weights as they were.
+var starts = []any{nil, true, false, "gaussian", "eva", "orthogonal"}
+
+func parse(data []byte) (config, error) {
+	var all map[string]any
+	if err := json.Unmarshal(data, &all); err != nil {
+		return config{}, err
+	}
+	if _, ok := all["peft_type"]; !ok {
+		hint := ""
+		if _, ok := all["fine_tune_type"]; ok {
+			hint = ": it is one of mlx-lm, whose fuse command merges it"
+		}
+		return config{}, fmt.Errorf("it has no peft_type%s", hint)
+	}
+	c := config{Rank: 8, Alpha: 8, Bias: "none", Starts: true}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return config{}, err
+	}
+	if c.Kind != "LORA" {
+		return config{}, fmt.Errorf("peft_type is %q: only LORA can be merged", clip(c.Kind))
+	}
+	for _, key := range slices.Sorted(keys(all)) {
+		if v := all[key]; !slices.Contains(harmless, key) && !empty(v) {
+			what := names[key]
+			if what == "" {
+				what = "what this version does not know"
+			}
+			return config{}, fmt.Errorf("%s is set: %s cannot be merged; merge_and_unload of the Python package peft may do it", clip(key), what)
+		}
+	}
+	if !slices.Contains(starts, c.Starts) {
+		return config{}, fmt.Errorf("init_lora_weights is %q: that changed the weights of the base model too, which this checkpoint does not have; merge it with merge_and_unload of the Python package peft", clip(fmt.Sprint(c.Starts)))
+	}
+	if !slices.Contains([]string{"none", "all", "lora_only"}, c.Bias) {
+		return config{}, fmt.Errorf("bias is %q, none of none, all and lora_only", clip(c.Bias))
+	}
+	return c, nil
+}
+
+func keys(m map[string]any) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// scale gives the factor of a module's product, and its rank.
+func (c config) scale(module string) (rank int64, scale float64, err error) {
+	r, alpha := c.Ranks.of(module, c.Rank), c.Alphas.of(module, c.Alpha)
+	if r < 1 || r != math.Trunc(r) || r > 1<<20 {
+		return 0, 0, fmt.Errorf("its rank is %v", r)
+	}
+	if c.RSLoRA {
+		scale = alpha / math.Sqrt(r)
+	} else {
+		scale = alpha / r
+	}
+	if f := float32(scale); math.IsInf(float64(f), 0) || f != f {
+		return 0, 0, fmt.Errorf("its lora_alpha is %v", alpha)
+	}
+	return int64(r), scale, nil
+}
+
+// patterns are regular expressions of modules' names with a value, of which the first that matches counts.
+type patterns []pattern
+
+type pattern struct {
+	match *regexp.Regexp
+	value float64
+}
+
+func (p patterns) of(module string, other float64) float64 {
+	for _, one := range p {
+		if one.match.MatchString(module) {
+			return one.value
+		}
+	}
+	return other
+}
+
+const maxPatterns = 10000
+
+// UnmarshalJSON keeps the order of the keys.
+func (p *patterns) UnmarshalJSON(data []byte) error {
+	if bytes.Equal(data, []byte("null")) {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return fmt.Errorf("a pattern map is no object")
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := key.(string)
+		var v float64
+		if err := d.Decode(&v); err != nil {
+			return fmt.Errorf("pattern %q: %w", clip(name), err)
+		}
+		// What PEFT matches: the end of the name, from a dot on.
+		re, err := regexp.Compile(`^(?:.*\.)?(?:` + name + `)$`)
+		if err != nil {
+			return fmt.Errorf("pattern %q: %v", clip(name), err)
+		}
+		if *p = append(*p, pattern{re, v}); len(*p) > maxPatterns {
+			return fmt.Errorf("more than %d patterns", maxPatterns)
+		}
+	}
+	return nil
+}
+
+func clip(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:80]) + "..."
+	}
+	return s
+}

@@ -1,0 +1,94 @@
+package adapter
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// Merged reads a weight [out, in] with what an adapter adds to it.
+func Merged(base sources.Elements, d Delta) sources.Elements { return merged{base, d} }
+
+type merged struct {
+	base sources.Elements
+	Delta
+}
+
+// atOnce is how many ranks are taken together.
+const atOnce = 4
+
+// Floats implements sources.Elements.
+func (m merged) Floats(dst []byte, begin, count int64) error {
+	if err := m.base.Floats(dst, begin, count); err != nil || count == 0 {
+		return err
+	}
+	cols := m.A.Shape[1]
+	first, last := begin/cols, (begin+count-1)/cols
+	lo, hi := int64(0), cols
+	if first == last {
+		lo = begin - first*cols
+		hi = lo + count
+	}
+	b, err := floats(m.B, first*m.Rank, (last-first+1)*m.Rank)
+	if err != nil {
+		return err
+	}
+	sum := make([]float32, count)
+	var a [atOnce][]float32
+	zero := make([]float32, hi-lo)
+	for k := int64(0); k < m.Rank; k += atOnce {
+		for i := range a {
+			a[i] = zero
+			if k+int64(i) < m.Rank {
+				if a[i], err = floats(m.A, (k+int64(i))*cols+lo, hi-lo); err != nil {
+					return err
+				}
+			}
+		}
+		for row := first; row <= last; row++ {
+			from, to := max(row*cols+lo, begin), min(row*cols+hi, begin+count)
+			var f [atOnce]float32
+			copy(f[:], b[(row-first)*m.Rank+k:(row-first+1)*m.Rank])
+			c := from - row*cols - lo
+			n := to - from
+			accumulate(sum[from-begin:to-begin], f, a[0][c:c+n], a[1][c:c+n], a[2][c:c+n], a[3][c:c+n])
+		}
+	}
+	for i, s := range sum {
+		w := math.Float32frombits(binary.LittleEndian.Uint32(dst[4*i:]))
+		// The conversions keep compilers from fusing both into one rounding on some processors only.
+		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(w+float32(m.Scale*s)))
+	}
+	return nil
+}
+
+// accumulate adds four products to each element.
+func accumulate(sum []float32, f [atOnce]float32, a0, a1, a2, a3 []float32) {
+	n := len(sum)
+	a0, a1, a2, a3 = a0[:n], a1[:n], a2[:n], a3[:n]
+	for i := range sum {
+		x := float32(f[0]*a0[i]) + float32(f[1]*a1[i])
+		y := float32(f[2]*a2[i]) + float32(f[3]*a3[i])
+		sum[i] += x + y
+	}
+}
+
+// Codes is never called: a sum has no codes.
+func (m merged) Codes(quantize.Blocks, int64, int64) error {
+	return wrong(m.A, "a merged weight has no codes")
+}
+
+func floats(t safetensors.Source, begin, count int64) ([]float32, error) {
+	buf := make([]byte, 4*count)
+	if err := sources.PlainElements(t).Floats(buf, begin, count); err != nil {
+		return nil, wrong(t, "from element %d on: %v", begin, err) // not as an error about an element of the base model's
+	}
+	out := make([]float32, count)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(buf[4*i:]))
+	}
+	return out, nil
+}

@@ -1,0 +1,264 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/convert/adapter"
+	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+	"github.com/opencontainers/go-digest"
+)
+
+// AdapterPlan is what an adapter changes.
+type AdapterPlan struct {
+	Config digest.Digest  `json:"config"` // of adapter_config.json
+	Merged []MergedTensor `json:"merged"` // sorted by name
+}
+
+// MergedTensor is a tensor of the checkpoint that an adapter changes.
+type MergedTensor struct {
+	Name  string  `json:"name"`
+	Rank  int64   `json:"rank,omitempty"`
+	Scale float32 `json:"scale,omitempty"` // of the product that is added; 0 = the adapter holds the tensor whole
+}
+
+// mergeAdapters opens what ADAPTER lines name, and merges it into the weights of the base model, line after line.
+func (p *prepared) mergeAdapters(req *request, o opener) error {
+	for _, c := range req.adapters {
+		if o.storeOnly {
+			return fmt.Errorf("an adapter is a folder of this machine, which can be named only in a Modelfile on it")
+		}
+		path, err := modelfile.Resolve(o.dir, c.Value)
+		if err != nil {
+			return o.wrong(c, err)
+		}
+		if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return o.wrong(c, errors.New("there is no such folder"))
+		} else if err != nil {
+			return o.wrong(c, err)
+		} else if !info.IsDir() {
+			return o.wrong(c, fmt.Errorf("%s is not a folder; name the one with %s and %s", path, adapter.ConfigName, adapter.WeightsName))
+		}
+		a, err := adapter.Open(path)
+		if err != nil {
+			return o.wrong(c, err)
+		}
+		p.adapters = append(p.adapters, a)
+		plan, err := p.inv.merge(a)
+		if err != nil {
+			return o.wrong(c, err)
+		}
+		req.plan.Adapters = append(req.plan.Adapters, plan)
+	}
+	return nil
+}
+
+// merge changes the weights that an adapter is for.
+func (inv *Inventory) merge(a *adapter.Adapter) (AdapterPlan, error) {
+	plan := AdapterPlan{Config: digest.FromBytes(a.Config)}
+	var ranks []int64
+	changed := map[string]string{} // by whom
+	change := func(at int, w weight, by string, m MergedTensor) error {
+		if other, twice := changed[w.Name]; twice {
+			return fmt.Errorf("%s: tensor %s: %w: it changes %s, which %s changes too", a.Path(), by, ErrSource, w.Name, other)
+		}
+		changed[w.Name] = by
+		inv.weights[at] = w
+		plan.Merged = append(plan.Merged, m)
+		return nil
+	}
+	for _, d := range a.Deltas {
+		at, err := inv.target(a, d.A, d.Module+".weight")
+		if err != nil {
+			return plan, err
+		}
+		w, err := mergedWeight(inv.weights[at], d)
+		if err != nil {
+			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), d.A.Name, ErrSource, err)
+		}
+		if err := change(at, w, d.A.Name, MergedTensor{w.Name, d.Rank, d.Scale}); err != nil {
+			return plan, err
+		}
+		ranks = append(ranks, d.Rank)
+	}
+	for _, whole := range a.Whole {
+		at, err := inv.target(a, whole.Source, whole.Name)
+		if err != nil {
+			return plan, err
+		}
+		old := inv.weights[at]
+		w := wholeWeight(old, whole.Source)
+		switch {
+		case !slices.Equal(w.Shape, old.Shape):
+			err = fmt.Errorf("it is %v, but %s is %v", w.Shape, old.Name, old.Shape)
+		case isMerged(old):
+			err = fmt.Errorf("it takes the place of %s, which an ADAPTER line before this one changes", old.Name)
+		}
+		if err != nil {
+			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), whole.Source.Name, ErrSource, err)
+		}
+		if err := change(at, w, whole.Source.Name, MergedTensor{Name: w.Name}); err != nil {
+			return plan, err
+		}
+	}
+	slices.SortFunc(plan.Merged, func(a, b MergedTensor) int { return strings.Compare(a.Name, b.Name) })
+	inv.recognized = append(slices.Clone(inv.recognized), recognizedAdapter(ranks, len(a.Whole)))
+	return plan, nil
+}
+
+func recognizedAdapter(ranks []int64, whole int) sources.Recognized {
+	r := sources.Recognized{Kind: "adapter", From: []string{adapter.ConfigName, adapter.WeightsName}, Tensors: len(ranks) + whole}
+	if len(ranks) > 0 {
+		r.What = fmt.Sprintf("LoRA of rank %d", slices.Min(ranks))
+		if most := slices.Max(ranks); most != slices.Min(ranks) {
+			r.What += fmt.Sprintf(" to %d", most)
+		}
+		r.What += fmt.Sprintf(" for %d weights", len(ranks))
+	}
+	if whole > 0 {
+		r.What = strings.TrimPrefix(fmt.Sprintf("%s, %d tensors whole", r.What, whole), ", ")
+	}
+	return r
+}
+
+// target finds the tensor of the checkpoint that an adapter means. A model's own name for a tensor may begin otherwise than that in
+// its files, so that, where there is none of the name, the longest end of it counts that only one tensor has.
+func (inv *Inventory) target(a *adapter.Adapter, s safetensors.Source, name string) (int, error) {
+	if i := slices.IndexFunc(inv.weights, func(w weight) bool { return w.Name == name }); i >= 0 {
+		return i, nil
+	}
+	var found []int
+	for rest := name; len(found) == 0 && strings.Contains(rest, ".") && (rest[0] < '0' || rest[0] > '9'); _, rest, _ = strings.Cut(rest, ".") {
+		for i, w := range inv.weights {
+			if strings.HasSuffix("."+w.Name, "."+rest) {
+				found = append(found, i)
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return 0, fmt.Errorf("%s: tensor %s: %w: %s has no %s that it could change; it is an adapter of another model", a.Path(), s.Name, ErrSource, inv.From, clip(name))
+	}
+	return 0, fmt.Errorf("%s: tensor %s: %w: it could change %s or %s; merge it with merge_and_unload of the Python package peft",
+		a.Path(), s.Name, ErrSource, inv.weights[found[0]].Name, inv.weights[found[1]].Name)
+}
+
+func isMerged(w weight) bool { return w.coded != nil && strings.HasSuffix(w.coded.Format, withAdapter) }
+
+const withAdapter = " with an adapter"
+
+// mergedWeight is a weight with what is added to it: read as float32 and, where nothing else is asked for, rounded once to the type that
+// it had. One that is quantized becomes another tensor, which is made only when a type is asked for.
+func mergedWeight(w weight, d adapter.Delta) (weight, error) {
+	if len(w.Shape) != 2 || d.A.Shape[1] != w.Shape[1] || d.B.Shape[0] != w.Shape[0] {
+		return w, fmt.Errorf("with lora_B it changes a weight of %v, but %s is %v", []int64{d.B.Shape[0], d.A.Shape[1]}, w.Name, w.Shape)
+	}
+	if w.quant != 0 {
+		return w, fmt.Errorf("%s is %s already; merge the adapter into the model that is not quantized", w.Name, w.quant)
+	}
+	coded := sources.Weight{Name: w.Name, Shape: w.Shape, DType: w.DType, Why: "an adapter is merged into it", Plain: true}
+	base := w.files()
+	switch {
+	case w.coded != nil:
+		coded.Format, coded.Plain, coded.Read, coded.Parts = w.coded.Format, w.coded.Plain, w.coded.Read, slices.Clone(w.coded.Parts)
+	case w.DType != safetensors.F32 && w.DType != safetensors.F16 && w.DType != safetensors.BF16:
+		return w, fmt.Errorf("%s is %s: only F32, F16 and BF16 can be merged", w.Name, w.DType)
+	case w.store != nil:
+		coded.Format, coded.Read = strings.ToLower(string(w.DType)), blobElements{w}
+		coded.Parts = []safetensors.Source{{Tensor: safetensors.Tensor{Name: w.Name, DType: w.DType, Shape: w.Shape}}}
+	default:
+		coded.Format, coded.Read, coded.Parts = strings.ToLower(string(w.DType)), sources.PlainElements(w.from), []safetensors.Source{w.from}
+	}
+	coded.Format = strings.TrimSuffix(coded.Format, withAdapter) + withAdapter
+	coded.Read = adapter.Merged(coded.Read, d)
+	coded.Parts = append(coded.Parts, d.A, d.B)
+	return weight{
+		Name: w.Name, DType: w.DType, Shape: w.Shape, file: w.file, path: w.path, coded: &coded,
+		parts: append(slices.Clone(base), fileWeight(d.A), fileWeight(d.B)),
+	}, nil
+}
+
+// wholeWeight is a tensor of an adapter in the place of one of the base model, in the type of that one.
+func wholeWeight(old weight, s safetensors.Source) weight {
+	w := fileWeight(s)
+	w.Name = old.Name
+	if s.DType == old.DType || old.DType != safetensors.F32 && old.DType != safetensors.F16 && old.DType != safetensors.BF16 {
+		return w
+	}
+	w.DType, w.parts = old.DType, []weight{fileWeight(s)}
+	w.coded = &sources.Weight{
+		Name: old.Name, Shape: s.Shape, DType: old.DType, Format: strings.ToLower(string(s.DType)) + withAdapter, Why: "it is the adapter's",
+		Plain: true, Parts: []safetensors.Source{s}, Read: sources.PlainElements(s),
+	}
+	return w
+}
+
+// blobElements reads a plain tensor of the store. Its blob is open only while it is read: a model has thousands.
+type blobElements struct{ w weight }
+
+func (b blobElements) Floats(dst []byte, begin, count int64) error {
+	r, closeBlob, err := b.w.open()
+	if err != nil {
+		return err
+	}
+	defer closeBlob()
+	width := int64(b.w.DType.Bits() / 8)
+	buf := make([]byte, count*width)
+	if err := readFull(r, buf, begin*width); err != nil {
+		return err
+	}
+	return quantize.Cast(dst, quantize.F32, buf, quantize.DType(b.w.DType))
+}
+
+func (b blobElements) Codes(quantize.Blocks, int64, int64) error {
+	return fmt.Errorf("tensor %s: %w: a plain tensor has no codes", b.w.Name, ErrSource)
+}
+
+// checkMerged finds tensors that an adapter changes, but the image leaves out.
+func (p *Plan) checkMerged() error {
+	for _, a := range p.Adapters {
+		for _, m := range a.Merged {
+			used := slices.ContainsFunc(p.Tensors, func(t Tensor) bool {
+				return slices.ContainsFunc(t.Sources, func(s Source) bool { return s.Name == m.Name })
+			})
+			if !used {
+				return fmt.Errorf("ADAPTER: tensor %s: %w: the adapter changes it, but the image leaves it out", m.Name, ErrSource)
+			}
+		}
+	}
+	return nil
+}
+
+// adapterOrigins tells where adapters came from.
+func (p *prepared) adapterOrigins(ctx context.Context, hash bool) ([]AdapterOrigin, error) {
+	var out []AdapterOrigin
+	for i, a := range p.adapters {
+		o := AdapterOrigin{Merged: p.plan.Adapters[i].Merged}
+		info, err := os.Stat(a.Path())
+		if err != nil {
+			return nil, err
+		}
+		files := []OriginFile{{Name: adapter.ConfigName, Size: int64(len(a.Config))}, {Name: adapter.WeightsName, Size: info.Size()}}
+		if hash {
+			files[0].SHA256 = p.plan.Adapters[i].Config.Encoded()
+			sum, err := hashFile(ctx, a.Path())
+			if err != nil {
+				return nil, err
+			}
+			files[1].SHA256 = fmt.Sprintf("%x", sum)
+		}
+		o.Files = files
+		out = append(out, o)
+	}
+	return out, nil
+}
