@@ -11,11 +11,12 @@ import (
 // and by how long steps took. It knows no engine.
 type depths struct {
 	all    luck           // of all requests: what is expected of one that has drafted little
-	steps  map[int]curve  // seconds of a step, by how many requests speak
-	draft  map[int]*times // seconds of one step of the draft, by how many requests draft
+	plain  map[int]*times // seconds of a step without drafts, by how many requests speak
+	steps  map[int]curve  // what a step takes, in times of one without drafts, by how many requests speak
+	draft  map[int]*times // what one step of the draft takes, in the same, by how many requests draft
 	seen   int            // steps without drafts
 	rounds int            // with drafts since a step had none
-	plain  int            // further steps that have none, to see again what they take
+	rest   int            // further steps that have none, to see again what they take
 }
 
 // luck counts drafts by their place in a step: those whose predecessors were accepted, and of them those that were, too. Old ones count
@@ -55,15 +56,24 @@ func (l *luck) rates(expected func(k int, before float64) float64) (rates [MaxDr
 	return rates
 }
 
-// times are the last measurements of one thing, in seconds. What disturbs them makes some of them longer, the first ones most of all.
+// times are the last measurements of one thing. What disturbs them makes some of them longer, the first ones most of all. What is slow for a
+// while is so for everything: what steps with drafts take is therefore measured by those without that were last seen.
 type times struct {
 	last [8]float64
 	n    int
 }
 
-func (t *times) add(d time.Duration) {
-	t.last[t.n%len(t.last)] = d.Seconds()
+func (t *times) add(v float64) {
+	t.last[t.n%len(t.last)] = v
 	t.n++
+}
+
+// added adds a measurement to an entry.
+func added(known map[int]*times, key int, v float64) {
+	if known[key] == nil {
+		known[key] = &times{}
+	}
+	known[key].add(v)
 }
 
 // typical is their lower quartile; 0 without any.
@@ -83,7 +93,7 @@ type curve map[int]*times
 // rowCosts is what a row more is expected to cost before one was tried, as a share of the step.
 const rowCosts = 0.03
 
-// at estimates the seconds of a step of so many rows; 0 where nothing is known.
+// at estimates what a step of so many rows takes; 0 where nothing is known.
 func (c curve) at(rows int) float64 {
 	if t, ok := c[rows]; ok || len(c) == 0 {
 		return t.typical()
@@ -109,33 +119,33 @@ func (c curve) at(rows int) float64 {
 // stepped notes a step of requests that speak.
 func (d *depths) stepped(speaking, rows int, took time.Duration) {
 	if d.steps == nil {
-		d.steps = map[int]curve{}
+		d.plain, d.steps = map[int]*times{}, map[int]curve{}
 	}
 	if rows == speaking {
 		d.seen++
+		added(d.plain, speaking, took.Seconds())
+		if d.steps[speaking] == nil {
+			d.steps[speaking] = curve{speaking: &times{}}
+			d.steps[speaking][speaking].add(1)
+		}
+	} else if unit := d.plain[speaking].typical(); unit > 0 {
+		added(d.steps[speaking], rows, took.Seconds()/unit)
 	}
-	if d.steps[speaking] == nil {
-		d.steps[speaking] = curve{}
-	}
-	c := d.steps[speaking]
-	if c[rows] == nil {
-		c[rows] = &times{}
-	}
-	c[rows].add(took)
 }
 
-// drafted notes what it took to draft for so many requests, in so many steps.
-func (d *depths) drafted(requests, steps int, took time.Duration) {
+// drafted notes what it took to draft for so many of the requests that speak, in so many steps.
+func (d *depths) drafted(speaking, requests, steps int, took time.Duration) {
+	unit := d.plain[speaking].typical()
+	if unit == 0 {
+		return
+	}
 	if d.draft == nil {
 		d.draft = map[int]*times{}
 	}
-	if d.draft[requests] == nil {
-		d.draft[requests] = &times{}
-	}
-	d.draft[requests].add(took / time.Duration(steps))
+	added(d.draft, requests, took.Seconds()/float64(steps)/unit)
 }
 
-// step estimates the seconds of a step; 0 where nothing is known.
+// step estimates what a step takes, in times of one without drafts of about as many requests; 0 where nothing is known.
 func (d *depths) step(speaking, rows int) float64 { return nearest(d.steps, speaking).at(rows) }
 
 // nearest is what is known of the number that comes closest.
@@ -195,10 +205,10 @@ func (d *depths) plan(speaking int, wishes []wish) {
 	if slices.Max(best) == 0 {
 		d.rounds = 0
 	} else if d.rounds++; d.rounds > roundsAtMost {
-		d.rounds, d.plain = 0, plainAgain
+		d.rounds, d.rest = 0, plainAgain
 	}
-	if d.plain > 0 {
-		d.plain--
+	if d.rest > 0 {
+		d.rest--
 		for i, w := range wishes {
 			if !w.fixed {
 				best[i] = 0

@@ -43,7 +43,7 @@ func (m *machine) run(d *depths, requests, steps int) float64 {
 			}
 		}
 		if deepest > 0 {
-			d.drafted(drafting, deepest, m.took(m.draft*float64(deepest)))
+			d.drafted(requests, drafting, deepest, m.took(m.draft*float64(deepest)))
 		}
 		d.stepped(requests, rows, m.took(m.step(rows)))
 		for i := range outlooks {
@@ -131,20 +131,17 @@ func TestDepthFollowsChanges(t *testing.T) {
 
 func TestCurve(t *testing.T) {
 	c := curve{}
-	saw := func(rows int, d time.Duration) {
-		c[rows] = &times{}
-		c[rows].add(d)
-	}
+	saw := func(rows int, took float64) { added(c, rows, took) }
 	if got := c.at(3); got != 0 {
 		t.Errorf("%v of nothing", got)
 	}
-	saw(1, time.Second)
+	saw(1, 1)
 	for rows, want := range map[int]float64{1: 1, 3: 1 + 2*rowCosts, 0: 1} {
 		if got := c.at(rows); got != want {
 			t.Errorf("%d rows take %v, want %v", rows, got, want)
 		}
 	}
-	saw(5, 2*time.Second)
+	saw(5, 2)
 	for rows, want := range map[int]float64{1: 1, 3: 1.5, 5: 2, 9: 3} {
 		if got := c.at(rows); got != want {
 			t.Errorf("%d rows take %v, want %v", rows, got, want)

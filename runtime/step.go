@@ -212,7 +212,7 @@ func (b *batcher) measure(plan []stepped, drafting, running time.Duration) {
 	}
 	b.depths.stepped(len(plan), rows, running)
 	if drafted > 0 {
-		b.depths.drafted(drafted, deepest, drafting)
+		b.depths.drafted(len(plan), drafted, deepest, drafting)
 	}
 }
 
