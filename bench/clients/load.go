@@ -18,7 +18,7 @@ import (
 
 const (
 	texts      = 4    // that prompts begin with
-	textWords  = 24  // in each of them
+	textWords  = 24   // in each of them
 	ownWords   = 4    // after it
 	mostTokens = 24   // of an answer; at least a quarter of that
 	cutOff     = 0.25 // of the requests
