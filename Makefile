@@ -6,8 +6,9 @@ INGOT   := bin/ingot
 DEMO    := testdata/models/demo
 # Packages that know no engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
-SCRIPTED = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestLaunchOnTerminal|TestClients|TestRunOnTerminal)$$
-KERNELS  = Products|Attend|Attention|Kernels|PackRows
+# Tests that run without the race detector, in these packages: see test.
+APART_IN = ./cmd ./manifest ./mlx ./server
+APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 
 .PHONY: build demo engine clients test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
@@ -37,14 +38,12 @@ clients:
 	testdata/clients/setup.sh $(PYTHON)
 
 # At most 15 minutes on two cores. .ci/run runs this and, beside it, check-cross, test-plain, fuzz-short and others.
-# The race detector is slow where commands are started, thousands of times, some with little memory, and where loops in Go check
-# what kernels in C++ compute: of ./cmd and ./mlx only the rest is under it.
+# The race detector is slow where processes are started, thousands of times, some with little memory, where thousands of bodies are
+# tried one after the other, and where loops in Go check what kernels in C++ compute: APART runs without it.
 test: check engine clients
-	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|mlx)$$')
-	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(KERNELS)' ./mlx
-	INGOT_TEST_ENGINE=1 $(GO) test -timeout 20m -run '$(KERNELS)' ./mlx
-	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(SCRIPTED)' ./cmd
-	INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -timeout 20m -run '$(SCRIPTED)' ./cmd
+	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|manifest|mlx|server)$$')
+	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(APART)' $(APART_IN)
+	INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -timeout 20m -run '$(APART)' $(APART_IN)
 
 # The rules that need no engine.
 check:
