@@ -81,6 +81,9 @@ func TestForeignCopies(t *testing.T) {
 	name := first + "/team/model:v1"
 	digest := maker.create(name, "llama-default")
 	maker.ingot("push", name)
+	// These programs take a layout with one image. The maker's also has the record of what the model was made from.
+	reader := newUser(t)
+	reader.ingot("pull", name)
 	for _, c := range clients {
 		t.Run(c.name, func(t *testing.T) {
 			u := newUser(t)
@@ -97,7 +100,7 @@ func TestForeignCopies(t *testing.T) {
 			equal(t, "pulled digest of the copy", newUser(t).ingot("pull", copied), digest)
 
 			uploaded := second + "/" + c.name + "/uploaded:v1"
-			seen("digest from the store", c.upload(u, maker.store(), uploaded))
+			seen("digest from the store", c.upload(u, reader.store(), uploaded))
 			equal(t, "pulled digest of the upload", newUser(t).ingot("pull", uploaded), digest)
 
 			layout := filepath.Join(u.home, "layout")

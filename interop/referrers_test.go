@@ -17,9 +17,12 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-const bundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+const (
+	bundleType     = "application/vnd.dev.sigstore.bundle.v0.3+json"
+	provenanceType = "application/vnd.ingotml.provenance.v1+json"
+)
 
-// TestReferrers: a report and a signature go along with their model, and others find them, by the referrers API or by the tag that
+// TestReferrers: a report, a signature and the record of what it was made from go along with their model, and others find them, by the referrers API or by the tag that
 // stands in for it.
 func TestReferrers(t *testing.T) {
 	eachRegistry(t, func(t *testing.T, host string) {
@@ -50,7 +53,7 @@ func TestReferrers(t *testing.T) {
 		for _, d := range idx.Manifests {
 			types[d.ArtifactType] = true
 		}
-		if !types["application/vnd.example.report+json"] || !types[bundleType] || len(types) != 2 {
+		if !types["application/vnd.example.report+json"] || !types[bundleType] || !types[provenanceType] || len(types) != 3 {
 			t.Errorf("referrers in the registry: %s", b)
 		}
 
