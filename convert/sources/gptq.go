@@ -257,20 +257,12 @@ func (l *turnedLayer) matrix(maker string) (matrix, error) {
 	if l.columns > maxColumns {
 		return m, wrong(l.weight, "rows of %d elements are too long", l.columns)
 	}
-	order := inOrder(l.columns, l.group)
 	if l.zeros.File != nil {
 		m.Parts = append(m.Parts, l.zeros)
 	}
-	if l.index.File != nil {
-		m.Parts = append(m.Parts, l.index)
-		read, err := readOrder(l.index, l.columns, l.groups)
-		if err != nil {
-			return m, err
-		}
-		if !slices.Equal(read, order) {
-			m.Format += ", not in order (desc_act)"
-		}
-		order = read
+	order, err := m.order(l.index, l.columns, l.group, l.groups, "desc_act")
+	if err != nil {
+		return m, err
 	}
 	m.grid = &grid{rows: l.rows, columns: l.columns, bits: l.bits, order: order, groups: l.groups, read: l.turned}
 	m.Why = m.grid.fit()

@@ -223,6 +223,21 @@ func biasNote(list []Weight) string {
 	return ""
 }
 
+// order gives the group of each column: by the index, which becomes a part of the matrix, where there is one, else as they lie. The format says
+// where the two differ, and what its makers call that.
+func (m *matrix) order(index safetensors.Source, columns, group, groups int64, called string) ([]int32, error) {
+	lie := inOrder(columns, group)
+	if index.File == nil {
+		return lie, nil
+	}
+	m.Parts = append(m.Parts, index)
+	read, err := readOrder(index, columns, groups)
+	if err == nil && !slices.Equal(read, lie) {
+		m.Format += ", not in order (" + called + ")"
+	}
+	return read, err
+}
+
 // readOrder reads the group of each column.
 func readOrder(t safetensors.Source, columns, groups int64) ([]int32, error) {
 	if t.DType != safetensors.I32 && t.DType != safetensors.I64 || elements(t.Shape) != columns || len(t.Shape) != 1 {

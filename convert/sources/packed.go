@@ -123,22 +123,14 @@ func (l packedLayer) matrix(c *Checkpoint) (matrix, error) {
 	if err := l.grouping(c, &m); err != nil {
 		return m, err
 	}
-	order := inOrder(l.columns, l.group)
 	what := fmt.Sprintf("groups of %d", l.group)
 	if l.groups == 1 {
 		what = "one scale a row"
 	}
 	m.Format = fmt.Sprintf("compressed-tensors int%d, %s", l.bits, what)
-	if l.index.File != nil {
-		m.Parts = append(m.Parts, l.index)
-		read, err := readOrder(l.index, l.columns, l.groups)
-		if err != nil {
-			return m, err
-		}
-		if !slices.Equal(read, order) {
-			m.Format += ", not in order (actorder)"
-		}
-		order = read
+	order, err := m.order(l.index, l.columns, l.group, l.groups, "actorder")
+	if err != nil {
+		return m, err
 	}
 	m.grid = &grid{rows: l.rows, columns: l.columns, bits: l.bits, order: order, groups: l.groups, read: l}
 	m.Why = m.grid.fit()
