@@ -51,6 +51,9 @@ func Open(e *engine.Engine, o Options) (*Thread, error) {
 				return fmt.Errorf("starting the engine: %s", failed)
 			}
 		}
+		if !gpu {
+			tameMonitor()
+		}
 		return t.SetCPU(o.CPU)
 	})
 }

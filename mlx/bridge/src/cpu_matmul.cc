@@ -38,8 +38,9 @@ constexpr int kData = 0, kScales = 1, kWide = 2, kResult = 3;
 // More rows than this gain from unpacking weights only once.
 constexpr int64_t kFew = 16;
 
-// Bytes of weights that a thread takes at once: what fetches memory ahead starts anew with each piece.
-constexpr int64_t kPiece = 1 << 20;
+// Bytes of weights that a thread takes at once: what fetches memory ahead starts anew with each piece, and nobody ends before
+// the last one does.
+constexpr int64_t kMost = 1 << 20, kLeast = 16 << 10;
 
 // How x meets these weights.
 Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
@@ -179,6 +180,36 @@ struct Range {
   int64_t n0, n1, m0, m1;
 };
 
+// Parts that grow smaller towards the end, so that all threads end together.
+class Cut {
+ public:
+  // bytes of weights, all in all.
+  explicit Cut(int64_t bytes) : left_(bytes), share_(2 * Team::instance().size()) {}
+
+  // Adds the parts of all rows of a matrix, for activation rows [0, rows) by blocks.
+  void add(int product, const Weights& w, int64_t rows, int64_t block) {
+    const int64_t tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
+    for (int64_t n = 0; n < w.rows;) {
+      int64_t grain = std::clamp(left_ / share_, kLeast, kMost) / row;
+      if (rows > kFew) {
+        grain = 4 * tile;  // an unpacked tile serves many rows
+      }
+      // Whole tiles: results of a part fill whole cache lines, which two threads must not share.
+      int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
+      for (int64_t m = 0; m < rows; m += block) {
+        ranges.push_back({product, n, n1, m, std::min(m + block, rows)});
+      }
+      left_ -= (n1 - n) * row;
+      n = n1;
+    }
+  }
+
+  std::vector<Range> ranges;
+
+ private:
+  int64_t left_, share_;
+};
+
 }  // namespace
 
 void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Product* products, int count, bool fast) {
@@ -191,22 +222,15 @@ void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Pro
   auto row = [&](int64_t m) -> const void* { return static_cast<const uint8_t*>(x) + size_t(m * columns) * size_of(type); };
   Arranged a = arrange(row, type, rows, columns, layouts);
 
-  std::vector<Range> ranges;
+  int64_t bytes = 0;
   for (int i = 0; i < count; i++) {
-    const Weights& w = products[i].weights;
-    // Whole tiles; with few rows a stream of weights, with many the pieces that several rows make.
-    int64_t grain = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, w.row_bytes()));
-    // Results of a piece fill whole cache lines, which two threads must not share.
-    grain = rows > kFew ? 4 * k.tile : (grain + k.tile - 1) / k.tile * k.tile;
-    int64_t most = std::max<int64_t>(1, w.rows / (4 * Team::instance().size()));
-    grain = std::min(grain, (most + k.tile - 1) / k.tile * k.tile);
-    int64_t block = row_block(of[i]);
-    for (int64_t m = 0; m < rows; m += block) {
-      for (int64_t n = 0; n < w.rows; n += grain) {
-        ranges.push_back({i, n, std::min(n + grain, w.rows), m, std::min(m + block, rows)});
-      }
-    }
+    bytes += products[i].weights.rows * products[i].weights.row_bytes();
   }
+  Cut cut(bytes);
+  for (int i = 0; i < count; i++) {
+    cut.add(i, products[i].weights, rows, row_block(of[i]));
+  }
+  const auto& ranges = cut.ranges;
   parallel(int64_t(ranges.size()), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
       const Range& r = ranges[size_t(i)];
@@ -281,18 +305,11 @@ void multiply_gathered(const Gathered& g, bool fast) {
     }
   });
 
-  std::vector<Range> ranges;
+  Cut cut(int64_t(codes) * int64_t(runs.size()));
   for (size_t i = 0; i < runs.size(); i++) {
-    int64_t grain = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, one.row_bytes()));
-    int64_t most = std::max<int64_t>(1, one.rows * int64_t(runs.size()) / (4 * Team::instance().size()));
-    grain = (std::min(grain, most) + k.tile - 1) / k.tile * k.tile;
-    int64_t block = row_block(acts[i].layout);
-    for (int64_t m = 0; m < acts[i].rows; m += block) {
-      for (int64_t n = 0; n < one.rows; n += grain) {
-        ranges.push_back({int(i), n, std::min(n + grain, one.rows), m, std::min(m + block, acts[i].rows)});
-      }
-    }
+    cut.add(int(i), one, acts[i].rows, row_block(acts[i].layout));
   }
+  const auto& ranges = cut.ranges;
   size_t size = size_of(g.type);
   parallel(int64_t(ranges.size()), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {

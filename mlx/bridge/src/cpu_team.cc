@@ -22,8 +22,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::milliseconds(3);
 // A wait at the end of a run, beyond what pieces take, that only a thread taken off its processor explains.
 constexpr auto kStall = std::chrono::microseconds(800);
-// How long the team then does with one helper fewer.
-constexpr auto kPenalty = std::chrono::milliseconds(20);
+// How long the team then does with one helper fewer: a moment where something ran once, longer and longer where another
+// program stays on that processor.
+constexpr Clock::duration kFirstPenalty = std::chrono::milliseconds(1), kLastPenalty = std::chrono::milliseconds(64);
 
 inline void pause() {
 #if defined(__x86_64__)
@@ -60,6 +61,7 @@ struct Team::State {
   std::vector<std::thread> helpers;
   std::atomic<int> threads{1};
   int allowed = 0;  // helpers, fewer than there are after a stall
+  Clock::duration penalty = kFirstPenalty;
   Clock::time_point restore;
 
   // Works until no piece is left, and gives the number of those it had.
@@ -162,8 +164,10 @@ struct Team::State {
       }
     }
     if (stalled) {
+      auto now = Clock::now();
+      penalty = now - restore < 4 * penalty ? std::min(2 * penalty, kLastPenalty) : kFirstPenalty;
       allowed = std::max(0, allowed - 1);
-      restore = Clock::now() + kPenalty;
+      restore = now + penalty;
     }
   }
 };
@@ -198,7 +202,7 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
   int helpers = int(s.helpers.size());
   if (s.allowed < helpers && Clock::now() > s.restore) {
     s.allowed++;
-    s.restore = Clock::now() + kPenalty;
+    s.restore = Clock::now();
   }
   s.n = n;
   s.grain = grain;
