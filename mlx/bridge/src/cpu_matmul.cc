@@ -183,8 +183,8 @@ struct Range {
 // Parts that grow smaller towards the end, so that all threads end together.
 class Cut {
  public:
-  // bytes of weights, all in all.
-  explicit Cut(int64_t bytes) : left_(bytes), share_(2 * Team::instance().size()) {}
+  // bytes of weights, all in all; ranges is emptied, and keeps its memory from one product to the next.
+  Cut(int64_t bytes, std::vector<Range>& ranges) : ranges_(ranges), left_(bytes), share_(2 * Team::instance().size()) { ranges_.clear(); }
 
   // Adds the parts of all rows of a matrix, for activation rows [0, rows) by blocks.
   void add(int product, const Weights& w, int64_t rows, int64_t block) {
@@ -197,18 +197,22 @@ class Cut {
       // Whole tiles: results of a part fill whole cache lines, which two threads must not share.
       int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
       for (int64_t m = 0; m < rows; m += block) {
-        ranges.push_back({product, n, n1, m, std::min(m + block, rows)});
+        ranges_.push_back({product, n, n1, m, std::min(m + block, rows)});
       }
       left_ -= (n1 - n) * row;
       n = n1;
     }
   }
 
-  std::vector<Range> ranges;
-
  private:
+  std::vector<Range>& ranges_;
   int64_t left_, share_;
 };
+
+std::vector<Range>& all_ranges() {
+  static thread_local std::vector<Range> ranges;
+  return ranges;
+}
 
 }  // namespace
 
@@ -226,11 +230,11 @@ void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Pro
   for (int i = 0; i < count; i++) {
     bytes += products[i].weights.rows * products[i].weights.row_bytes();
   }
-  Cut cut(bytes);
+  auto& ranges = all_ranges();
+  Cut cut(bytes, ranges);
   for (int i = 0; i < count; i++) {
     cut.add(i, products[i].weights, rows, row_block(of[i]));
   }
-  const auto& ranges = cut.ranges;
   parallel(int64_t(ranges.size()), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
       const Range& r = ranges[size_t(i)];
@@ -248,6 +252,9 @@ void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Pro
 }
 
 void multiply_gathered(const Gathered& g, bool fast) {
+  if (g.rows == 0) {
+    return;
+  }
   const auto& k = matmul_kernels();
   // Rows of one expert side by side.
   std::vector<int64_t> order(size_t(g.rows));
@@ -293,7 +300,13 @@ void multiply_gathered(const Gathered& g, bool fast) {
     acts[i] = {.layout = l, .rows = b - a, .columns = padded, .data = bytes + size_t(a * padded) * 4,
                .scales = floats + a * per, .sums = floats + (g.rows + a) * per};
   }
-  parallel(int64_t(runs.size()), 1, [&](int64_t first, int64_t last) {
+  // One row that goes to several experts is arranged once.
+  const void* x = g.x[0];
+  const bool same = int64_t(runs.size()) == g.rows && std::all_of(g.x, g.x + g.rows, [&](const void* p) { return p == x; });
+  if (same) {
+    std::fill(acts.begin() + 1, acts.end(), acts[0]);
+  }
+  parallel(same ? 1 : int64_t(runs.size()), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
       const Activations& a = acts[size_t(i)];
       int64_t at = runs[size_t(i)].first;
@@ -305,11 +318,11 @@ void multiply_gathered(const Gathered& g, bool fast) {
     }
   });
 
-  Cut cut(int64_t(codes) * int64_t(runs.size()));
+  auto& ranges = all_ranges();
+  Cut cut(int64_t(codes) * int64_t(runs.size()), ranges);
   for (size_t i = 0; i < runs.size(); i++) {
     cut.add(int(i), one, acts[i].rows, row_block(acts[i].layout));
   }
-  const auto& ranges = cut.ranges;
   size_t size = size_of(g.type);
   parallel(int64_t(ranges.size()), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
