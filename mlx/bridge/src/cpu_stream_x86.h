@@ -41,57 +41,79 @@ IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
   }
 }
 
-// Adds to y[r][n-n0] of R rows the products of columns [k0, k1) with weight rows [n0, n1).
-template <bool Wide, int R>
-static void stream_block(const Weights& w, const Activations& x, int64_t n0, int64_t n1, int64_t k0, int64_t k1, float* y) {
+// Adds to y[r][i] of R rows, width apart, the products of columns [k0, k1) with weight rows n0+i and, where S is 2, to y[r][half+i] those
+// with n0+half+i; i < half. Two streams keep memory busier than one, and two rows alone leave units idle. Four have no registers left for it.
+template <bool Wide, int R, int S>
+static void stream_block(const Weights& w, const Activations& x, int64_t n0, int64_t half, int64_t width, int64_t k0, int64_t k1, float* y) {
   constexpr int kVectors = Wide ? 4 : 2;
   const int64_t groups = w.groups(), bytes = w.row_bytes();
   const int64_t ahead = (1 + kAhead / ((k1 - k0) / 2)) * bytes;  // the same columns of a later row
   const auto data = static_cast<const __m256i*>(x.data);
-  for (int64_t n = n0; n < n1; n++) {
-    const uint8_t* codes = w.codes + n * bytes + k0 / 2;
-    __m256 sum[R];
-#pragma GCC unroll 4
-    for (int r = 0; r < R; r++) {
-      sum[r] = _mm256_setzero_ps();
-    }
-    for (int64_t k = k0; k < k1; k += kDepth) {
-      alignas(32) float scales[R][8];
-      const int64_t g = k / kStep;
-      __m256 scale, bias;
-      eight_of_row(w, n * groups + g, scale, bias);
+  for (int64_t n = n0; n < n0 + half; n++) {
+    const uint8_t* codes[S];
+    __m256 sum[S][R];
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      codes[s] = w.codes + (n + s * half) * bytes + k0 / 2;
 #pragma GCC unroll 4
       for (int r = 0; r < R; r++) {
-        const int64_t at = r * groups + g;
-        _mm256_store_ps(scales[r], _mm256_mul_ps(scale, _mm256_loadu_ps(x.scales + at)));
-        sum[r] = _mm256_fmadd_ps(bias, _mm256_loadu_ps(x.sums + at), sum[r]);
+        sum[s][r] = _mm256_setzero_ps();
+      }
+    }
+    for (int64_t k = k0; k < k1; k += kDepth) {
+      alignas(32) float scales[S][R][8];
+      const int64_t g = k / kStep;
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        __m256 scale, bias;
+        eight_of_row(w, (n + s * half) * groups + g, scale, bias);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+          const int64_t at = r * groups + g;
+          _mm256_store_ps(scales[s][r], _mm256_mul_ps(scale, _mm256_loadu_ps(x.scales + at)));
+          sum[s][r] = _mm256_fmadd_ps(bias, _mm256_loadu_ps(x.sums + at), sum[s][r]);
+        }
       }
       const __m256i* v = data + place(x, 0, k, 1) / kStep * kVectors;
 #pragma GCC unroll 2
       for (int i = 0; i < 8; i++) {
-        if (i % 2 == 0) {
-          prefetch(codes + ahead);
-        }
-        __m256i q[kVectors], c = load_bytes(codes);
-        const __m256i mask = Wide ? _mm256_set1_epi32(0x000f000f) : _mm256_set1_epi8(15);
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+          if (i % 2 == 0) {
+            prefetch(codes[s] + ahead);
+          }
+          __m256i q[kVectors], c = load_bytes(codes[s]);
+          const __m256i mask = Wide ? _mm256_set1_epi16(15) : _mm256_set1_epi8(15);
 #pragma GCC unroll 4
-        for (int j = 0; j < kVectors; j++) {
-          q[j] = _mm256_and_si256(_mm256_srli_epi32(c, 4 * j), mask);
-        }
+          for (int j = 0; j < kVectors; j++) {
+            __m256i shifted = j == 0 ? c : _mm256_srli_epi16(c, 4 * j);
+            q[j] = j == 3 ? shifted : _mm256_and_si256(shifted, mask);
+          }
 #pragma GCC unroll 4
-        for (int r = 0; r < R; r++) {
-          __m256i t = step_sums<Wide>(q, v + r * (kDepth / kStep) * kVectors);
-          sum[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_broadcast_ss(scales[r] + i), sum[r]);
+          for (int r = 0; r < R; r++) {
+            __m256i t = step_sums<Wide>(q, v + r * (kDepth / kStep) * kVectors);
+            sum[s][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_broadcast_ss(scales[s][r] + i), sum[s][r]);
+          }
+          codes[s] += 32;
         }
-        codes += 32;
         v += kVectors;
       }
     }
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
 #pragma GCC unroll 4
-    for (int r = 0; r < R; r++) {
-      y[r * (n1 - n0) + n - n0] += add_lanes(sum[r]);
+      for (int r = 0; r < R; r++) {
+        y[r * width + n - n0 + s * half] += add_lanes(sum[s][r]);
+      }
     }
   }
+}
+
+template <bool Wide, int R>
+static void stream_pairs(const Weights& w, const Activations& x, int64_t n0, int64_t n1, int64_t k0, int64_t k1, float* y) {
+  const int64_t half = (n1 - n0) / 2;
+  stream_block<Wide, R, 2>(w, x, n0, half, n1 - n0, k0, k1, y);
+  stream_block<Wide, R, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, n1 - n0, k0, k1, y + 2 * half);
 }
 
 template <bool Wide>
@@ -103,13 +125,13 @@ static void few_streams(const Weights& w, const Activations& x, int64_t n0, int6
     int64_t k1 = k + deep < x.columns ? k + deep : x.columns;
     switch (x.rows) {
       case 2:
-        stream_block<Wide, 2>(w, x, n0, n1, k, k1, y);
+        stream_pairs<Wide, 2>(w, x, n0, n1, k, k1, y);
         break;
       case 3:
-        stream_block<Wide, 3>(w, x, n0, n1, k, k1, y);
+        stream_pairs<Wide, 3>(w, x, n0, n1, k, k1, y);
         break;
       default:
-        stream_block<Wide, 4>(w, x, n0, n1, k, k1, y);
+        stream_block<Wide, 4, 1>(w, x, n0, n1 - n0, n1 - n0, k, k1, y);
     }
   }
 }
