@@ -264,6 +264,28 @@ func TestChunkedPrefill(t *testing.T) {
 	}
 }
 
+func TestShareOut(t *testing.T) {
+	for _, c := range []struct {
+		rows               int
+		needs, rooms, want []int
+	}{
+		{8, nil, nil, []int{}},
+		{8, []int{100}, []int{100}, []int{8}},
+		{8, []int{3}, []int{3}, []int{3}},
+		{8, []int{100, 3}, []int{100, 3}, []int{5, 3}},                  // a short one behind a long one
+		{8, []int{100, 100, 100}, []int{100, 100, 100}, []int{8, 0, 0}}, // one after the other
+		{8, []int{100, 50, 3}, []int{100, 50, 3}, []int{4, 1, 3}},
+		{9, []int{100, 50}, []int{100, 50}, []int{5, 4}},
+		{64, []int{100, 50, 3}, []int{16, 50, 3}, []int{16, 45, 3}}, // the first one keeps its state at a point
+		{64, []int{4, 5}, []int{4, 5}, []int{4, 5}},
+		{1, []int{100, 3}, []int{100, 3}, []int{1, 0}},
+	} {
+		if got := shareOut(c.rows, c.needs, c.rooms); !slices.Equal(got, c.want) {
+			t.Errorf("%d rows for %v with room for %v: %v, want %v", c.rows, c.needs, c.rooms, got, c.want)
+		}
+	}
+}
+
 func TestPace(t *testing.T) {
 	var p pace
 	if n := p.rows(time.Second); n != firstRows {

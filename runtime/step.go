@@ -264,8 +264,8 @@ func (b *batcher) encode() bool {
 	return false
 }
 
-// compose decides who gets how many rows: a token for each request that has begun to speak, and for prompts shares of a chunk, which are
-// equal as far as they are needed. One that has to be alone is.
+// compose decides who gets how many rows: a token for each request that has begun to speak, and shares of a chunk for prompts. One that has
+// to be alone is.
 func (b *batcher) compose() []stepped {
 	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.alone }); i >= 0 {
 		g := b.running[i]
@@ -281,22 +281,47 @@ func (b *batcher) compose() []stepped {
 		}
 	}
 	left := b.rows(len(prompts), speaking)
-	share := map[*generation]int{}
-	slices.SortStableFunc(prompts, func(a, c *generation) int { return a.room() - c.room() }) // what the short ones leave, the long ones get
+	needs, rooms := make([]int, len(prompts)), make([]int, len(prompts))
 	for i, g := range prompts {
-		n := min(g.room(), max(1, left/(len(prompts)-i)))
-		share[g] = n
-		left -= n
+		needs[i], rooms[i] = g.pending(), g.room()
 	}
+	shares := shareOut(left, needs, rooms)
 	plan := make([]stepped, 0, len(b.running))
 	for _, g := range b.running {
-		if n, ok := share[g]; ok {
-			plan = append(plan, g.stepped(n))
-		} else {
-			plan = append(plan, g.stepped(g.room()))
+		rows := g.room()
+		if g.prefilling() {
+			rows, shares = shares[0], shares[1:]
+			if rows == 0 {
+				continue
+			}
 		}
+		plan = append(plan, g.stepped(rows))
 	}
 	return plan
+}
+
+// shareOut shares a step's rows among prompts, which are in the order in which they came, need so many rows until they speak, and have room for so
+// many now. Half of the rows are for whoever came first, so that nobody waits for ever; the others go to those who need least, so that a short
+// prompt does not wait for a long one, nor all for each other.
+func shareOut(rows int, needs, rooms []int) []int {
+	shares := make([]int, len(needs))
+	order := make([]int, len(needs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return needs[a] - needs[b] })
+	give := func(i, most int) {
+		n := min(rooms[i]-shares[i], most)
+		shares[i] += n
+		rows -= n
+	}
+	if len(needs) > 0 {
+		give(0, (rows+1)/2)
+	}
+	for _, i := range order {
+		give(i, rows)
+	}
+	return shares
 }
 
 // rows is how many rows of so many prompts a step has, beside requests that speak.
