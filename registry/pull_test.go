@@ -546,8 +546,14 @@ func TestPullResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	img.whole(t, s)
-	if _, after := p.traffic(); r.Saved < moved || r.Bytes != after-before {
-		t.Errorf("%+v, %d had moved, then %d", r, moved, after-before)
+	var size int64
+	for d := range slices.Values(img.blobs) {
+		size += int64(len(d))
+	}
+	size -= int64(len(testFiles["config.json"])) // which the manifest holds
+	// The peer may still have sent what the first pull had asked for, to nobody.
+	if _, after := p.traffic(); r.Saved < moved || r.Bytes+r.Saved != size || r.Bytes > after-before {
+		t.Errorf("%+v of %d, %d had moved, then %d", r, size, moved, after-before)
 	}
 }
 
