@@ -55,6 +55,7 @@ type peerManifest struct {
 }
 
 type peerUpload struct {
+	busy  sync.Mutex // one request at a time: what an interrupted one still brings comes before the next one looks
 	repo  string
 	bytes []byte
 	last  bool // a chunk was shorter than chunkMin: it was the last one
@@ -521,6 +522,8 @@ func (x *exchange) handleUpload() {
 		x.fail(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN")
 		return
 	}
+	u.busy.Lock()
+	defer u.busy.Unlock()
 	switch x.r.Method {
 	case http.MethodGet:
 		x.mu.Lock()
