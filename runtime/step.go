@@ -104,7 +104,7 @@ func (b *batcher) step() {
 				a.free()
 			}
 		}()
-		if b.ahead {
+		if b.ahead && len(plan) == len(b.running) { // else a prompt waits for its rows
 			b.sendAhead(plan, answers)
 		}
 		said := make([]outcome, len(answers))
