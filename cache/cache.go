@@ -38,8 +38,10 @@ type Layer interface {
 	// Free gives up all state; the offset is 0 then.
 	Free()
 
-	begin()          // see Sequence.Begin
-	commit(rows int) // see Sequence.Commit
+	begin()                                      // see Sequence.Begin
+	commit(rows int)                             // see Sequence.Commit
+	inPlace(rows int) (k, v *mlx.Array, ok bool) // see Sequence.InPlace
+	advance(rows int)                            // see Sequence.Advance
 }
 
 // Attention is a Layer that keeps keys and values, which [mlx.Attend] writes and reads in place.

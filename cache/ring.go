@@ -24,17 +24,27 @@ func (c *Ring) State() []*mlx.Array { return c.arrays() }
 
 // Reserve implements Attention.
 func (c *Ring) Reserve(k, v *mlx.Array, rows int) Storage {
-	capacity := c.capacity(c.offset, rows)
-	if c.open { // what may be taken back takes the place of nothing that is kept then
-		capacity = c.capacity(c.start, c.offset-c.start+rows+1)
-	}
+	capacity := c.needs(rows)
 	switch {
 	case c.k == nil:
 		c.replace(c.room(k, v, capacity))
-	case c.k.Dim(2) < capacity || c.k.Dim(2) >= capacity+step:
+	case c.resizes(capacity):
 		c.resize(capacity)
 	}
 	return c.View()
+}
+
+// needs is the capacity for rows more positions, and for what they see.
+func (c *Ring) needs(rows int) int {
+	if c.open { // what may be taken back takes the place of nothing that is kept then
+		return c.capacity(c.start, c.offset-c.start+rows+1)
+	}
+	return c.capacity(c.offset, rows)
+}
+
+// resizes tells whether storage is too small for a capacity, or much too large.
+func (c *Ring) resizes(capacity int) bool {
+	return c.k.Dim(2) < capacity || c.k.Dim(2) >= capacity+step
 }
 
 // capacity is the room for rows more positions after offset, and for what they see.

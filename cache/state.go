@@ -6,7 +6,7 @@ import "github.com/ingotml/ingot/mlx"
 // seen, and the memory of its gated delta rule. The zero value is empty.
 //
 // A step is Arrays, the operations that make the new ones ([mlx.CausalConv], [mlx.GatedDeltaRows]), Advance. The old arrays
-// end with Advance, so the new memory may take the place of the old one; but not while Trying, where Redo follows.
+// end with Advance, so the new ones take their memory; but not while Trying, where Redo follows.
 type State struct {
 	conv   *mlx.Array // [taps-1, width]
 	delta  *mlx.Array // float32 [value heads, value dim, key dim]

@@ -35,6 +35,10 @@ type AttendOptions struct {
 	Sinks   *Array   // [heads] scores without a value, or nil
 	Values  int      // with stores without V: the values are the first so many channels of the keys
 	After   []*Array // what to compute before stores are written: readers of older versions
+
+	// Positions, int32 [T], are those of the rows as the segments say, or nil. With them a CPU looks there when it computes, so that a
+	// [Tape] can be played at others.
+	Positions *Array
 }
 
 func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
@@ -57,7 +61,7 @@ func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 		}
 		table = append(table, s.Rows, s.Position, seen)
 	}
-	return attend(q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Ring, o.Values, bits)
+	return attend(q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Ring, o.Values, bits, o.Positions)
 }
 
 // Attend stores the keys k [T, kv heads, D] and values v [T, kv heads, size] of rows, and lets the rows' queries

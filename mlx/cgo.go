@@ -79,6 +79,17 @@ func cEval(arrays *unsafe.Pointer, n int, async bool) string {
 	return text(C.call_ig_eval(arrays, C.int64_t(n), a))
 }
 
+func cTapeRecord(out unsafe.Pointer, inputs *unsafe.Pointer, n int) (tape unsafe.Pointer, failed string) {
+	failed = text(C.call_ig_tape_record(out, inputs, C.int64_t(n), &tape))
+	return tape, failed
+}
+
+func cTapePlay(tape unsafe.Pointer, numbers *int64, n int, out *desc) string {
+	return text(C.call_ig_tape_play(tape, (*C.int64_t)(numbers), C.int64_t(n), (*C.ig_desc)(unsafe.Pointer(out))))
+}
+
+func cTapeFree(tape unsafe.Pointer) { C.call_ig_tape_free(tape) }
+
 func cFromHost(data unsafe.Pointer, dtype DType, shape *int64, rank int, out *desc) string {
 	return text(C.call_ig_from_host(data, C.int32_t(dtype), (*C.int64_t)(shape), C.int32_t(rank), (*C.ig_desc)(unsafe.Pointer(out))))
 }

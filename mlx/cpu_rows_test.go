@@ -490,7 +490,7 @@ func TestRowKernelsAreDeterministic(t *testing.T) {
 					return mlx.RotateRows([]*mlx.Array{q, mlx.Reshape(x.Array, 37, 32, 64)}, at, freqs, false, false, 1)
 				},
 				"GatedDeltaRows": func() []*mlx.Array { return mlx.GatedDeltaRows(q, q, v, gate, gate, states, false, false, 20, 17) },
-				"CausalConv":     func() []*mlx.Array { return mlx.CausalConv(x.Array, taps, nil, tails, true, false, 20, 17) },
+				"CausalConv":     func() []*mlx.Array { return mlx.CausalConv(x.Array, taps, nil, tails, true, false, false, 20, 17) },
 			} {
 				sameOnAllThreads(t, e, fmt.Sprintf("%s of %v", name, d), f)
 			}

@@ -96,10 +96,10 @@ func TestHostileArguments(t *testing.T) {
 			mlx.RotateRows([]*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 1, 3)}, mlx.Zeros(e, mlx.Int32, 2, 2), mlx.Zeros(e, mlx.Float32, 1), false, true, 1, 1, 2)
 		}},
 		{"segments of 3 rows for 2", func(e *mlx.Thread, x *mlx.Array) {
-			mlx.CausalConv(x, x, nil, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 1, 3)}, true, false, 3)
+			mlx.CausalConv(x, x, nil, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 1, 3)}, true, false, false, 3)
 		}},
 		{"states float32[2 3] do not fit together", func(e *mlx.Thread, x *mlx.Array) {
-			mlx.CausalConv(x, x, nil, []*mlx.Array{x}, true, false, 2)
+			mlx.CausalConv(x, x, nil, []*mlx.Array{x}, true, false, false, 2)
 		}},
 		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.GatedDeltaRows(x, x, x, x, x, []*mlx.Array{x}, false, false, 2)

@@ -155,6 +155,7 @@ const (
 	opGatedDeltaUpdate
 	opGatedDeltaRows
 	opCausalConv
+	opDecay
 	opChooseExperts
 	opCombineRows
 	opGatedExperts
@@ -320,6 +321,7 @@ var opNames = [...]string{
 	opGatedDeltaUpdate:   "GatedDeltaUpdate",
 	opGatedDeltaRows:     "GatedDeltaRows",
 	opCausalConv:         "CausalConv",
+	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
 	opCombineRows:        "CombineRows",
 	opGatedExperts:       "GatedExperts",
@@ -1613,7 +1615,7 @@ func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale fl
 	return c.one()
 }
 
-func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, ring bool, values int, bits int) []*Array {
+func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, ring bool, values int, bits int, positions *Array) []*Array {
 	c := threadOf(opAttend, q).begin(opAttend)
 	c.array(q)
 	c.optional(k)
@@ -1628,6 +1630,7 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	c.bool(ring)
 	c.int(values)
 	c.int(bits)
+	c.optional(positions)
 	return c.many()
 }
 
@@ -1676,8 +1679,8 @@ func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, sta
 	return c.many()
 }
 
-// CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C], of which the last meets the row itself; states [taps-1, C] are the rows before a segment. Gives the outputs, through SiLU if asked for, then each segment's last taps-1 rows, or [length, ...] of them after every row.
-func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool, every bool, lengths ...int) []*Array {
+// CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C], of which the last meets the row itself; states [taps-1, C] are the rows before a segment. Gives the outputs, through SiLU if asked for, then each segment's last taps-1 rows, or [length, ...] of them after every row. In place, the rows before the next take the memory of the old ones, which nobody may read afterwards.
+func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opCausalConv, x).begin(opCausalConv)
 	c.array(x)
 	c.array(weight)
@@ -1685,8 +1688,18 @@ func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool
 	c.arrays(states)
 	c.bool(silu)
 	c.bool(every)
+	c.bool(inPlace)
 	c.ints(lengths)
 	return c.many()
+}
+
+// Decay is e^(rate*log(1+e^(x+bias))) of each row of x [T, heads] in float32; bias and rate are float32 [heads].
+func Decay(x *Array, bias *Array, rate *Array) *Array {
+	c := threadOf(opDecay, x).begin(opDecay)
+	c.array(x)
+	c.array(bias)
+	c.array(rate)
+	return c.one()
 }
 
 // ChooseExperts picks the k best experts of each row of scores [T, experts], in descending order, of equal ones the first: their weights, float32 [T, k], which are the softmax of the scores, or their sigmoids, made to sum to 1 if asked for, times scale; and their numbers, uint32 [T, k]. A correction [experts] is added for the choice alone. With fewer topGroups than groups, only experts of the groups count whose two best add up to the most.

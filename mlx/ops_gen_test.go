@@ -156,6 +156,7 @@ var OpFuncs = map[string]any{
 	"GatedDeltaUpdate":   GatedDeltaUpdate,
 	"GatedDeltaRows":     GatedDeltaRows,
 	"CausalConv":         CausalConv,
+	"Decay":              Decay,
 	"ChooseExperts":      ChooseExperts,
 	"CombineRows":        CombineRows,
 	"GatedExperts":       GatedExperts,

@@ -58,7 +58,7 @@ func TestDamagedCalls(t *testing.T) {
 }
 
 // picky operations ask for arguments that chance does not give.
-var picky = []string{"AddMM", "Attention", "CausalConv", "ChooseExperts", "CombineRows", "Conv1D", "Conv2D", "Dequantize", "FromFP8", "Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows",
+var picky = []string{"AddMM", "Attention", "CausalConv", "ChooseExperts", "CombineRows", "Conv1D", "Conv2D", "Decay", "Dequantize", "FromFP8", "Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows",
 	"GatedDeltaUpdate", "LayerNorm", "LinearLayers", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RoPE", "RoPEFreqs", "RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter",
 	"ScatterAdd", "ScatterAddAxis", "SliceDynamic", "SliceUpdateDynamic", "TakeAlongAxis", "UnpackRows", "attend"}
 

@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 )
 
@@ -45,6 +46,8 @@ func (c *Checkpoint) steps(t *testing.T, n, length int, other []int32) []float32
 		seq, side := cache.NewSequence(c.Model.Layers()), cache.NewSequence(c.Model.Layers())
 		defer seq.Free()
 		defer side.Free()
+		r := models.NewRepeater(e, c.Model)
+		defer r.Forget()
 		for chunk := range slices.Chunk(c.Tokens, n) {
 			parts := []nn.Part{{Seq: seq, Tokens: chunk, All: true, Text: length}}
 			skip := min(len(other), 1)
@@ -54,7 +57,7 @@ func (c *Checkpoint) steps(t *testing.T, n, length int, other []int32) []float32
 				other = other[take:]
 			}
 			e.Scope(func() {
-				scores = append(scores, c.Model.Head(c.Model.Forward(nn.NewBatch(e, parts...))).Float32s()[skip*c.Vocab:]...)
+				scores = append(scores, c.Model.Head(r.Forward(parts...)).Float32s()[skip*c.Vocab:]...)
 			})
 		}
 	})

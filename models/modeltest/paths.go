@@ -12,8 +12,8 @@ import (
 )
 
 // Paths checks that the reference's scores and greedy continuation come out whatever way the tokens take: the whole
-// prompt at once, token by token, in chunks of 7, packed beside two other sequences, after other tokens and a return to
-// snapshots, and by sequences that begin alike. Within the limits they come out in the type of the stored weights, and with
+// prompt at once, token by token, in chunks of 7, packed beside two other sequences, from the tape of a forward before, after other
+// tokens and a return to snapshots, and by sequences that begin alike. Within the limits they come out in the type of the stored weights, and with
 // weights at int8; in formats of the other families the model computes what the same weights say unpacked. With keys and values
 // in 8 bits they are near it.
 func (c *Checkpoint) Paths(t *testing.T) {
@@ -21,6 +21,7 @@ func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("token by token", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 1, nil)) })
 	t.Run("chunks of 7", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 7, nil)) })
 	t.Run("packed", func(t *testing.T) { c.check(t, c.packed(t, c.Model)) })
+	t.Run("repeated", func(t *testing.T) { c.check(t, c.repeated(t, c.Model)) })
 	t.Run("snapshots", func(t *testing.T) { c.check(t, c.restored(t, c.Model)) })
 	t.Run("shared prefix", func(t *testing.T) { c.checkShared(t) })
 	t.Run("greedy", func(t *testing.T) { c.checkGreedy(t) })

@@ -20,8 +20,8 @@ type AttendOptions struct {
 // Kind is the cache that attention with these options needs.
 func (o AttendOptions) Kind() cache.Kind { return cache.Rotating(o.Window) }
 
-func (o AttendOptions) over(ring bool, after []*mlx.Array) mlx.AttendOptions {
-	return mlx.AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values, After: after}
+func (o AttendOptions) over(b *Batch, ring bool, after []*mlx.Array) mlx.AttendOptions {
+	return mlx.AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values, After: after, Positions: b.Positions}
 }
 
 // Attend appends keys and values to the caches of a layer and lets each row attend to its sequence up to itself.
@@ -39,7 +39,7 @@ func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array
 		segments[i] = mlx.AttendSegment{Store: storages[i].Store, Rows: s.Len, Position: s.attention(layer).Offset()}
 		after = append(after, storages[i].After...)
 	}
-	out, stores := mlx.Attend(q, k, v, segments, o.over(ring, after))
+	out, stores := mlx.Attend(q, k, v, segments, o.over(b, ring, after))
 	for i, s := range b.Segments {
 		s.attention(layer).Wrote(stores[i], s.Len)
 	}
@@ -61,7 +61,7 @@ func AttendStored(b *Batch, layer int, q *mlx.Array, o AttendOptions) *mlx.Array
 	for i, s := range b.Segments {
 		segments[i] = mlx.AttendSegment{Store: storages[i].Store, Rows: s.Len, Position: s.Pos, Seen: s.attention(layer).Offset()}
 	}
-	out, read := mlx.AttendStored(q, segments, o.over(ring, nil))
+	out, read := mlx.AttendStored(q, segments, o.over(b, ring, nil))
 	for i, s := range b.Segments {
 		done := read
 		if i > 0 {

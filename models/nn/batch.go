@@ -36,6 +36,10 @@ type Batch struct {
 	// What pictures need of a batch.
 	Grid    *mlx.Array // int32 [3, T]: time, height and width of the rows; nil = Positions for all three
 	Vectors []Vectors  // rows whose embedding is given instead of looked up, ascending, apart
+
+	// Longest is how many tokens a text may have for a batch at other positions to be evaluated as this one is; 0 = any number. A
+	// forward lowers it where it asks for positions on the host.
+	Longest int
 }
 
 // Vectors are embeddings that come from elsewhere, as those of a picture do.
@@ -62,21 +66,21 @@ func (p Part) gridded() bool { return p.Shift != 0 || p.Grid[0] != nil }
 // NewBatch packs parts, in order. No part may be empty, and no sequence may come twice.
 func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 	b := &Batch{}
-	var tokens, positions []int32
+	tokens, positions := Rows(parts)
+	first := 0
 	var grid [3][]int32
 	gridded := false
 	for _, p := range parts {
 		gridded = gridded || p.gridded()
 		for _, v := range p.Vectors {
-			b.Vectors = append(b.Vectors, Vectors{Row: len(tokens) + v.Row, X: v.X})
+			b.Vectors = append(b.Vectors, Vectors{Row: first + v.Row, X: v.X})
 		}
 		start := p.Seq.Offset()
-		b.Segments = append(b.Segments, Segment{Seq: p.Seq, Row: len(tokens), Len: len(p.Tokens), Pos: start, Text: p.Text})
+		b.Segments = append(b.Segments, Segment{Seq: p.Seq, Row: first, Len: len(p.Tokens), Pos: start, Text: p.Text})
 		for i := range p.Tokens {
 			if p.All || i == len(p.Tokens)-1 {
-				b.Want = append(b.Want, len(tokens)+i)
+				b.Want = append(b.Want, first+i)
 			}
-			positions = append(positions, int32(start+i))
 			for axis := range grid {
 				at := int32(start + i + p.Shift)
 				if own := p.Grid[axis]; own != nil {
@@ -85,7 +89,7 @@ func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 				grid[axis] = append(grid[axis], at)
 			}
 		}
-		tokens = append(tokens, p.Tokens...)
+		first += len(p.Tokens)
 	}
 	if len(b.Want) == len(tokens) {
 		b.Want = nil
@@ -96,6 +100,18 @@ func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 		b.Grid = mlx.FromSlice(t, slices.Concat(grid[:]...), 3, len(tokens))
 	}
 	return b
+}
+
+// Rows gives the tokens of parts, one after the other, and their positions, as a batch of them has them.
+func Rows(parts []Part) (tokens, positions []int32) {
+	for _, p := range parts {
+		start := p.Seq.Offset()
+		for i := range p.Tokens {
+			positions = append(positions, int32(start+i))
+		}
+		tokens = append(tokens, p.Tokens...)
+	}
+	return tokens, positions
 }
 
 // NextBatch is one row of each part's sequence, whose tokens, [len(parts)], the device may still be choosing. Of the parts it
@@ -136,6 +152,13 @@ func (b *Batch) Embedded(x *mlx.Array) *mlx.Array {
 		pieces = append(pieces, mlx.Slice(x, mlx.Range(done, x.Dim(0)), mlx.All()))
 	}
 	return mlx.Concatenate(0, pieces...)
+}
+
+// upTo says that what was built holds for texts of up to n tokens.
+func (b *Batch) upTo(n int) {
+	if b.Longest == 0 || n < b.Longest {
+		b.Longest = n
+	}
 }
 
 // Rows is the number of rows.

@@ -19,8 +19,8 @@ type GatedDelta struct {
 	qkv, z, a, b    *Linear
 	conv            *mlx.Array // [taps, channels of queries, keys and values]
 	unit            *mlx.Array // float32 [key dim]: 1/sqrt(key dim) - 1
-	decay           *mlx.Array // float32 [1, value heads]: -exp(A_log)
-	dtBias, zero    *mlx.Array // float32 [1, value heads]
+	decay           *mlx.Array // float32 [value heads]: -exp(A_log)
+	dtBias          *mlx.Array // float32 [value heads]
 	norm            *mlx.Array // float32 [value dim]
 	unitEps, outEps float64
 	out             *Linear
@@ -52,10 +52,8 @@ func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps f
 		return l
 	}
 	l.conv = w.Constant(mlx.AsType(mlx.Contiguous(mlx.Transpose(mlx.Squeeze(conv, 1))), w.DType))
-	perHead := func(x *mlx.Array) *mlx.Array { return w.Constant(mlx.ExpandDims(x, 0)) } // nothing to broadcast for one row
-	l.dtBias = perHead(mlx.AsType(dtBias, mlx.Float32))
-	l.decay = perHead(mlx.Negative(mlx.Exp(mlx.AsType(aLog, mlx.Float32))))
-	l.zero = perHead(mlx.Zeros(conv.Thread(), mlx.Float32, d.ValueHeads))
+	l.dtBias = w.Constant(mlx.AsType(dtBias, mlx.Float32))
+	l.decay = w.Constant(mlx.Negative(mlx.Exp(mlx.AsType(aLog, mlx.Float32))))
 	l.norm = w.Constant(mlx.AsType(norm, mlx.Float32))
 	l.unit = w.Constant(mlx.Full(conv.Thread(), 1/math.Sqrt(dim)-1, mlx.Float32, d.KeyDim))
 	return l
@@ -71,9 +69,7 @@ func (l *GatedDelta) AddApply(b *Batch, layer int, n *RMSNorm, x, y *mlx.Array) 
 func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
 	d := l.shape
 	qkv, z, a, beta := in[0], in[1], in[2], mlx.Sigmoid(in[3])
-	// exp(-exp(A_log) softplus(a + dt_bias))
-	gate := mlx.Add(mlx.AsType(a, mlx.Float32), l.dtBias)
-	gate = mlx.Exp(mlx.Multiply(mlx.LogAddExp(gate, l.zero), l.decay))
+	gate := mlx.Decay(a, l.dtBias, l.decay) // exp(-exp(A_log) softplus(a + dt_bias))
 
 	states := b.recurrent(layer)
 	inPlace := true
@@ -87,7 +83,7 @@ func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
 			memories[i] = mlx.Zeros(z.Thread(), mlx.Float32, d.ValueHeads, d.ValueDim, d.KeyDim)
 		}
 	}
-	mixed := mlx.CausalConv(qkv, l.conv, nil, tails, true, false, lengths...)
+	mixed := mlx.CausalConv(qkv, l.conv, nil, tails, true, false, inPlace, lengths...)
 	// From here to the gate all is float32: what is rounded before the memory sees it stays in there.
 	parts := mlx.Split(mixed[0], 1, 2*d.Keys())
 	qk := mlx.Reshape(mlx.AsType(parts[0], mlx.Float32), -1, 2*d.KeyHeads, d.KeyDim)

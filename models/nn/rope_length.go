@@ -24,9 +24,11 @@ func (s Segment) length() int { return max(s.Text, s.Pos+s.Len) }
 func (l *byLength) covers(b *Batch) bool {
 	for _, s := range b.Segments {
 		if s.length() > l.limit {
+			b.upTo(1)
 			return false
 		}
 	}
+	b.upTo(l.limit)
 	return true
 }
 

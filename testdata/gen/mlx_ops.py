@@ -745,7 +745,7 @@ case("GatedDeltaRows", q, k.astype(F32), v, gates, beta, [normal(4, 7, 13)], Tru
 case("GatedDeltaRows", q, k.astype(F32), v, gates, beta, [normal(4, 7, 13)], False, False, [6])
 
 
-def causal_conv(x, w, bias, states, silu, every, lengths):
+def causal_conv(x, w, bias, states, silu, every, in_place, lengths):
     ys, out, first, taps = [], [], 0, w.shape[0]
     for n, state in zip(lengths, states):
         rows = mx.concatenate([state, x[first:first + n]])
@@ -761,10 +761,16 @@ def causal_conv(x, w, bias, states, silu, every, lengths):
 op("CausalConv", causal_conv, ONCE)
 for d, silu in itertools.product(FLOATS, [False, True]):
     states = [normal(3, 21, dtype=d) for _ in range(3)]
-    case("CausalConv", normal(7, 21, dtype=d), normal(4, 21, dtype=d), None, states, silu, False, [2, 4, 1])
-    case("CausalConv", normal(7, 21, dtype=d), normal(4, 21, dtype=d), normal(21, dtype=d), states, silu, True, [4, 1, 2])
+    case("CausalConv", normal(7, 21, dtype=d), normal(4, 21, dtype=d), None, states, silu, False, False, [2, 4, 1])
+    case("CausalConv", normal(7, 21, dtype=d), normal(4, 21, dtype=d), None, states, silu, False, True, [2, 4, 1])
+    case("CausalConv", normal(7, 21, dtype=d), normal(4, 21, dtype=d), normal(21, dtype=d), states, silu, True, False, [4, 1, 2])
 for every in [False, True]:  # of several types
-    case("CausalConv", normal(3, 5, dtype=BF16), normal(4, 5), None, [normal(3, 5, dtype=BF16)], True, every, [3])
+    case("CausalConv", normal(3, 5, dtype=BF16), normal(4, 5), None, [normal(3, 5, dtype=BF16)], True, every, False, [3])
+
+
+op("Decay", lambda x, bias, rate: mx.exp(rate * mx.logaddexp(x.astype(F32) + bias, mx.array(0.0))), SUM)
+for d in FLOATS:
+    case("Decay", 8 * normal(3, 6, dtype=d), normal(6), -mx.exp(normal(6)))
 
 
 
@@ -861,8 +867,8 @@ def unpack_rows(x, bits, dtype):
     return mx.array(np.stack(out).reshape(*x.shape[:-1], -1)).astype(dtype)
 
 
-def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring, values, bits):
-    """Rows of several sequences over their own keys and values, by the definition, one row at a time."""
+def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring, values, bits, positions):
+    """Rows of several sequences over their own keys and values, by the definition, one row at a time. Positions say what the segments do."""
     each = 1 if values else 2
     stores, out, row = list(stores), [], 0
     wide = lambda x: x.astype(F32)
@@ -900,6 +906,10 @@ def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring
     return [mx.concatenate(out)] + (stores if k is not None else [mx.zeros((1,), U8)])
 
 
+def at(*positions):
+    return mx.array(positions, I32)
+
+
 op("attend", attend, SUM)
 for d in FLOATS:
     def storage(capacity, size=16):
@@ -908,14 +918,14 @@ for d in FLOATS:
     q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
     full = [storage(8), storage(8, 24), storage(4), storage(4, 24)]
     ring = [storage(4), storage(4, 24), storage(7), storage(7, 24)]
-    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0, 0)
-    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, 0, 0)
-    case("attend", q, k, v, ring, [4, 9, 13, 1, 20, 21], None, [], 0.25, 0.0, 4, True, 0, 0)
-    case("attend", q, None, None, full, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0, 0)
-    case("attend", q, None, None, ring, [1, 9, 10, 4, 18, 22], None, [], 0.25, 0.0, 3, True, 0, 0)
+    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0, 0, None)
+    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, 0, 0, at(4, 5, 6, 0, 1))
+    case("attend", q, k, v, ring, [4, 9, 13, 1, 20, 21], None, [], 0.25, 0.0, 4, True, 0, 0, None)
+    case("attend", q, None, None, full, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0, 0, None)
+    case("attend", q, None, None, ring, [1, 9, 10, 4, 18, 22], None, [], 0.25, 0.0, 3, True, 0, 0, at(9, 18, 19, 20, 21))
     latent = [normal(1, 1, 8, 16, dtype=d)]
-    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, 0)
-    case("attend", q, None, None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, 0)
+    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, 0, None)
+    case("attend", q, None, None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, 0, None)
 
 # Order of evaluation.
 op("Depends", lambda xs, on: mx.depends(xs, on))
@@ -995,11 +1005,11 @@ for bits in [8, 4]:
     for d in FLOATS:
         q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
         held = [pack_rows(normal(1, 2, n, size, dtype=d), bits) for n, size in [(8, 16), (8, 24), (4, 16), (4, 24)]]
-        case("attend", q, k, v, held, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0, bits)
-        case("attend", q, k, v, held, [2, 9, 11, 3, 20, 23], normal(4, dtype=d), [q], 0.25, 2.0, 3, True, 0, bits)
-        case("attend", q, None, None, held, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0, bits)
+        case("attend", q, k, v, held, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0, bits, None)
+        case("attend", q, k, v, held, [2, 9, 11, 3, 20, 23], normal(4, dtype=d), [q], 0.25, 2.0, 3, True, 0, bits, at(9, 10, 20, 21, 22))
+        case("attend", q, None, None, held, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0, bits, None)
         latent = [pack_rows(normal(1, 1, 8, 16, dtype=d), bits)]
-        case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, bits)
+        case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, bits, None)
 
 
 def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, added, gate):

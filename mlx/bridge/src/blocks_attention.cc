@@ -245,12 +245,25 @@ void write_rows(const char* from, char* store, const Step& t, int heads, int64_t
   });
 }
 
+// Moves segments to where their first rows are now.
+void move_to(const int32_t* positions, Attend& a, const AttendOptions& o) {
+  for (Step& t : a.steps) {
+    const int64_t now = positions[t.row];
+    t.seen += now - t.position;
+    t.position = now;
+    if (now < 0 || (!o.ring && t.seen > t.capacity)) {
+      throw std::out_of_range("attend: " + std::to_string(t.rows) + " rows from position " + std::to_string(now) +
+                              " do not fit storage of " + std::to_string(t.capacity));
+    }
+  }
+}
+
 constexpr int kPackedScratch = 6;  // slot of scratch memory for a step's packed rows
 
 std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const std::optional<mx::array>& k,
                                    const std::optional<mx::array>& v, const std::vector<mx::array>& stores,
                                    const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
-                                   const AttendOptions& o, mx::StreamOrDevice s) {
+                                   const AttendOptions& o, const std::optional<mx::array>& positions, mx::StreamOrDevice s) {
   const mx::Dtype type = stores[0].dtype();
   // Rows are packed in float32 or less.
   auto fresh = [&](const mx::array& x) {
@@ -269,6 +282,10 @@ std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const st
   }
   if (sinks) {
     inputs.push_back(mx::astype(*sinks, mx::float32, s));
+  }
+  const int at_positions = positions ? int(inputs.size()) : -1;
+  if (positions) {
+    inputs.push_back(*positions);
   }
   inputs.insert(inputs.end(), after.begin(), after.end());
 
@@ -289,8 +306,11 @@ std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const st
   shape.softcap = o.softcap;
   shape.window = o.window;
   shape.bits = o.bits;
-  auto body = [a, o, shape, k_type, v_type, all_rows = q.shape(0), count = stores.size(),
-               sunk = sinks.has_value()](const cpu::Memory& memory) {
+  auto body = [a = a, o, shape, k_type, v_type, all_rows = q.shape(0), count = stores.size(), at_positions,
+               sunk = sinks.has_value()](const cpu::Memory& memory) mutable {
+    if (at_positions >= 0) {
+      move_to(memory.input<int32_t>(at_positions), a, o);
+    }
     const int64_t q_size = shape.q_type == cpu::Type::f32 ? 4 : 2;
     const int64_t size = o.bits > 0 ? 1 : shape.kv_type == cpu::Type::f32 ? 4 : 2;
     const int at_q = int(count), at_k = at_q + 1, at_v = at_k + 1;
@@ -485,12 +505,15 @@ std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, cons
 std::vector<mx::array> attend(const mx::array& q, const std::optional<mx::array>& k, const std::optional<mx::array>& v,
                               const std::vector<mx::array>& stores, const std::vector<int>& segments,
                               const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
-                              const AttendOptions& options, mx::StreamOrDevice s) {
+                              const AttendOptions& options, const std::optional<mx::array>& positions, mx::StreamOrDevice s) {
   Attend a = read(q, k, v, stores, segments, sinks, options);
+  if (positions && (positions->dtype() != mx::int32 || positions->shape() != mx::Shape{q.shape(0)})) {
+    refuse("attend: positions " + to_string(*positions) + " are not one int32 for each row of " + to_string(q));
+  }
   bool kernels = cpu::on_cpu(s) && ours(q.dtype()) && (options.bits > 0 || ours(stores[0].dtype())) &&
                  (!a.apart || stores[1].dtype() == stores[0].dtype()) && a.dim <= cpu::kMaxHeadDim && a.value_dim <= cpu::kMaxHeadDim;
   if (kernels) {
-    return attend_here(a, q, k, v, stores, sinks, after, options, s);
+    return attend_here(a, q, k, v, stores, sinks, after, options, positions, s);
   }
   return attend_composed(a, q, k, v, stores, sinks, options, s);
 }

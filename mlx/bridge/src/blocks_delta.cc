@@ -1,5 +1,6 @@
 // Recurrent layers: the gated delta rule and the convolution before it.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 
@@ -221,8 +222,8 @@ std::vector<mx::array> composed_conv(const mx::array& x, const mx::array& weight
 }  // namespace
 
 std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, const Optional& bias,
-                                   const std::vector<mx::array>& states, bool silu, bool every, const std::vector<int>& lengths,
-                                   Where s) {
+                                   const std::vector<mx::array>& states, bool silu, bool every, bool in_place,
+                                   const std::vector<int>& lengths, Where s) {
   bool fits = x.ndim() == 2 && x.size() > 0 && weight.ndim() == 2 && weight.shape(0) >= 2 && weight.shape(1) == x.shape(1) &&
               weight.shape(0) <= cpu::kConvTaps && (!bias || bias->shape() == mx::Shape{x.shape(1)}) &&
               states.size() == lengths.size() && mx::issubdtype(x.dtype(), mx::floating);
@@ -247,10 +248,13 @@ std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, 
   int first_state = int(inputs.size());
   inputs.insert(inputs.end(), states.begin(), states.end());
   std::vector<mx::Shape> shapes{x.shape()};
+  std::vector<cpu::Reuse> reuse;
   for (size_t i = 0; i < states.size(); i++) {
     auto shape = states[i].shape();
     if (every) {
       shape.insert(shape.begin(), int(segments.count[i]));
+    } else if (in_place) {
+      reuse.push_back({int(i) + 1, first_state + int(i), true});
     }
     shapes.push_back(shape);
   }
@@ -283,6 +287,7 @@ std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, 
         run(c);
       }
     });
+    // In place, a row takes the place of one that was copied before it.
     for (int64_t g = 0; g < int64_t(segments.size()); g++) {
       char* to = static_cast<char*>(m.out[1 + g]);
       for (int64_t r = every ? 0 : segments.count[size_t(g)] - 1; r < segments.count[size_t(g)]; r++) {
@@ -293,7 +298,31 @@ std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, 
     }
   };
   return cpu::node("causal_conv", std::move(inputs), std::move(shapes), std::vector<mx::Dtype>(states.size() + 1, x.dtype()), s,
-                   std::move(body));
+                   std::move(body), std::move(reuse));
+}
+
+mx::array decay(const mx::array& x, const mx::array& bias, const mx::array& rate, Where s) {
+  const bool fits = x.ndim() == 2 && mx::issubdtype(x.dtype(), mx::floating) && bias.dtype() == mx::float32 && rate.dtype() == mx::float32 &&
+                    bias.shape() == mx::Shape{x.shape(1)} && rate.shape() == bias.shape();
+  if (!fits) {
+    throw std::invalid_argument("rows " + to_string(x) + ", bias " + to_string(bias) + " and rate " + to_string(rate) + " do not fit together");
+  }
+  auto wide = as_type(x, mx::float32, s);
+  if (!cpu::ours(wide, s)) {
+    auto soft = mx::logaddexp(mx::add(wide, bias, s), mx::array(0.0f), s);
+    return mx::exp(mx::multiply(soft, rate, s), s);
+  }
+  auto body = [rows = int64_t(x.shape(0)), n = int64_t(x.shape(1))](const cpu::Memory& m) {
+    const float *bias = m.input<float>(1), *rate = m.input<float>(2);
+    cpu::parallel(rows, cpu::rows_of(64 * n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * n; i < end * n; i++) {
+        const float v = m.input<float>(0)[i] + bias[i % n];
+        const float soft = std::max(v, 0.0f) + std::log1p(std::exp(-std::abs(v)));
+        m.output<float>(0)[i] = std::exp(soft * rate[i % n]);
+      }
+    });
+  };
+  return cpu::node("decay", {wide, bias, rate}, {x.shape()}, {mx::float32}, s, std::move(body), {{0, 0, false}})[0];
 }
 
 }  // namespace ingot

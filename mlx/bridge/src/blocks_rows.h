@@ -23,12 +23,17 @@ std::vector<mx::array> add_rms_norm(const mx::array& x, const mx::array& residua
                                     bool plus_one, Where s);
 mx::array layer_norm(const mx::array& x, const Optional& weight, const Optional& bias, double eps, Where s);
 
+mx::array as_type(const mx::array& x, mx::Dtype to, Where s);
+mx::array joined(const std::vector<mx::array>& xs, int axis, Where s);
+mx::array taken(const mx::array& x, const mx::array& indices, int axis, Where s);
+
 // Activations, and act(gate)*up; without up, the last axis of gate holds both, gate first.
 enum class Activation { sigmoid, silu, gelu, gelu_tanh };
 mx::array activation(Activation a, const mx::array& x, Where s);
 mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s);
 mx::array softcap(const mx::array& x, double limit, Where s);
 
+mx::array scaled_by(const mx::array& x, double value, Where s);
 mx::array sum_of(const mx::array& a, const mx::array& b, Where s);
 mx::array product_of(const mx::array& a, const mx::array& b, Where s);
 mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool precise, Where s);
@@ -67,9 +72,11 @@ std::vector<mx::array> gated_delta(const mx::array& q, const mx::array& k, const
 std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, const mx::array& v, const mx::array& gates,
                                         const mx::array& beta, const std::vector<mx::array>& states, bool every, bool in_place,
                                         const std::vector<int>& lengths, Where s);
+// What the memory of a head keeps of itself from one row to the next.
+mx::array decay(const mx::array& x, const mx::array& bias, const mx::array& rate, Where s);
 // A depthwise convolution over each segment's rows and those before it.
 std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, const Optional& bias,
-                                   const std::vector<mx::array>& states, bool silu, bool every, const std::vector<int>& lengths,
-                                   Where s);
+                                   const std::vector<mx::array>& states, bool silu, bool every, bool in_place,
+                                   const std::vector<int>& lengths, Where s);
 
 }  // namespace ingot

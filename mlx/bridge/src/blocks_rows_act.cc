@@ -72,11 +72,27 @@ mx::array pairwise(const char* name, bool product, const mx::array& a, const mx:
   return cpu::node(name, {a, b}, {a.shape()}, {a.dtype()}, s, std::move(body), {{0, 0, false}, {0, 1, false}})[0];
 }
 
-// Below this MLX's own loop costs no more than a node.
-constexpr size_t kWorthwhile = 512;
+float first(const void* p, mx::Dtype type) {
+  return type == mx::float32   ? *static_cast<const float*>(p)
+         : type == mx::float16 ? float(*static_cast<const mx::float16_t*>(p))
+                               : float(*static_cast<const mx::bfloat16_t*>(p));
+}
+
+// x times an array of one element of its type.
+mx::array times(const mx::array& x, const mx::array& factor, Where s) {
+  auto body = [type = x.dtype(), n = int64_t(x.size())](const cpu::Memory& m) {
+    auto run = cpu::row_kernels().scale[cpu::type_index(type)];
+    const float by = first(m.in[1], type);
+    cpu::in_pieces(n, 1, [&](int64_t from, int64_t count) {
+      int64_t o = from * int64_t(type.size());
+      run(cpu::at(m.in[0], o), by, cpu::at(m.out[0], o), count);
+    });
+  };
+  return cpu::node("times", {x, factor}, {x.shape()}, {x.dtype()}, s, std::move(body), {{0, 0, false}})[0];
+}
 
 bool alike(const mx::array& a, const mx::array& b, Where s) {
-  return cpu::ours(a, s) && a.size() >= kWorthwhile && a.dtype() == b.dtype() && a.shape() == b.shape();
+  return cpu::ours(a, s) && a.dtype() == b.dtype() && a.shape() == b.shape();
 }
 
 bool last_axis_only(const mx::array& x, const std::vector<int>& axes) {
@@ -143,7 +159,16 @@ mx::array sum_of(const mx::array& a, const mx::array& b, Where s) {
 }
 
 mx::array product_of(const mx::array& a, const mx::array& b, Where s) {
-  return alike(a, b, s) ? pairwise("multiply", true, a, b, s) : mx::multiply(a, b, s);
+  if (alike(a, b, s)) {
+    return pairwise("multiply", true, a, b, s);
+  }
+  const bool one = b.size() == 1 && b.ndim() <= a.ndim() && cpu::ours(a, s) && b.dtype() == a.dtype();
+  return one ? times(a, b, s) : mx::multiply(a, b, s);
+}
+
+mx::array scaled_by(const mx::array& x, double value, Where s) {
+  auto factor = mx::array(value, x.dtype());
+  return cpu::ours(x, s) ? times(x, factor, s) : mx::multiply(x, factor, s);
 }
 
 mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool precise, Where s) {

@@ -5,6 +5,7 @@
 #include "cpu.h"
 #include "cpu_eval.h"
 #include "cpu_node.h"
+#include "cpu_tape.h"
 #include "mlx/backend/cuda/cuda.h"
 #include "mlx/backend/metal/metal.h"
 #include "mlx/compile.h"
@@ -125,6 +126,21 @@ const char* ig_eval(void* const* arrays, int64_t n, int32_t async) {
     evaluate(std::move(v), async);
   });
 }
+
+const char* ig_tape_record(void* out, void* const* inputs, int64_t n, void** tape) {
+  *tape = nullptr;
+  return guard_evaluation([&] {
+    if (!engine().gpu) {
+      *tape = cpu::Tape::record(*static_cast<mx::array*>(out), list(inputs, n)).release();
+    }
+  });
+}
+
+const char* ig_tape_play(void* tape, const int64_t* numbers, int64_t n, ig_desc* out) {
+  return guard([&] { describe(static_cast<cpu::Tape*>(tape)->play(numbers, n), out); });
+}
+
+void ig_tape_free(void* tape) { delete static_cast<cpu::Tape*>(tape); }
 
 const char* ig_from_host(const void* data, int32_t dtype, const int64_t* shape, int32_t rank, ig_desc* out) {
   return guard([&] {

@@ -58,6 +58,11 @@ enum ig_limits { IG_SET_BUDGET, IG_SET_CACHE, IG_SET_WIRED, IG_RESET_PEAK, IG_CL
   X(const char*, ig_call, (int32_t op, ig_frame* frame), (op, frame))                                         \
   X(void, ig_free, (void* const* arrays, int64_t n), (arrays, n))                                             \
   X(const char*, ig_eval, (void* const* arrays, int64_t n, int32_t async), (arrays, n, async))                \
+  /* an evaluation on the CPU that can be done again with other numbers in its inputs, all of them one after the other; the   \
+     tape is NULL where it cannot, which is no failure, and then out may be computed or not */                         \
+  X(const char*, ig_tape_record, (void* out, void* const* inputs, int64_t n, void** tape), (out, inputs, n, tape))    \
+  X(const char*, ig_tape_play, (void* tape, const int64_t* numbers, int64_t n, ig_desc* out), (tape, numbers, n, out)) \
+  X(void, ig_tape_free, (void* tape), (tape))                                                                         \
   /* host memory: both copy */                                                                                \
   X(const char*, ig_from_host, (const void* data, int32_t dtype, const int64_t* shape, int32_t rank, ig_desc* out), \
     (data, dtype, shape, rank, out))                                                                          \

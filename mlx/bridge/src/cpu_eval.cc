@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cpu_node.h"
+#include "cpu_tape.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
 
@@ -128,7 +129,8 @@ class Others {
     }
   }
 
-  void run(mx::array& a, std::vector<mx::array>& outputs) {
+  // False where more was done than to look at memory in another way.
+  bool run(mx::array& a, std::vector<mx::array>& outputs) {
     auto& p = a.primitive();
     if (busy_ && *busy_ != p.stream()) {
       wait();
@@ -136,7 +138,7 @@ class Others {
     p.eval_cpu(a.inputs(), outputs);
     bool view = is_view(p) && std::all_of(outputs.begin(), outputs.end(), [&](const auto& x) { return shares(x, a.inputs()); });
     if (view) {
-      return;
+      return true;
     }
     auto& encoder = mx::cpu::get_command_encoder(p.stream());
     // As MLX's own evaluation does: what is read must live until then. Memory that an output took over lives by it.
@@ -150,6 +152,7 @@ class Others {
     read.erase(std::remove(read.begin(), read.end(), a.data_shared_ptr()), read.end());
     encoder.dispatch([read = std::move(read), temporaries = std::move(encoder.temporaries())] {});
     busy_ = p.stream();
+    return false;
   }
 
   // Returns when they are done.
@@ -165,7 +168,7 @@ class Others {
 
 }  // namespace
 
-bool evaluate(const std::vector<mx::array>& arrays) {
+bool evaluate(const std::vector<mx::array>& arrays, Tape* tape) {
   Walk walk;
   for (const auto& a : arrays) {
     if (!walk.add(a)) {
@@ -186,9 +189,9 @@ bool evaluate(const std::vector<mx::array>& arrays) {
     auto outputs = a.outputs();
     if (is_node(a.primitive())) {
       others.wait();
-      run_node(a.primitive(), a.inputs(), outputs);
-    } else {
-      others.run(a, outputs);
+      run_node(a.primitive(), a.inputs(), outputs, tape);
+    } else if (!others.run(a, outputs) && tape) {
+      tape->give_up();
     }
     for (auto& x : outputs) {
       x.set_status(mx::array::Status::available);

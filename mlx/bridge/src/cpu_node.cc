@@ -8,6 +8,7 @@
 #include <mutex>
 #include <typeinfo>
 
+#include "cpu_tape.h"
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
@@ -33,6 +34,15 @@ Spent& spent(const char* name) {
     s = new Spent;
   }
   return *s;
+}
+
+template <class F>
+void timed(Spent& counter, F&& f) {
+  auto begun = std::chrono::steady_clock::now();
+  f();
+  auto time = std::chrono::steady_clock::now() - begun;
+  counter.calls.fetch_add(1, std::memory_order_relaxed);
+  counter.nanoseconds.fetch_add(std::chrono::nanoseconds(time).count(), std::memory_order_relaxed);
 }
 
 // Copies an array of any strides into row-major order.
@@ -62,6 +72,12 @@ struct Strided {
   size_t item;
 };
 
+void compact(const std::vector<Strided>& all) {
+  for (const auto& s : all) {
+    compact(s.from, s.to, s.shape, s.strides, s.item, 0);
+  }
+}
+
 // Where a node's arrays lie.
 struct Run {
   std::vector<const void*> in;
@@ -77,18 +93,26 @@ struct Run {
   }
 
   void now(const Body& body, Spent& counter) const {
-    auto begun = std::chrono::steady_clock::now();
-    for (const auto& s : strided) {
-      compact(s.from, s.to, s.shape, s.strides, s.item, 0);
-    }
-    body(Memory{in.data(), out.data()});
-    auto time = std::chrono::steady_clock::now() - begun;
-    counter.calls.fetch_add(1, std::memory_order_relaxed);
-    counter.nanoseconds.fetch_add(std::chrono::nanoseconds(time).count(), std::memory_order_relaxed);
+    timed(counter, [&] {
+      compact(strided);
+      body(Memory{in.data(), out.data()});
+    });
   }
 };
 
-class Node : public mx::Primitive, public std::enable_shared_from_this<Node> {
+// What makes strided inputs of the next node row-major.
+class Compact : public Repeated {
+ public:
+  Compact(std::vector<Strided> strided, std::vector<mx::array> to) : strided_(std::move(strided)), to_(std::move(to)) {}
+
+  void again(const Memory&) override { compact(strided_); }
+
+ private:
+  std::vector<Strided> strided_;
+  std::vector<mx::array> to_;
+};
+
+class Node : public mx::Primitive, public Repeated, public std::enable_shared_from_this<Node> {
  public:
   Node(mx::Stream s, const char* name, std::vector<mx::Shape> shapes, Body body, std::vector<Reuse> reuse)
       : Primitive(s), name_(name), spent_(&spent(name)), shapes_(std::move(shapes)), body_(std::move(body)), reuse_(std::move(reuse)) {}
@@ -107,12 +131,22 @@ class Node : public mx::Primitive, public std::enable_shared_from_this<Node> {
   }
 
   // At once, on this thread; the inputs are computed.
-  void run(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+  void run(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Tape* tape) {
     static thread_local Run run;  // its lists keep their memory
     run.clear();                  // of one that failed
-    prepare(inputs, outputs, run);
+    prepare(inputs, outputs, run, tape);
     run.now(body_, *spent_);
+    if (tape) {
+      if (!run.strided.empty()) {
+        tape->ran(std::make_shared<Compact>(run.strided, run.copies), {}, {}, {});
+      }
+      tape->ran(shared_from_this(), inputs, run.in, run.out);
+    }
     run.clear();
+  }
+
+  void again(const Memory& memory) override {
+    timed(*spent_, [&] { body_(memory); });
   }
 
   void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
@@ -124,7 +158,7 @@ class Node : public mx::Primitive, public std::enable_shared_from_this<Node> {
   std::vector<mx::Shape> output_shapes(const std::vector<mx::array>&) override { return shapes_; }
 
  private:
-  void prepare(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Run& run) {
+  void prepare(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Run& run, Tape* tape = nullptr) {
     for (const auto& x : inputs) {
       if (x.flags().row_contiguous || x.size() <= 1) {
         run.in.push_back(x.data<char>());
@@ -137,16 +171,17 @@ class Node : public mx::Primitive, public std::enable_shared_from_this<Node> {
       run.copies.push_back(std::move(row_major));
     }
     for (size_t i = 0; i < outputs.size(); i++) {
-      place(inputs, outputs[i], int(i));
+      place(inputs, outputs[i], int(i), tape);
       run.out.push_back(outputs[i].data<char>());
     }
   }
 
-  void place(const std::vector<mx::array>& inputs, mx::array& out, int index) {
+  void place(const std::vector<mx::array>& inputs, mx::array& out, int index, Tape* tape) {
     for (const auto& r : reuse_) {
       const auto& x = inputs[size_t(r.input)];
       bool fits = x.flags().row_contiguous && x.nbytes() == out.nbytes();
-      if (r.output == index && fits && (r.always || x.is_donatable())) {
+      // What a tape finds is to be there again when it is played.
+      if (r.output == index && fits && (r.always || (!tape && x.is_donatable()))) {
         out.copy_shared_buffer(x);
         return;
       }
@@ -154,7 +189,7 @@ class Node : public mx::Primitive, public std::enable_shared_from_this<Node> {
         throw std::runtime_error(std::string(name_) + ": memory that is written in place is not row-major");
       }
     }
-    out.set_data(mx::allocator::malloc(out.nbytes()));
+    out.set_data(tape ? tape->memory(out.nbytes()) : mx::allocator::malloc(out.nbytes()));
   }
 
   const char* name_;
@@ -174,8 +209,8 @@ std::vector<mx::array> node(const char* name, std::vector<mx::array> inputs, std
 
 bool is_node(const mx::Primitive& p) { return typeid(p) == typeid(Node); }
 
-void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
-  static_cast<Node&>(p).run(inputs, outputs);
+void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Tape* tape) {
+  static_cast<Node&>(p).run(inputs, outputs, tape);
 }
 
 bool on_cpu(mx::StreamOrDevice s) { return mx::to_stream(s).device == mx::Device::cpu; }

@@ -43,8 +43,17 @@ std::vector<mx::array> node(const char* name, std::vector<mx::array> inputs, std
 
 bool is_node(const mx::Primitive& p);
 
-// Runs a node on this thread. The inputs are computed.
-void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs);
+class Tape;
+
+// Runs a node on this thread. The inputs are computed. With a tape, which notes it, its results have memory of the tape.
+void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Tape* tape);
+
+// A node that a tape noted, to run again.
+class Repeated {
+ public:
+  virtual ~Repeated() = default;
+  virtual void again(const Memory& memory) = 0;
+};
 
 // Whether operations on this stream are ours.
 bool on_cpu(mx::StreamOrDevice s);

@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x20e7a1d8;
+const uint32_t abi = 0x389752b1;
 
 const Operation operations[] = {
     {"Abs",
@@ -174,7 +174,7 @@ const Operation operations[] = {
        auto x = call.array();
        auto to = call.dtype();
        auto s = call.s;
-       call.result(mx::astype(x, to, s));
+       call.result(as_type(x, to, s));
      }},
     {"View",
      [](Call& call) {
@@ -201,7 +201,7 @@ const Operation operations[] = {
        auto x = call.array();
        auto value = call.real();
        auto s = call.s;
-       call.result(mx::multiply(x, mx::array(value, x.dtype()), s));
+       call.result(scaled_by(x, value, s));
      }},
     {"MaximumScalar",
      [](Call& call) {
@@ -692,7 +692,7 @@ const Operation operations[] = {
        auto axis = call.integer();
        auto xs = call.arrays();
        auto s = call.s;
-       call.result(mx::concatenate(xs, axis, s));
+       call.result(joined(xs, axis, s));
      }},
     {"Stack",
      [](Call& call) {
@@ -804,7 +804,7 @@ const Operation operations[] = {
        auto indices = call.array();
        auto axis = call.integer();
        auto s = call.s;
-       call.result(mx::take(x, indices, axis, s));
+       call.result(taken(x, indices, axis, s));
      }},
     {"TakeAlongAxis",
      [](Call& call) {
@@ -1164,8 +1164,9 @@ const Operation operations[] = {
        auto ring = call.flag();
        auto values = call.integer();
        auto bits = call.integer();
+       auto positions = call.optional();
        auto s = call.s;
-       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, ring, values, bits}, s));
+       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, ring, values, bits}, positions, s));
      }},
     {"PackRows",
      [](Call& call) {
@@ -1216,9 +1217,18 @@ const Operation operations[] = {
        auto states = call.arrays();
        auto silu = call.flag();
        auto every = call.flag();
+       auto inPlace = call.flag();
        auto lengths = call.integers();
        auto s = call.s;
-       call.result(causal_conv(x, weight, bias, states, silu, every, lengths, s));
+       call.result(causal_conv(x, weight, bias, states, silu, every, inPlace, lengths, s));
+     }},
+    {"Decay",
+     [](Call& call) {
+       auto x = call.array();
+       auto bias = call.array();
+       auto rate = call.array();
+       auto s = call.s;
+       call.result(decay(x, bias, rate, s));
      }},
     {"ChooseExperts",
      [](Call& call) {
