@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // Thread is the engine: one OS thread that makes and evaluates all arrays, because the engine's streams belong to the
@@ -16,6 +17,8 @@ type Thread struct {
 	closed chan struct{} // closed by Close; work is never closed, so that Do cannot panic
 	done   chan struct{} // closed when the goroutine has ended
 	once   sync.Once
+
+	waiting atomic.Int32 // calls of Do, the one that runs included
 
 	// Of the engine's goroutine only.
 	frame  *frame
@@ -66,9 +69,11 @@ func (t *Thread) loop() {
 // Do runs fn on the engine's thread, in a scope of its own, and returns its error, or the *Error that an operation
 // inside panicked with. Any other panic is raised again in the caller, with the worker's stack. While the call waits
 // for the thread a cancelled ctx ends it; once fn runs, watching ctx is fn's own business.
-// Do must not be called from inside Do.
+// Do must not be called from inside Do: see Within.
 func (t *Thread) Do(ctx context.Context, fn func() error) error {
 	k := &task{ctx: ctx, fn: fn, done: make(chan struct{})}
+	t.waiting.Add(1)
+	defer t.waiting.Add(-1)
 	select {
 	case t.work <- k:
 	case <-ctx.Done():
@@ -98,6 +103,31 @@ func (k *task) run(t *Thread) {
 		}
 	}()
 	t.Scope(func() { k.err = k.fn() })
+}
+
+// Within is Do inside Do: fn has a scope of its own, and an operation that fails in it ends nothing else.
+func (t *Thread) Within(fn func() error) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *Error:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
+	t.Scope(func() { err = fn() })
+	return err
+}
+
+// Awaited tells, inside Do, whether another Do, or Close, waits for it to end.
+func (t *Thread) Awaited() bool {
+	select {
+	case <-t.closed:
+		return true
+	default:
+		return t.waiting.Load() > 1
+	}
 }
 
 // Close waits for running work and ends the thread. Kept arrays stay allocated; the library stays loaded, since the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,49 @@ func TestBadShape(t *testing.T) {
 	})
 	wantError(t, err, "MatMul(float32[2 3], bfloat16[4 5])")
 	stillWorks(t)
+}
+
+// Inside Do a part of the work may fail by itself, and what it made goes at its end.
+func TestWithin(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		outer := mlx.Scalar(e, float32(1))
+		var inner, kept *mlx.Array
+		err := e.Within(func() error {
+			inner, kept = mlx.Scalar(e, float32(2)), mlx.Keep(mlx.Scalar(e, float32(3)))
+			mlx.MatMul(inner, kept)
+			return nil
+		})
+		wantError(t, err, "MatMul(float32[], float32[])")
+		own := errors.New("its own")
+		if err := e.Within(func() error { return own }); err != own {
+			t.Errorf("got %v", err)
+		}
+		if err := e.Within(func() error { mlx.Eval(inner); return nil }); err == nil {
+			t.Error("an array outlives its part")
+		}
+		if sum := mlx.Add(outer, kept).Float32s(); sum[0] != 4 {
+			t.Errorf("1+3 is %v", sum)
+		}
+		mlx.Free(kept)
+	})
+}
+
+// Whoever holds the thread learns that others wait for it.
+func TestAwaited(t *testing.T) {
+	done := make(chan error)
+	var thread *mlx.Thread
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		if thread = e; e.Awaited() {
+			t.Error("somebody waits")
+		}
+		go func() { done <- thread.Do(context.Background(), func() error { return nil }) }()
+		for !e.Awaited() {
+			runtime.Gosched()
+		}
+	})
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
 
 // An array over the memory budget is refused before anything is evaluated, and the process goes on.

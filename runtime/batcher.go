@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cache/prefix"
+	"github.com/ingotml/ingot/models"
 )
 
 // ErrBusy says that a model has as many requests as it takes; a later try may go through.
@@ -24,6 +25,7 @@ type batcher struct {
 	busy    busy // since the loop last looked
 
 	running  []*generation // in order of admission; the loop's
+	inside   bool          // the loop is on the engine's thread; the loop's
 	queue    int           // most that wait
 	most     int           // most that run
 	ahead    bool          // the next step is sent before the last one is read
@@ -33,6 +35,7 @@ type batcher struct {
 	ended    time.Time // of the step before; zero where nothing ran
 	memory   memory
 	proposer proposer
+	forwards *models.Repeater
 	steps    func([]stepped) error // for tests: sees what a step will do, and may fail it
 }
 
@@ -43,7 +46,7 @@ const (
 )
 
 func newBatcher(l *Local, o Options) *batcher {
-	b := &batcher{l: l, queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk, proposer: l.newProposer(o.Draft)}
+	b := &batcher{l: l, queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk, proposer: l.newProposer(o.Draft), forwards: models.NewRepeater(l.thread, l.model)}
 	if b.queue <= 0 {
 		b.queue = defaultQueue
 	}
@@ -68,29 +71,61 @@ func (b *batcher) add(g *generation) error {
 	return nil
 }
 
-// loop steps until nobody is left.
+// loop steps until nobody is left. It stays on the engine's thread from one step to the next, as waking that and being woken by it costs
+// a small model some percent of a token, and leaves it as soon as somebody else asks for it.
 func (b *batcher) loop() {
-	for {
-		b.retire()
-		b.squeeze()
-		b.admit()
-		used := b.used()
-		b.mu.Lock()
-		b.busy.requests, b.busy.bytes = len(b.running), used
-		if len(b.running) > 0 {
-			b.busy.steps++
-			b.busy.shares += int64(len(b.running))
-		}
-		if len(b.running) == 0 && len(b.waiting) == 0 {
-			b.looping, b.ended = false, time.Time{}
-			b.mu.Unlock()
-			return
-		}
-		b.mu.Unlock()
-		if len(b.running) > 0 {
-			b.step()
+	for more := true; more; {
+		err := b.l.do(context.Background(), func() error {
+			b.inside = true
+			defer func() { b.inside = false }()
+			for more = b.turn(); more && !b.l.thread.Awaited() && !b.l.closing.Load(); {
+				more = b.turn()
+			}
+			return nil
+		})
+		if err != nil { // the model was closed: requests end one by one
+			more = b.turn()
 		}
 	}
+}
+
+// do runs fn on the engine's thread while the model is loaded.
+func (b *batcher) do(fn func() error) error {
+	if b.inside {
+		return b.l.thread.Within(fn)
+	}
+	return b.l.do(context.Background(), fn)
+}
+
+// turn lets requests come and go and runs a step. It is false once nobody is left.
+func (b *batcher) turn() bool {
+	b.retire()
+	b.squeeze()
+	b.admit()
+	b.count()
+	b.mu.Lock()
+	if len(b.running) > 0 {
+		b.busy.steps++
+		b.busy.shares += int64(len(b.running))
+	}
+	if len(b.running) == 0 && len(b.waiting) == 0 {
+		b.looping, b.ended = false, time.Time{}
+		b.mu.Unlock()
+		return false
+	}
+	b.mu.Unlock()
+	if len(b.running) > 0 {
+		b.step()
+	}
+	return true
+}
+
+// count keeps what others see of the requests that run. It comes before a request's end is told, for whoever looks then.
+func (b *batcher) count() {
+	used := b.used()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy.requests, b.busy.bytes = len(b.running), used
 }
 
 // admit lets waiting requests in, first come first served, as long as there is memory for them. One alone always gets in.
@@ -106,7 +141,7 @@ func (b *batcher) admit() {
 			return
 		}
 		b.running = append(b.running, g)
-		if err := b.l.do(context.Background(), func() error { g.enter(); return nil }); err != nil {
+		if err := b.do(func() error { g.enter(); return nil }); err != nil {
 			b.leave(g, err)
 		}
 	}
@@ -137,8 +172,14 @@ func (b *batcher) retire() {
 // leave ends a request. What it has evaluated stays in the prefix cache. Without an error its last event was sent.
 func (b *batcher) leave(g *generation, err error) {
 	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
-	// Without the context: what it holds must go. An error here means that the engine is gone, and the memory with it.
-	_ = b.l.thread.Do(context.Background(), func() error { g.free(); return nil })
+	// Also of a closed model: what it holds must go. An error here means that the engine is gone, and the memory with it.
+	free := func() error { b.forwards.Forget(); g.free(); return nil }
+	if b.inside {
+		_ = b.l.thread.Within(free)
+	} else {
+		_ = b.l.thread.Do(context.Background(), free)
+	}
+	b.count()
 	if err != nil {
 		g.out.End(err)
 	}

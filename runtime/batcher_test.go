@@ -508,3 +508,71 @@ func TestCloseEndsRequests(t *testing.T) {
 		}
 	}
 }
+
+// Whoever needs the engine has it between two steps, and a model can be closed while it answers.
+func TestEngineBetweenSteps(t *testing.T) {
+	noArrays(t)
+	l := loadCached(t, "llama-default", Options{})()
+	const tokens = 1000
+	steps, begun := 0, make(chan struct{})
+	l.batcher.steps = func([]stepped) error {
+		if steps++; steps == 3 {
+			close(begun)
+		}
+		time.Sleep(time.Millisecond)
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{3, 4, 5}, MaxTokens: tokens, IgnoreEOS: true})
+		ended <- err
+	}()
+	<-begun
+	for range 3 {
+		if err := l.do(t.Context(), func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, errClosed) {
+		t.Errorf("the request ends with %v", err)
+	}
+	if steps >= tokens {
+		t.Errorf("the engine was free after %d steps only", steps)
+	}
+}
+
+// Who has read a request's end, or left it, finds it gone, also where others keep the engine from the loop.
+func TestUsageAfterTheEnd(t *testing.T) {
+	l := loadCached(t, "llama-default", Options{})()
+	ctx, stop := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	for range 2 {
+		others.Go(func() {
+			for l.do(ctx, func() error { return nil }) == nil {
+			}
+		})
+	}
+	defer others.Wait()
+	defer stop()
+	for i := range 60 {
+		ctx, cancel := context.WithCancel(ctx)
+		for _, err := range l.Generate(ctx, Request{Prompt: []int32{3, 4, 5}, MaxTokens: 2, IgnoreEOS: true}) {
+			switch {
+			case i%3 == 1:
+				cancel()
+			case err != nil:
+				t.Fatal(err)
+			}
+			if i%3 == 2 {
+				break
+			}
+		}
+		cancel()
+		if u, err := l.Usage(t.Context()); err != nil || u.Running != 0 || u.State != 0 {
+			t.Fatalf("after request %d: %+v, %v", i, u, err)
+		}
+	}
+}

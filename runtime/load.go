@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/cache/prefix"
@@ -51,8 +52,9 @@ type Local struct {
 	disk    *prefix.Disk // its second tier, or nil
 	uncut   bool         // some layers go back to where they were copied only
 
-	mu     sync.RWMutex // held for reading by whatever uses the model
-	closed bool
+	mu      sync.RWMutex // held for reading by whatever uses the model
+	closed  bool
+	closing atomic.Bool // Close waits for whatever uses the model
 }
 
 var errClosed = errors.New("the model was closed")
@@ -197,6 +199,7 @@ func computeType(tensors map[string]*nn.Tensor, o Options) mlx.DType {
 
 // Close implements Engine.
 func (l *Local) Close() error {
+	l.closing.Store(true)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -141,7 +140,7 @@ func (b *batcher) squeeze() {
 		last := len(b.running) - 1
 		g := b.running[last]
 		b.running = b.running[:last]
-		if err := b.l.do(context.Background(), func() error { g.pause(); return nil }); err != nil {
+		if err := b.do(func() error { b.forwards.Forget(); g.pause(); return nil }); err != nil {
 			b.leave(g, err)
 			continue
 		}

@@ -244,17 +244,20 @@ func (p *pictured) place() {
 
 // see runs a picture through the tower.
 func (l *Local) see(ctx context.Context, s *seen) error {
-	return l.do(ctx, func() error {
-		patches := mlx.FromSlice(l.thread, s.patches.Pixels, s.patches.Rows*s.patches.Cols, s.patches.Width())
-		vectors, err := l.sight.tower.Encode(ctx, patches, s.patches.Rows, s.patches.Cols)
-		if err != nil {
-			return err
-		}
-		mlx.Eval(vectors)
-		s.vectors = mlx.Keep(vectors)
-		s.patches.Pixels = nil
-		return nil
-	})
+	return l.do(ctx, func() error { return l.encode(ctx, s) })
+}
+
+// encode runs a picture through the tower. It runs on the engine's thread.
+func (l *Local) encode(ctx context.Context, s *seen) error {
+	patches := mlx.FromSlice(l.thread, s.patches.Pixels, s.patches.Rows*s.patches.Cols, s.patches.Width())
+	vectors, err := l.sight.tower.Encode(ctx, patches, s.patches.Rows, s.patches.Cols)
+	if err != nil {
+		return err
+	}
+	mlx.Eval(vectors)
+	s.vectors = mlx.Keep(vectors)
+	s.patches.Pixels = nil
+	return nil
 }
 
 // probeTower runs a gray square through the tower.

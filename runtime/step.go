@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -87,7 +86,7 @@ func (b *batcher) step() {
 	for _, s := range plan {
 		rows += s.rows
 	}
-	err := b.l.do(context.Background(), func() error {
+	err := b.do(func() error {
 		if b.steps != nil {
 			if err := b.steps(plan); err != nil {
 				return err
@@ -254,7 +253,7 @@ func (b *batcher) encode() bool {
 		if g.show == nil || g.encoded == len(g.show.seen) {
 			continue
 		}
-		if err := b.l.see(g.ctx, g.show.seen[g.encoded]); err != nil {
+		if err := b.do(func() error { return b.l.encode(g.ctx, g.show.seen[g.encoded]) }); err != nil {
 			b.leave(g, err)
 			return true
 		}
@@ -378,7 +377,7 @@ func (b *batcher) forward(plan []stepped) (hidden *mlx.Array) {
 		parts, evaluated = append(parts, p), append(evaluated, s)
 	}
 	if len(parts) > 0 {
-		hidden = b.l.model.Forward(nn.NewBatch(b.l.thread, parts...))
+		hidden = b.forwards.Forward(parts...)
 		b.choose(evaluated, hidden)
 	}
 	return hidden
@@ -483,7 +482,8 @@ func (b *batcher) keepPoints(plan []*stepped) {
 func (b *batcher) failed(s stepped, alone bool, err error) {
 	g := s.g
 	end := alone && (g.alone || b.hears(g) == readsNothing && s.depth == 0)
-	doErr := b.l.do(context.Background(), func() error {
+	doErr := b.do(func() error {
+		b.forwards.Forget()
 		g.abandon()
 		if !end {
 			g.enter()
