@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "cpu_dot_x86.h"
 #include "cpu_unpack_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
@@ -13,11 +14,9 @@ constexpr int kFewBlock = 4;  // rows of activations that lie together, and whos
 constexpr int kFewRows = 8;   // that meet weights while they are at hand
 
 #if defined(__AVX512VNNI__)
-IG_INLINE __m256i few16(__m256i sum, __m256i w, __m256i x) { return _mm256_dpwssd_epi32(sum, w, x); }
 IG_INLINE __m256i few8(__m256i sum, __m256i w, __m256i x) { return _mm256_dpbusd_epi32(sum, w, x); }
 constexpr bool kNarrowSums = false;
 #else
-IG_INLINE __m256i few16(__m256i sum, __m256i w, __m256i x) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x)); }
 IG_INLINE __m256i few8(__m256i sum, __m256i w, __m256i x) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x)); }
 constexpr bool kNarrowSums = true;
 #endif
@@ -114,8 +113,8 @@ IG_INLINE void few_block(const Turned<Nibbles>* t, const Scales8* scales, int at
             part[0][r] = _mm256_maddubs_epi16(q0, a);
             part[1][r] = _mm256_maddubs_epi16(q1, a);
           } else {
-            part[0][r] = Fit ? few8(part[0][r], q0, a) : few16(part[0][r], q0, a);
-            part[1][r] = Fit ? few8(part[1][r], q1, a) : few16(part[1][r], q1, a);
+            part[0][r] = Fit ? few8(part[0][r], q0, a) : add16(part[0][r], q0, a);
+            part[1][r] = Fit ? few8(part[1][r], q1, a) : add16(part[1][r], q1, a);
           }
           IG_KEEP(part[0][r]);
           IG_KEEP(part[1][r]);
@@ -215,52 +214,15 @@ static void few_rows(const Weights& w, const Activations& x, int64_t n0, int64_t
   }
 }
 
-// few_rows of affine nibbles in whole steps and a whole tile, for R0 + R1 rows: nothing is decided on the way.
+// few_rows of affine nibbles in whole steps and a whole tile, for R0 + R1 rows, which lie in two blocks: nothing is decided on the way.
 template <int R0, int R1, int Fit, int Blocks>
-static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y) {
-  constexpr int kWide = Fit ? 1 : 2;  // bytes of an activation
-  constexpr int block = kStep / Blocks, blocks = Blocks;
-  const int64_t stride = x.columns / block, row = w.row_bytes();
-  const uint8_t* codes = w.codes + n0 * row;
-  const Spread spread = make_spread(2);  // which nibbles do without
-  RowStep s;
-  s.stride = row;
-  Turned<true> turned[2];
-  Scales8 scales[2];
-  __builtin_memset(y, 0, size_t(R0 + R1) * kFewTile * sizeof(float));
-  const float *by = x.scales + m0 * stride, *sums = x.sums + m0 * stride;
-  for (int64_t k0 = 0; k0 < x.columns; k0 += kDepth) {
-    const int columns = int(x.columns - k0 < kDepth ? x.columns - k0 : kDepth);
-    eight_scales(w, n0, k0, columns, block, scales[0]);
-    eight_scales(w, n0 + 8, k0, columns, block, scales[1]);
-    auto data0 = static_cast<const int32_t*>(x.data) + place(x, m0, k0, R0) * kWide / 4;
-    auto data1 = static_cast<const int32_t*>(x.data) + place(x, m0 + R0, k0, R1) * kWide / 4;
-    int c = 0;
-    for (int k = 0; k < columns; k += kStep) {
-#pragma GCC unroll 2
-      for (int h = 0; h < 2; h++) {
-        s.at = codes + h * 8 * row;
-        turn(s, w, spread, turned[h]);
-      }
-      codes += 32;
-      prefetch_tile(w, n0 + kFewTile, k0 + k);
-      few_block<R0, Fit, true, false, Blocks>(turned, scales, c, blocks, data0, by, sums, stride, y);
-      if constexpr (R1 > 0) {
-        few_block<R1, Fit, true, false, Blocks>(turned, scales, c, blocks, data1, by + R0 * stride, sums + R0 * stride, stride,
-                                                y + R0 * kFewTile);
-      }
-      data0 += kStep * kWide / 4 * R0;
-      data1 += kStep * kWide / 4 * R1;
-      by += blocks;
-      sums += blocks;
-      c += 8 * blocks;
-    }
-  }
-}
+static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y);
 
 template <int Fit, int Blocks>
 static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int rows, float* y) {
   switch (rows) {
+    case 1:
+      return few_whole<1, 0, Fit, Blocks>(w, x, n0, m0, y);
     case 2:
       return few_whole<2, 0, Fit, Blocks>(w, x, n0, m0, y);
     case 3:
@@ -282,8 +244,12 @@ static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_
 static void few_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
   bool wide = x.layout.mode == Mode::i16;
   const int rows = int(m1 - m0);
-  if (w.bits == 4 && w.format == Format::affine && x.layout.block >= kStep / 2 && rows > 1 && rows <= kFewRows &&
+  if (w.bits == 4 && w.format == Format::affine && x.layout.block >= kStep / 2 && rows <= (kNarrowSums ? 1 : 2) * kFewRows &&
       n0 + kFewTile <= w.rows && w.columns % kStep == 0) {
+    if (rows > kFewRows) {
+      few_product(w, x, n0, m0, m0 + kFewRows, y);
+      return few_product(w, x, n0, m0 + kFewRows, m1, y + kFewRows * kFewTile);
+    }
     if (x.layout.block == kStep) {
       return wide ? few_whole<0, 1>(w, x, n0, m0, rows, y) : few_whole<8, 1>(w, x, n0, m0, rows, y);
     }

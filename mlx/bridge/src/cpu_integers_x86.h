@@ -3,31 +3,13 @@
 
 #include <immintrin.h>
 
+#include "cpu_dot_x86.h"
 #include "cpu_few_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-#if defined(__AVX512VNNI__)
-using I = __m512i;
-IG_INLINE I zeros() { return _mm512_setzero_si512(); }
-IG_INLINE I load_lanes(const void* p) { return _mm512_loadu_si512(p); }
-IG_INLINE I repeat(int32_t v) { return _mm512_set1_epi32(v); }
-IG_INLINE I dot16(I sum, I w, I x) { return _mm512_dpwssd_epi32(sum, w, x); }
-IG_INLINE I dot8(I sum, I w, I x) { return _mm512_dpbusd_epi32(sum, w, x); }
-IG_INLINE F to_float(I v) { return _mm512_cvtepi32_ps(v); }
-constexpr bool kSaturates = false;
-#else
-using I = __m256i;
-IG_INLINE I zeros() { return _mm256_setzero_si256(); }
-IG_INLINE I load_lanes(const void* p) { return _mm256_load_si256(static_cast<const I*>(p)); }
-IG_INLINE I repeat(int32_t v) { return _mm256_set1_epi32(v); }
-IG_INLINE I dot16(I sum, I w, I x) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x)); }
-// Into 16 bits: as many sums as fit must be widened before they overflow.
-IG_INLINE I dot8(I sum, I w, I x) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x)); }
-IG_INLINE I widened(I sum, I narrow) { return _mm256_add_epi32(sum, _mm256_madd_epi16(narrow, _mm256_set1_epi16(1))); }
-IG_INLINE F to_float(I v) { return _mm256_cvtepi32_ps(v); }
-constexpr bool kSaturates = true;
-#endif
+// Whether a block's results stay in registers from one step to the next: AVX-512 has twice as many.
+constexpr bool kHeld = kLanes == 16;
 
 // How many int8 products of two may be summed in 16 bits: 2 * code * 127 each.
 IG_INLINE int sums_that_fit(const Weights& w) {
@@ -45,6 +27,12 @@ static void integer_block(const Tile& t, const int32_t* x, int64_t ahead, int co
                           const float* sums, int64_t stride, float* c) {
   const int32_t* w = reinterpret_cast<const int32_t*>(t.data);
   int dwords = block / (Fit ? 4 : 2);
+  F held[R][2];
+#pragma GCC unroll 4
+  for (int r = 0; r < R && kHeld; r++) {
+    held[r][0] = load(c + r * kTile);
+    held[r][1] = load(c + r * kTile + kLanes);
+  }
   for (int b = 0; b < columns / block; b++) {
     IG_BARRIER();
     I sum[R][2];
@@ -103,12 +91,22 @@ static void integer_block(const Tile& t, const int32_t* x, int64_t ahead, int co
 #pragma GCC unroll 4
       for (int r = 0; r < R; r++) {
         float* y = c + r * kTile + j * kLanes;
-        F v = fma(scale * set(scales[r * stride + b]), to_float(sum[r][j]), load(y));
-        store(y, fma(bias, set(sums[r * stride + b]), v));
+        F v = fma(scale * set(scales[r * stride + b]), to_float(sum[r][j]), kHeld ? held[r][j] : load(y));
+        v = fma(bias, set(sums[r * stride + b]), v);
+        if (kHeld) {
+          held[r][j] = v;
+        } else {
+          store(y, v);
+        }
       }
     }
     w += dwords * kTile;
     x += dwords * R;
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < R && kHeld; r++) {
+    store(c + r * kTile, held[r][0]);
+    store(c + r * kTile + kLanes, held[r][1]);
   }
 }
 

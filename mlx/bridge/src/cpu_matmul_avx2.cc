@@ -2,6 +2,7 @@
 #define INGOT_ISA avx2
 #include "cpu_simd.h"
 
+#include "cpu_few_avx2.h"
 #include "cpu_integers_x86.h"
 #include "cpu_stream_x86.h"
 

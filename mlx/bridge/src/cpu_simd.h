@@ -20,7 +20,7 @@
 #define IG_BARRIER() asm volatile("" ::: "memory")
 // Keeps it from reassociating integer sums, which spills too.
 #if defined(__x86_64__)
-#define IG_KEEP(v) asm("" : "+x"(v))
+#define IG_KEEP(v) asm("" : "+v"(v))
 #else
 #define IG_KEEP(v) asm("" : "+w"(v))
 #endif

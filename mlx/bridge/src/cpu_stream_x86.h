@@ -28,19 +28,6 @@ IG_INLINE void eight_of_row(const Weights& w, int64_t at, __m256& scales, __m256
   }
 }
 
-// The products of 64 unpacked codes with a row's activations, as eight sums.
-template <bool Wide>
-IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
-  if constexpr (Wide) {
-    __m256i a = _mm256_madd_epi16(q[0], _mm256_loadu_si256(x)), b = _mm256_madd_epi16(q[1], _mm256_loadu_si256(x + 1));
-    __m256i c = _mm256_madd_epi16(q[2], _mm256_loadu_si256(x + 2)), d = _mm256_madd_epi16(q[3], _mm256_loadu_si256(x + 3));
-    return _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d));
-  } else {
-    __m256i a = _mm256_maddubs_epi16(q[0], _mm256_loadu_si256(x)), b = _mm256_maddubs_epi16(q[1], _mm256_loadu_si256(x + 1));
-    return _mm256_madd_epi16(_mm256_add_epi16(a, b), _mm256_set1_epi16(1));
-  }
-}
-
 // Adds to y[r][i] of R rows, width apart, the products of columns [k0, k1) with weight rows n0+i and, where S is 2, to y[r][half+i] those
 // with n0+half+i; i < half. Two streams keep memory busier than one, and two rows alone leave units idle. Four have no registers left for it.
 template <bool Wide, int R, int S>

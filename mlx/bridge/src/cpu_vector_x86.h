@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include "cpu_dot_x86.h"
 #include "cpu_unpack_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
@@ -93,31 +94,37 @@ static void combine_scales(const Weights& w, const Activations& x, int64_t row, 
   }
 }
 
-// 64 four-bit codes with their activations, as eight sums, one for each eight codes.
+// The products of 64 unpacked codes with a row's activations, as eight sums, one for each eight codes.
+template <bool Wide>
+IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
+  if constexpr (Wide) {
+    __m256i a = _mm256_madd_epi16(q[0], load_bytes(x)), b = _mm256_madd_epi16(q[2], load_bytes(x + 2));
+    return _mm256_add_epi32(add16(a, q[1], load_bytes(x + 1)), add16(b, q[3], load_bytes(x + 3)));
+  } else {
+#if defined(__AVX512VNNI__)
+    return _mm256_dpbusd_epi32(_mm256_dpbusd_epi32(_mm256_setzero_si256(), q[0], load_bytes(x)), q[1], load_bytes(x + 1));
+#else
+    __m256i t = _mm256_add_epi16(_mm256_maddubs_epi16(q[0], load_bytes(x)), _mm256_maddubs_epi16(q[1], load_bytes(x + 1)));
+    return _mm256_madd_epi16(t, _mm256_set1_epi16(1));
+#endif
+  }
+}
+
+// The same of 64 four-bit codes.
 template <bool Wide, bool FP4>
 IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x) {
-  if constexpr (Wide) {
-    __m256i q[4];
+  constexpr int kVectors = Wide ? 4 : 2;
+  const __m256i mask = Wide ? _mm256_set1_epi16(15) : _mm256_set1_epi8(15), upper = _mm256_set1_epi32(int(0x80008000));
+  __m256i q[kVectors];
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; j++) {
-      q[j] = j == 3 ? _mm256_srli_epi16(v, 12) : _mm256_and_si256(_mm256_srli_epi16(v, 4 * j), _mm256_set1_epi16(15));
-      if (FP4) {
-        q[j] = _mm256_shuffle_epi8(fp4_table(), _mm256_or_si256(q[j], _mm256_set1_epi32(int(0x80008000))));
-      }
-      q[j] = _mm256_madd_epi16(q[j], _mm256_loadu_si256(x + j));
-    }
-    return _mm256_add_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
-  } else {
-    __m256i mask = _mm256_set1_epi8(15);
-    __m256i low = _mm256_and_si256(v, mask), high = _mm256_and_si256(_mm256_srli_epi16(v, 4), mask);
+  for (int j = 0; j < kVectors; j++) {
+    __m256i shifted = j == 0 ? v : _mm256_srli_epi16(v, 4 * j);
+    q[j] = j == 3 ? shifted : _mm256_and_si256(shifted, mask);
     if (FP4) {
-      low = _mm256_shuffle_epi8(fp4_table(), low);
-      high = _mm256_shuffle_epi8(fp4_table(), high);
+      q[j] = _mm256_shuffle_epi8(fp4_table(), Wide ? _mm256_or_si256(q[j], upper) : q[j]);
     }
-    __m256i t = _mm256_add_epi16(_mm256_maddubs_epi16(low, _mm256_loadu_si256(x)),
-                                 _mm256_maddubs_epi16(high, _mm256_loadu_si256(x + 1)));
-    return _mm256_madd_epi16(t, _mm256_set1_epi16(1));
   }
+  return step_sums<Wide>(q, x);
 }
 
 template <bool Wide, bool FP4, int Block>
@@ -259,7 +266,7 @@ IG_INLINE __m256i step_of_bytes(const uint8_t* p, const Spread& s, const __m256i
   for (int i = from; i < from + Count; i++) {
     __m256i q = Bytes ? _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i * 16)))
                       : spread16(p + i * 2 * s.lane, s);
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(q, _mm256_loadu_si256(x + i)));
+    sum = add16(sum, q, load_bytes(x + i));
   }
   return sum;
 }

@@ -1,0 +1,50 @@
+// Whole tiles of few rows with AVX2; see cpu_few_x86.h.
+#pragma once
+
+#include "cpu_few_x86.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+template <int R0, int R1, int Fit, int Blocks>
+static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y) {
+  constexpr int kWide = Fit ? 1 : 2;  // bytes of an activation
+  constexpr int block = kStep / Blocks, blocks = Blocks;
+  const int64_t stride = x.columns / block, row = w.row_bytes();
+  const uint8_t* codes = w.codes + n0 * row;
+  const Spread spread = make_spread(2);  // which nibbles do without
+  RowStep s;
+  s.stride = row;
+  Turned<true> turned[2];
+  Scales8 scales[2];
+  __builtin_memset(y, 0, size_t(R0 + R1) * kFewTile * sizeof(float));
+  const float *by = x.scales + m0 * stride, *sums = x.sums + m0 * stride;
+  for (int64_t k0 = 0; k0 < x.columns; k0 += kDepth) {
+    const int columns = int(x.columns - k0 < kDepth ? x.columns - k0 : kDepth);
+    eight_scales(w, n0, k0, columns, block, scales[0]);
+    eight_scales(w, n0 + 8, k0, columns, block, scales[1]);
+    auto data0 = static_cast<const int32_t*>(x.data) + place(x, m0, k0, R0) * kWide / 4;
+    auto data1 = static_cast<const int32_t*>(x.data) + place(x, m0 + R0, k0, R1) * kWide / 4;
+    int c = 0;
+    for (int k = 0; k < columns; k += kStep) {
+#pragma GCC unroll 2
+      for (int h = 0; h < 2; h++) {
+        s.at = codes + h * 8 * row;
+        turn(s, w, spread, turned[h]);
+      }
+      codes += 32;
+      prefetch_tile(w, n0 + kFewTile, k0 + k);
+      few_block<R0, Fit, true, false, Blocks>(turned, scales, c, blocks, data0, by, sums, stride, y);
+      if constexpr (R1 > 0) {
+        few_block<R1, Fit, true, false, Blocks>(turned, scales, c, blocks, data1, by + R0 * stride, sums + R0 * stride, stride,
+                                                y + R0 * kFewTile);
+      }
+      data0 += kStep * kWide / 4 * R0;
+      data1 += kStep * kWide / 4 * R1;
+      by += blocks;
+      sums += blocks;
+      c += 8 * blocks;
+    }
+  }
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
