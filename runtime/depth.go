@@ -175,7 +175,12 @@ const (
 	waitGrows = 4
 	longWait  = 256
 	tryDepth  = 2
+	tryShare  = 0.02 // of the time may go into trying
 )
+
+// draftAtOnce is what a step of the draft is expected to take before one was seen. A small model speaks thousands of tokens in a second, and
+// waits for a first try longer than its text may be.
+const draftAtOnce = 500 * time.Microsecond
 
 // wish is what a request may draft.
 type wish struct {
@@ -223,15 +228,32 @@ func (d *depths) plan(speaking int, wishes []wish) {
 		case w.depth > 0:
 			w.idle, w.wait = 0, firstWait
 		default:
-			if w.idle++; w.wait == 0 {
-				w.wait = firstWait
-			}
+			w.idle++
+			w.wait = max(w.wait, firstWait, d.patience(speaking))
 			if w.idle >= w.wait && w.most > 0 && d.step(speaking, speaking) > 0 {
 				w.depth = min(tryDepth, w.most)
 				w.idle, w.wait = 0, min(waitGrows*w.wait, longWait)
 			}
 		}
 	}
+}
+
+// patience is how many steps make up for a try that is in vain.
+func (d *depths) patience(speaking int) int {
+	lost := d.step(speaking, speaking+tryDepth) + tryDepth*d.drafting(speaking, 1) - d.step(speaking, speaking)
+	return int(min(lost/tryShare, 1<<20))
+}
+
+// drafting estimates what a step of the draft takes for so many requests, in times of a step without drafts; 0 where nothing is known of
+// those.
+func (d *depths) drafting(speaking, requests int) float64 {
+	if t := nearest(d.draft, requests).typical(); t > 0 {
+		return t
+	}
+	if unit := nearest(d.plain, speaking).typical(); unit > 0 {
+		return draftAtOnce.Seconds() / unit
+	}
+	return 0
 }
 
 // best adds drafts one by one, the likeliest first, and takes the number of them that promises most.
@@ -247,8 +269,8 @@ func (d *depths) best(speaking int, wishes []wish) []int {
 	}
 	var all []candidate
 	rows, tokens, deepest := speaking, float64(speaking), 0
-	drafting, most := nearest(d.draft, len(wishes)).typical(), MaxDraft
-	if drafting == 0 {
+	drafting, most := d.drafting(speaking, len(wishes)), MaxDraft
+	if len(d.draft) == 0 {
 		most = tryDepth
 	}
 	general := d.all.rates(func(_ int, before float64) float64 { return before })

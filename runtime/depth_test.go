@@ -111,6 +111,20 @@ func TestDepthFindsTheBest(t *testing.T) {
 	}
 }
 
+// A model so small that a step of its draft takes longer than its own is not held up by tries, not even in a short text.
+func TestDepthTriesWithinReason(t *testing.T) {
+	for _, steps := range []int{50, 256, 4000} {
+		m := machine{
+			step: func(rows int) float64 { return 0.00012 + 0.00003*float64(rows) }, draft: 0.0004,
+			right: func(int) float64 { return 0.8 }, Rand: rand.New(rand.NewPCG(1, 3)),
+		}
+		none := 1 / m.step(1)
+		if got := m.run(&depths{}, 1, steps); got < 0.97*none {
+			t.Errorf("%d steps: %.0f tokens a second, %.0f without drafts", steps, got, none)
+		}
+	}
+}
+
 // What changes is noticed: a draft that becomes good is used again, one that becomes bad is left.
 func TestDepthFollowsChanges(t *testing.T) {
 	share := 0.05

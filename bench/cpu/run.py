@@ -207,6 +207,8 @@ class Bench:
             worker, info[key] = self.llama(key, path)
             if worker:
                 llama[key] = worker
+        for worker in (ingot, *llama.values()):  # weights that were just written may have to come from the disk, experts one by one
+            worker.ask(self.figures["prefill512"])
         runs = {figure: {} for figure in FIGURES}
         rows = {math: [] for math in MATHS}
         skipped = []

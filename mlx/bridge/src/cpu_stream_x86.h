@@ -1,4 +1,4 @@
-// Products of two to four activation rows on x86, weights streamed once: a step of a weight row is unpacked once for all rows
+// Products of two to kStreamRows activation rows on x86, weights streamed once: a step of a weight row is unpacked once for all rows
 // of activations, each of which lies by itself; see cpu_matmul_kernels.h.
 // With more rows there are too few registers, and turning weights (cpu_few_x86.h) pays.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kStreamRows = 4;  // of activations
+constexpr int kStreamRows = kSaturates ? 4 : 2;  // of activations; with AVX-512, whole tiles are ahead from three on
 
 // Scales and biases of eight groups of a row.
 IG_INLINE void eight_of_row(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
