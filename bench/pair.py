@@ -1,8 +1,8 @@
 """Times a small trained model with and without its draft: pair.py INGOT [--rounds N] [--tokens N]. `make bench-pair` runs it.
 
 The pair is testdata/models/gemma4-pair with gemma4_assistant-pair, the prompts are those of its goldens. Each prompt is run plain, with
---draft auto and with fixed numbers of drafts, one after the other, in rounds; a figure is the median over the rounds of the tokens per second
-over those of the plain run of the same round. Writes bench/results/pair.json.
+--draft auto and with fixed numbers of drafts, one after the other, in rounds of alternating order; a figure is the median of the tokens per
+second over that of the plain runs. Each takes some hundredths of a second, so single ones tell nothing. Writes bench/results/pair.json.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def prompts():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ingot")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--tokens", type=int, default=256)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -54,19 +54,16 @@ def main():
             path = os.path.join(folder, "ids.json")
             with open(path, "w") as f:
                 json.dump(ids, f)
-            found = {d: [] for d in DRAFTS[1:]}
-            for _ in range(args.rounds):
-                rates = {}
-                for d in DRAFTS:
+            rates = {d: [] for d in DRAFTS}
+            for n in range(args.rounds):
+                for d in DRAFTS[:: -1 if n % 2 else 1]:
                     stats = json.loads(ingot("run", "pair", "--local", "--prompt-ids", path, "--json", "--ignore-eos", "--temperature", "0",
                                              "--max-tokens", str(args.tokens), "--draft", d))["stats"]
-                    rates[d] = stats["tokens"] / stats["seconds"]
+                    rates[d].append(stats["tokens"] / stats["seconds"])
                     steps[d] += stats["target_steps"]
-                for d in found:
-                    found[d].append(rates[d] / rates["off"])
-            for d, list in found.items():
-                ratios[d].append(statistics.median(list))
-            print(f"  prompt {i}: " + ", ".join(f"{d} {ratios[d][-1]:.2f}" for d in found), flush=True)
+            for d, found in ratios.items():
+                found.append(statistics.median(rates[d]) / statistics.median(rates["off"]))
+            print(f"  prompt {i}: " + ", ".join(f"{d} {found[-1]:.2f}" for d, found in ratios.items()), flush=True)
     count = len(ratios["auto"]) * args.rounds
     result = {
         "over_plain": {d: {"median": round(statistics.median(r), 3), "least": round(min(r), 3)} for d, r in ratios.items()},
