@@ -8,9 +8,6 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Whether a block's results stay in registers from one step to the next: AVX-512 has twice as many.
-constexpr bool kHeld = kLanes == 16;
-
 // How many int8 products of two may be summed in 16 bits: 2 * code * 127 each.
 IG_INLINE int sums_that_fit(const Weights& w) {
   if (w.format == Format::fp4 || w.bits == 5) {
@@ -27,12 +24,6 @@ static void integer_block(const Tile& t, const int32_t* x, int64_t ahead, int co
                           const float* sums, int64_t stride, float* c) {
   const int32_t* w = reinterpret_cast<const int32_t*>(t.data);
   int dwords = block / (Fit ? 4 : 2);
-  F held[R][2];
-#pragma GCC unroll 4
-  for (int r = 0; r < R && kHeld; r++) {
-    held[r][0] = load(c + r * kTile);
-    held[r][1] = load(c + r * kTile + kLanes);
-  }
   for (int b = 0; b < columns / block; b++) {
     IG_BARRIER();
     I sum[R][2];
@@ -91,22 +82,12 @@ static void integer_block(const Tile& t, const int32_t* x, int64_t ahead, int co
 #pragma GCC unroll 4
       for (int r = 0; r < R; r++) {
         float* y = c + r * kTile + j * kLanes;
-        F v = fma(scale * set(scales[r * stride + b]), to_float(sum[r][j]), kHeld ? held[r][j] : load(y));
-        v = fma(bias, set(sums[r * stride + b]), v);
-        if (kHeld) {
-          held[r][j] = v;
-        } else {
-          store(y, v);
-        }
+        F v = fma(scale * set(scales[r * stride + b]), to_float(sum[r][j]), load(y));
+        store(y, fma(bias, set(sums[r * stride + b]), v));
       }
     }
     w += dwords * kTile;
     x += dwords * R;
-  }
-#pragma GCC unroll 4
-  for (int r = 0; r < R && kHeld; r++) {
-    store(c + r * kTile, held[r][0]);
-    store(c + r * kTile + kLanes, held[r][1]);
   }
 }
 
