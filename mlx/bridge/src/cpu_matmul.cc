@@ -306,7 +306,9 @@ void multiply_gathered(const Gathered& g, bool fast) {
   if (same) {
     std::fill(acts.begin() + 1, acts.end(), acts[0]);
   }
-  parallel(same ? 1 : int64_t(runs.size()), 1, [&](int64_t first, int64_t last) {
+  // A piece is some ten thousand elements, as in arrange.
+  const int64_t count = int64_t(runs.size()), grain = std::max<int64_t>(1, 16384 * count / (padded * g.rows));
+  parallel(same ? 1 : count, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
       const Activations& a = acts[size_t(i)];
       int64_t at = runs[size_t(i)].first;

@@ -249,6 +249,17 @@ IG_INLINE __m256 load_scales(const void* p, int64_t at) {
   }
 }
 
+// Four of them, of an affine format.
+template <ScaleType T>
+IG_INLINE __m128 load_four(const void* p, int64_t at) {
+  if constexpr (T == ScaleType::f32) {
+    return _mm_loadu_ps(static_cast<const float*>(p) + at);
+  } else {
+    __m128i v = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(static_cast<const uint16_t*>(p) + at));
+    return T == ScaleType::f16 ? _mm_cvtph_ps(v) : _mm_castsi128_ps(_mm_slli_epi32(_mm_cvtepu16_epi32(v), 16));
+  }
+}
+
 // eight_groups of bfloat16, which is the upper half of a float32: scales go through the lower lanes, biases through the upper ones.
 IG_INLINE void bf16_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales, __m256i* biases) {
   auto at = [&](const void* p, int64_t i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(static_cast<const bf16*>(p) + i)); };
