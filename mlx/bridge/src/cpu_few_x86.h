@@ -13,12 +13,15 @@ constexpr int kFewTile = 16;
 constexpr int kFewBlock = 4;  // rows of activations that lie together, and whose sums fit in registers
 constexpr int kFewRows = 8;   // that meet weights while they are at hand
 
+// kWholeRows is how many rows whole tiles are ahead for.
 #if defined(__AVX512VNNI__)
 IG_INLINE __m256i few8(__m256i sum, __m256i w, __m256i x) { return _mm256_dpbusd_epi32(sum, w, x); }
 constexpr bool kNarrowSums = false;
+constexpr int kWholeRows = 2 * kFewRows;
 #else
 IG_INLINE __m256i few8(__m256i sum, __m256i w, __m256i x) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x)); }
 constexpr bool kNarrowSums = true;
+constexpr int kWholeRows = kFewRows;
 #endif
 
 // One step of eight weight rows, turned: dwords of eight four-bit codes, or of four bytes.
@@ -244,7 +247,7 @@ static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_
 static void few_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
   bool wide = x.layout.mode == Mode::i16;
   const int rows = int(m1 - m0);
-  if (w.bits == 4 && w.format == Format::affine && x.layout.block >= kStep / 2 && rows <= (kNarrowSums ? 1 : 2) * kFewRows &&
+  if (w.bits == 4 && w.format == Format::affine && x.layout.block >= kStep / 2 && rows <= kWholeRows &&
       n0 + kFewTile <= w.rows && w.columns % kStep == 0) {
     if (rows > kFewRows) {
       few_product(w, x, n0, m0, m0 + kFewRows, y);
