@@ -222,12 +222,11 @@ class Bench:
             for key, value in self.limit().items():
                 limits[key].append(value)
             for figure, command in self.figures.items():
-                for math in MATHS:
-                    note(figure, f"ingot_{math}", self.measure(f"{figure} ingot {math}", ingot, {**command, "math": math}))
+                turns = [(f"ingot_{math}", ingot, {"math": math}) for math in MATHS]
                 for key, worker in llama.items():
-                    for flash in self.flash(figure, key, runs):
-                        who = key + (" flash" if flash else "")
-                        note(figure, who, self.measure(f"{figure} {who}", worker, {**command, "flash": flash}))
+                    turns += [(key + (" flash" if flash else ""), worker, {"flash": flash}) for flash in self.flash(figure, key, runs)]
+                for who, worker, how in turns[:: 1 if n % 2 else -1]:  # whoever comes first finds a machine that did something else
+                    note(figure, who, self.measure(f"{figure} {who}", worker, {**command, **how}))
             for math in MATHS:
                 rows[math].append(self.measure(f"rows ingot {math}", ingot, {"op": "rows", "math": math, "depth": 32}))
             if models.shape.SKIPS:
