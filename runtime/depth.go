@@ -220,6 +220,7 @@ func (d *depths) plan(speaking int, wishes []wish) {
 			}
 		}
 	}
+	patience := d.patience(speaking)
 	for i, w := range wishes {
 		w.depth = best[i]
 		switch {
@@ -229,7 +230,7 @@ func (d *depths) plan(speaking int, wishes []wish) {
 			w.idle, w.wait = 0, firstWait
 		default:
 			w.idle++
-			w.wait = max(w.wait, firstWait, d.patience(speaking))
+			w.wait = max(w.wait, firstWait, patience)
 			if w.idle >= w.wait && w.most > 0 && d.step(speaking, speaking) > 0 {
 				w.depth = min(tryDepth, w.most)
 				w.idle, w.wait = 0, min(waitGrows*w.wait, longWait)

@@ -7,6 +7,7 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
+// I is the widest vector; add16 and add8 are of half of that where it is of 512 bits.
 #if defined(__AVX512VNNI__)
 using I = __m512i;
 IG_INLINE I zeros() { return _mm512_setzero_si512(); }
@@ -14,6 +15,8 @@ IG_INLINE I load_lanes(const void* p) { return _mm512_loadu_si512(p); }
 IG_INLINE I repeat(int32_t v) { return _mm512_set1_epi32(v); }
 IG_INLINE I dot16(I sum, I w, I x) { return _mm512_dpwssd_epi32(sum, w, x); }
 IG_INLINE I dot8(I sum, I w, I x) { return _mm512_dpbusd_epi32(sum, w, x); }
+IG_INLINE __m256i add16(__m256i sum, __m256i w, __m256i x) { return _mm256_dpwssd_epi32(sum, w, x); }
+IG_INLINE __m256i add8(__m256i sum, __m256i w, __m256i x) { return _mm256_dpbusd_epi32(sum, w, x); }
 IG_INLINE F to_float(I v) { return _mm512_cvtepi32_ps(v); }
 constexpr bool kSaturates = false;
 #else
@@ -21,19 +24,14 @@ using I = __m256i;
 IG_INLINE I zeros() { return _mm256_setzero_si256(); }
 IG_INLINE I load_lanes(const void* p) { return _mm256_load_si256(static_cast<const I*>(p)); }
 IG_INLINE I repeat(int32_t v) { return _mm256_set1_epi32(v); }
-IG_INLINE I dot16(I sum, I w, I x) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x)); }
+IG_INLINE I add16(I sum, I w, I x) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x)); }
 // Into 16 bits: as many sums as fit must be widened before they overflow.
-IG_INLINE I dot8(I sum, I w, I x) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x)); }
+IG_INLINE I add8(I sum, I w, I x) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x)); }
+IG_INLINE I dot16(I sum, I w, I x) { return add16(sum, w, x); }
+IG_INLINE I dot8(I sum, I w, I x) { return add8(sum, w, x); }
 IG_INLINE I widened(I sum, I narrow) { return _mm256_add_epi32(sum, _mm256_madd_epi16(narrow, _mm256_set1_epi16(1))); }
 IG_INLINE F to_float(I v) { return _mm256_cvtepi32_ps(v); }
 constexpr bool kSaturates = true;
-#endif
-
-// Adds products of 16-bit numbers, two to a sum.
-#if defined(__AVX512VNNI__)
-IG_INLINE __m256i add16(__m256i sum, __m256i w, __m256i x) { return _mm256_dpwssd_epi32(sum, w, x); }
-#else
-IG_INLINE __m256i add16(__m256i sum, __m256i w, __m256i x) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x)); }
 #endif
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -13,16 +13,7 @@ constexpr int kFewTile = 16;
 constexpr int kFewBlock = 4;  // rows of activations that lie together, and whose sums fit in registers
 constexpr int kFewRows = 8;   // that meet weights while they are at hand
 
-// kWholeRows is how many rows whole tiles are ahead for.
-#if defined(__AVX512VNNI__)
-IG_INLINE __m256i few8(__m256i sum, __m256i w, __m256i x) { return _mm256_dpbusd_epi32(sum, w, x); }
-constexpr bool kNarrowSums = false;
-constexpr int kWholeRows = 2 * kFewRows;
-#else
-IG_INLINE __m256i few8(__m256i sum, __m256i w, __m256i x) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x)); }
-constexpr bool kNarrowSums = true;
-constexpr int kWholeRows = kFewRows;
-#endif
+constexpr int kWholeRows = kSaturates ? kFewRows : 2 * kFewRows;  // up to which whole tiles are ahead
 
 // One step of eight weight rows, turned: dwords of eight four-bit codes, or of four bytes.
 template <bool Nibbles>
@@ -84,7 +75,7 @@ template <int R, int Fit, bool Nibbles, bool FP4, int Blocks = 0>
 IG_INLINE void few_block(const Turned<Nibbles>* t, const Scales8* scales, int at, int blocks, const int32_t* data, const float* by,
                          const float* sums, int64_t stride, float* y) {
   using Op = Operands<Fit == 0, Nibbles, FP4>;
-  constexpr bool narrow = Fit != 0 && kNarrowSums;
+  constexpr bool narrow = Fit != 0 && kSaturates;
   constexpr int kEach = Op::kEach;
   constexpr int kRun = narrow ? Fit / kEach : 1;
   blocks = Blocks ? Blocks : blocks;
@@ -116,8 +107,8 @@ IG_INLINE void few_block(const Turned<Nibbles>* t, const Scales8* scales, int at
             part[0][r] = _mm256_maddubs_epi16(q0, a);
             part[1][r] = _mm256_maddubs_epi16(q1, a);
           } else {
-            part[0][r] = Fit ? few8(part[0][r], q0, a) : add16(part[0][r], q0, a);
-            part[1][r] = Fit ? few8(part[1][r], q1, a) : add16(part[1][r], q1, a);
+            part[0][r] = Fit ? add8(part[0][r], q0, a) : add16(part[0][r], q0, a);
+            part[1][r] = Fit ? add8(part[1][r], q1, a) : add16(part[1][r], q1, a);
           }
           IG_KEEP(part[0][r]);
           IG_KEEP(part[1][r]);

@@ -42,6 +42,9 @@ constexpr int64_t kFew = 16;
 // the last one does.
 constexpr int64_t kMost = 1 << 20, kLeast = 16 << 10;
 
+// Elements of activations that a thread arranges at once, at least.
+constexpr int64_t kArranged = 16384;
+
 // How x meets these weights.
 Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
   const auto& k = matmul_kernels();
@@ -156,8 +159,8 @@ Arranged arrange(Row row, Type type, int64_t rows, int64_t columns, const std::v
   }
   for (const auto& a : out.list) {
     int most = rows_per_block(a.layout);
-    // A piece is whole blocks, at least some ten thousand elements.
-    int64_t blocks = (rows + most - 1) / most, grain = std::max<int64_t>(1, 16384 / (padded * most));
+    // A piece is whole blocks.
+    int64_t blocks = (rows + most - 1) / most, grain = std::max<int64_t>(1, kArranged / (padded * most));
     parallel(blocks, grain, [&](int64_t b0, int64_t b1) {
       for (int64_t b = b0; b < b1; b++) {
         int64_t m = b * most;
@@ -306,8 +309,7 @@ void multiply_gathered(const Gathered& g, bool fast) {
   if (same) {
     std::fill(acts.begin() + 1, acts.end(), acts[0]);
   }
-  // A piece is some ten thousand elements, as in arrange.
-  const int64_t count = int64_t(runs.size()), grain = std::max<int64_t>(1, 16384 * count / (padded * g.rows));
+  const int64_t count = int64_t(runs.size()), grain = std::max<int64_t>(1, kArranged * count / (padded * g.rows));
   parallel(same ? 1 : count, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
       const Activations& a = acts[size_t(i)];

@@ -69,13 +69,8 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
           if (i % 2 == 0) {
             prefetch(codes[s] + ahead);
           }
-          __m256i q[kVectors], c = load_bytes(codes[s]);
-          const __m256i mask = Wide ? _mm256_set1_epi16(15) : _mm256_set1_epi8(15);
-#pragma GCC unroll 4
-          for (int j = 0; j < kVectors; j++) {
-            __m256i shifted = j == 0 ? c : _mm256_srli_epi16(c, 4 * j);
-            q[j] = j == 3 ? shifted : _mm256_and_si256(shifted, mask);
-          }
+          __m256i q[4];
+          nibbles<Wide, false>(load_bytes(codes[s]), q);
 #pragma GCC unroll 4
           for (int r = 0; r < R; r++) {
             __m256i t = step_sums<Wide>(q, v + r * (kDepth / kStep) * kVectors);

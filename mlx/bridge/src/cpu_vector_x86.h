@@ -110,12 +110,11 @@ IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
   }
 }
 
-// The same of 64 four-bit codes.
+// Unpacks 64 four-bit codes, into four vectors of 16-bit numbers or two of bytes.
 template <bool Wide, bool FP4>
-IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x) {
+IG_INLINE void nibbles(__m256i v, __m256i* q) {
   constexpr int kVectors = Wide ? 4 : 2;
   const __m256i mask = Wide ? _mm256_set1_epi16(15) : _mm256_set1_epi8(15), upper = _mm256_set1_epi32(int(0x80008000));
-  __m256i q[kVectors];
 #pragma GCC unroll 4
   for (int j = 0; j < kVectors; j++) {
     __m256i shifted = j == 0 ? v : _mm256_srli_epi16(v, 4 * j);
@@ -124,6 +123,13 @@ IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x) {
       q[j] = _mm256_shuffle_epi8(fp4_table(), Wide ? _mm256_or_si256(q[j], upper) : q[j]);
     }
   }
+}
+
+// step_sums of 64 four-bit codes.
+template <bool Wide, bool FP4>
+IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x) {
+  __m256i q[4];
+  nibbles<Wide, FP4>(v, q);
   return step_sums<Wide>(q, x);
 }
 
