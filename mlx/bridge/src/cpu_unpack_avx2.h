@@ -326,36 +326,52 @@ static void any_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales,
   }
 }
 
+// any_groups of n < 8 groups at the end of rows, after which a vector would read what is not the matrix's: out of a copy with room.
+static void last_groups(const Weights& w, int64_t n0, int64_t g, int n, __m256i* scales, __m256i* biases) {
+  const bool byte = w.scale_type == ScaleType::e8m0 || w.scale_type == ScaleType::e4m3;
+  const size_t size = byte ? 1 : w.scale_type == ScaleType::f32 ? 4 : 2;
+  alignas(32) uint8_t copies[2][8 * 8 * 4] = {};
+  Weights near = w;
+  near.rows = 8;
+  near.columns = 8 * w.group;
+  near.scales = copies[0];
+  near.biases = copies[1];
+  for (int r = 0; r < 8; r++) {
+    const size_t at = size_t((n0 + r < w.rows ? n0 + r : w.rows - 1) * w.groups() + g) * size, to = size_t(r) * 8 * size;
+    __builtin_memcpy(copies[0] + to, static_cast<const uint8_t*>(w.scales) + at, size_t(n) * size);
+    if (w.biases) {
+      __builtin_memcpy(copies[1] + to, static_cast<const uint8_t*>(w.biases) + at, size_t(n) * size);
+    }
+  }
+  any_groups(near, 0, 0, scales, biases);
+}
+
 static void eight_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Scales8& out) {
   int shift = __builtin_ctz(unsigned(w.group)), per = w.group / block;  // groups of 2^shift codes
   int64_t first = k0 >> shift, end = k0 + columns < w.columns ? k0 + columns : w.columns;
-  int groups = int(((end - 1) >> shift) - first + 1), g = 0;
+  int groups = int(((end - 1) >> shift) - first + 1);
   auto put = [&out](int b, __m256i s, __m256i o) __attribute__((always_inline)) {
     _mm256_store_si256(reinterpret_cast<__m256i*>(out.scales + b * 8), s);
     _mm256_store_si256(reinterpret_cast<__m256i*>(out.biases + b * 8), o);
   };
-  for (; g + 8 <= groups; g += 8) {
+  const int64_t last = n0 + 8 < w.rows ? n0 + 7 : w.rows - 1;
+  for (int g = 0; g < groups; g += 8) {
     __m256i s[8], o[8];
-    any_groups(w, n0, first + g, s, o);
-    if (per == 1) {
+    const int n = groups - g < 8 ? groups - g : 8;
+    if (last * w.groups() + first + g + 8 <= w.rows * w.groups()) {
+      any_groups(w, n0, first + g, s, o);
+    } else {
+      last_groups(w, n0, first + g, n, s, o);
+    }
+    if (per == 1 && n == 8) {
 #pragma GCC unroll 8
       for (int i = 0; i < 8; i++) {
         put(g + i, s[i], o[i]);
       }
       continue;
     }
-    for (int i = 0; i < 8 * per; i++) {
+    for (int i = 0; i < n * per; i++) {
       put(g * per + i, s[i / per], o[i / per]);
-    }
-  }
-  for (; g < groups; g++) {  // a vector would read past the row
-    for (int r = 0; r < 8; r++) {
-      float s[1 + kLanes], o[1 + kLanes];
-      row_scales(w, n0 + r < w.rows ? n0 + r : w.rows - 1, first + g, 1, s, o);
-      for (int i = 0; i < per; i++) {
-        out.scales[(g * per + i) * 8 + r] = s[0];
-        out.biases[(g * per + i) * 8 + r] = o[0];
-      }
     }
   }
   for (int b = groups * per; b < columns / block; b++) {
