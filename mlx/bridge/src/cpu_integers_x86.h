@@ -173,18 +173,25 @@ IG_INLINE __m128i quantize16(__m256 v, __m256 by, __m256i order) {
   return _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
 }
 
+// Eight numbers as their upper and their lower bytes: 256 * upper + lower.
+IG_INLINE __m128i split(__m128i v) {
+  __m128i lower = _mm_srai_epi16(_mm_slli_epi16(v, 8), 8);
+  return _mm_packs_epi16(_mm_srai_epi16(_mm_sub_epi16(v, lower), 8), lower);
+}
+
 static void arrange(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n) {
   const Layout& l = a.layout;
   if (l.mode == Mode::f32) {
     return arrange_floats(a, x, columns, m, r, n);
   }
   bool wide = l.mode == Mode::i16;
+  const bool bytes = wide && kSplit && l.vector && l.nibbles;
   const int per = wide ? 2 : 4;
   float* scales = a.scales + (m + r) * (a.columns / l.block);
   float* sums = a.sums + (m + r) * (a.columns / l.block);
   __m256i order = !l.nibbles ? _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)
-                  : wide     ? _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)
-                             : _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+                  : wide && !bytes ? _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)
+                                   : _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
   for (int64_t k = 0; k < a.columns; k += kStep) {
     int32_t* out = static_cast<int32_t*>(a.data) + place(a, m, k, n) / per;
     alignas(32) float copy[kStep];
@@ -199,7 +206,7 @@ static void arrange(const Activations& a, const float* x, int64_t columns, int64
     for (int b = 0; b < kStep; b += l.block) {
       float peak, sum;
       measure(from + b, l.block, &peak, &sum);
-      float most = wide ? 32767.0f : 127.0f;
+      float most = bytes ? 127 * 256 + 127 : wide ? 32767 : 127;
       // What is smaller than this leaves nothing in a sum, and its inverse would be infinite.
       bool any = peak > 1e-33f;
       *scales++ = any ? peak / most : 0;
@@ -208,7 +215,7 @@ static void arrange(const Activations& a, const float* x, int64_t columns, int64
       for (int i = b; i < b + l.block; i += 8) {
         __m128i q = quantize16(_mm256_loadu_ps(from + i), by, order);
         if (wide) {
-          _mm_store_si128(reinterpret_cast<__m128i*>(dwords + i / 2), q);
+          _mm_store_si128(reinterpret_cast<__m128i*>(dwords + i / 2), bytes ? split(q) : q);
         } else {
           _mm_storel_epi64(reinterpret_cast<__m128i*>(dwords + i / 4), _mm_packs_epi16(q, q));
         }

@@ -48,7 +48,7 @@ constexpr int kRowBlock = 256;
 // How a kernel wants its activations.
 struct Layout {
   Mode mode = Mode::f32;
-  bool nibbles = false;  // order within 8 columns: 0 4 1 5 2 6 3 7 as int16, 0 2 4 6 1 3 5 7 as int8
+  bool nibbles = false;  // order within 8 columns: 0 4 1 5 2 6 3 7 as int16, 0 2 4 6 1 3 5 7 as bytes
   bool vector = false;   // rows by themselves, for row products
   bool few = false;      // for few_product, else for tile_product
   int block = kStep;     // columns that share a scale of activations: 16, 32 or 64

@@ -24,6 +24,8 @@
 #else
 #define IG_KEEP(v) asm("" : "+w"(v))
 #endif
+// Keeps it from holding the address of each element of a small array in a register, of floats even.
+#define IG_HIDE(p) asm("" : "+r"(p))
 
 #if defined(__AVX512F__)
 #include "cpu_simd_avx512.h"

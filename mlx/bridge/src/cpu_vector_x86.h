@@ -97,7 +97,12 @@ static void combine_scales(const Weights& w, const Activations& x, int64_t row, 
 // The products of 64 unpacked codes with a row's activations, as eight sums, one for each eight codes.
 template <bool Wide>
 IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
-  if constexpr (Wide) {
+  if constexpr (Wide && kSplit) {
+    auto both = [&](__m256i sum, const __m256i* x) __attribute__((always_inline)) {
+      return add8(add8(sum, q[0], load_bytes(x)), q[1], load_bytes(x + 1));
+    };
+    return both(_mm256_slli_epi32(both(_mm256_setzero_si256(), x), 8), x + 2);
+  } else if constexpr (Wide) {
     __m256i a = _mm256_madd_epi16(q[0], load_bytes(x)), b = _mm256_madd_epi16(q[2], load_bytes(x + 2));
     return _mm256_add_epi32(add16(a, q[1], load_bytes(x + 1)), add16(b, q[3], load_bytes(x + 3)));
   } else {
@@ -110,9 +115,10 @@ IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
   }
 }
 
-// Unpacks 64 four-bit codes, into four vectors of 16-bit numbers or two of bytes.
-template <bool Wide, bool FP4>
+// Unpacks 64 four-bit codes, into four vectors of 16-bit numbers or two of bytes, as step_sums takes them.
+template <bool Int16, bool FP4>
 IG_INLINE void nibbles(__m256i v, __m256i* q) {
+  constexpr bool Wide = Int16 && !kSplit;
   constexpr int kVectors = Wide ? 4 : 2;
   const __m256i mask = Wide ? _mm256_set1_epi16(15) : _mm256_set1_epi8(15), upper = _mm256_set1_epi32(int(0x80008000));
 #pragma GCC unroll 4
@@ -204,15 +210,25 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
     int64_t g = 0;
     // The products of n groups, which have these scales.
     auto steps = [&]<int N>(const float (*scales)[8]) __attribute__((always_inline)) {
+      const float* by = scales[0];
+      IG_HIDE(by);
 #pragma GCC unroll 8
       for (int i = 0; i < N; i++) {
+        __m256i now[kVectors];
+#pragma GCC unroll 4
+        for (int j = 0; j < kVectors; j++) {
+          now[j] = load_bytes(v + j);
+          if (S > 1 && kSplit) {  // there are registers for what both rows need
+            IG_KEEP(now[j]);
+          }
+        }
 #pragma GCC unroll 2
         for (int s = 0; s < S; s++) {
           if (i % 2 == 0) {
             _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kAhead), _MM_HINT_NTA);  // weights must not drive out all else
           }
-          __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), v);
-          sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_broadcast_ss(scales[s] + i), sum[s]);
+          __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), now);
+          sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_broadcast_ss(by + 8 * s + i), sum[s]);
           codes[s] += 32;
         }
         v += kVectors;
