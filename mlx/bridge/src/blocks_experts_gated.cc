@@ -139,30 +139,27 @@ mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::
     auto* a = cpu::scratch<char>(kActivated, size_t(picks * half * size));
     auto* y = cpu::scratch<char>(kGiven, size_t(picks * out * size));
     std::vector<uint32_t> expert(static_cast<size_t>(picks));
-    std::vector<const void*> from(static_cast<size_t>(picks));
-    std::vector<void*> to(static_cast<size_t>(picks));
+    std::vector<const void*> from(2 * static_cast<size_t>(picks));
+    std::vector<void*> to(from.size());
     int next = 3;
-    cpu::Gathered g{.weights = at(up, m, next), .experts = experts, .x = from.data(), .expert = expert.data(), .y = to.data(), .rows = picks, .type = type};
+    auto product = [&](const cpu::Weights& form, int64_t first) {
+      return cpu::Gathered{.weights = at(form, m, next), .experts = experts, .x = from.data() + first, .expert = expert.data(), .y = to.data() + first, .rows = picks, .type = type};
+    };
+    const auto into = product(up, 0), out_of = product(down, picks);
     for (int64_t i = 0; i < picks; i++) {
       // An index outside is a caller's bug that must not read elsewhere; there is nobody to tell it to here.
       expert[size_t(i)] = uint32_t(std::min<int64_t>(m.input<uint32_t>(2)[i], experts - 1));
       from[size_t(i)] = cpu::at(m.in[0], i / k * in * size);
       to[size_t(i)] = h + i * wide * size;
+      from[size_t(picks + i)] = a + i * half * size;
+      to[size_t(picks + i)] = y + i * out * size;
     }
-    cpu::multiply_gathered(g, fast);
     auto activate = cpu::row_kernels().activate[int(gelu ? cpu::Act::gelu_tanh : cpu::Act::silu)][int(type)];
-    cpu::parallel(picks, cpu::rows_of(half * 8), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) {
-        const char* row = h + i * wide * size;
-        activate(row, row + half * size, a + i * half * size, half, 0);
-      }
-    });
-    g.weights = at(down, m, next);
-    for (int64_t i = 0; i < picks; i++) {
-      from[size_t(i)] = a + i * half * size;
-      to[size_t(i)] = y + i * out * size;
-    }
-    cpu::multiply_gathered(g, fast);
+    auto between = [&](int64_t i) {
+      const char* row = h + i * wide * size;
+      activate(row, row + half * size, a + i * half * size, half, 0);
+    };
+    cpu::multiply_gathered(into, between, out_of, fast);
     sum.run(y, m.input<float>(1), sum.adds ? m.in[last] : nullptr, sum.gates ? m.input<float>(last + 1) : nullptr, m.out[0]);
   };
   return cpu::node("gated_experts", std::move(inputs), {{rows, out}}, {x.dtype()}, s, std::move(body))[0];

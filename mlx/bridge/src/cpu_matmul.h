@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "cpu_types.h"
 
@@ -122,5 +123,9 @@ struct Gathered {
   Type type = Type::f32;
 };
 void multiply_gathered(const Gathered& g, bool fast);
+
+// The first, then the second, of the same experts. between(i) makes row i of the second's x out of row i of the first's y, on whatever
+// thread has come to it: no thread waits until all of the first is done.
+void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>& between, const Gathered& second, bool fast);
 
 }  // namespace ingot::cpu

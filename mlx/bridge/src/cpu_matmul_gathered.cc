@@ -1,0 +1,215 @@
+// Products of rows with matrices that are picked for each: experts.
+#include <atomic>
+#include <thread>
+
+#include "cpu_matmul_work.h"
+
+namespace ingot::cpu {
+
+namespace {
+
+// Rows by expert: those of one lie side by side.
+struct Groups {
+  struct Group {
+    uint32_t expert;
+    int64_t first, last;  // of order
+    int64_t rows() const { return last - first; }
+  };
+
+  Groups(const uint32_t* expert, int64_t rows) : order(size_t(rows)) {
+    std::vector<uint64_t> keys(order.size());
+    for (size_t i = 0; i < keys.size(); i++) {
+      keys[i] = uint64_t(expert[i]) << 32 | i;
+    }
+    std::sort(keys.begin(), keys.end());
+    for (size_t i = 0; i < keys.size(); i++) {
+      const auto e = uint32_t(keys[i] >> 32);
+      order[i] = uint32_t(keys[i]);
+      if (i == 0 || e != all.back().expert) {
+        all.push_back({e, int64_t(i), int64_t(i)});
+      }
+      all.back().last++;
+    }
+  }
+
+  std::vector<uint32_t> order;
+  std::vector<Group> all;
+};
+
+// A gathered product, whose groups are products of their own: the activations of each begin a new block.
+class Gather {
+ public:
+  Gather(const Gathered& g, const Groups& groups, bool fast) : g_(g), groups_(groups), acts_(groups.all.size()) {
+    const Weights& w = g.weights;
+    padded_ = (w.columns + kStep - 1) / kStep * kStep;
+    per_ = padded_ / layout_for(w, g.type, 1, fast).block;
+    for (size_t i = 0; i < acts_.size(); i++) {
+      const int64_t rows = groups.all[i].rows();
+      acts_[i] = {.layout = layout_for(w, g.type, rows, fast), .rows = rows, .columns = padded_};
+    }
+    codes_ = size_t(w.rows * w.row_bytes());
+    if (w.format != Format::plain) {
+      const bool half = w.scale_type == ScaleType::f16 || w.scale_type == ScaleType::bf16;
+      scales_ = size_t(w.rows * w.groups()) * (w.scale_type == ScaleType::f32 ? 4 : half ? 2 : 1);
+    }
+  }
+
+  // Memory for activations: so many bytes, and floats.
+  size_t bytes() const { return size_t(g_.rows * padded_) * 4; }
+  size_t floats() const { return size_t(g_.rows * per_) * 2; }
+  void place_at(uint8_t* bytes, float* floats) {
+    for (size_t i = 0; i < acts_.size(); i++) {
+      const int64_t first = groups_.all[i].first;
+      acts_[i].data = bytes + size_t(first * padded_) * 4;
+      acts_[i].scales = floats + first * per_;
+      acts_[i].sums = floats + (g_.rows + first) * per_;
+    }
+  }
+
+  // Brings the rows of a group into place.
+  void arrange(size_t group) const {
+    const Activations& a = acts_[group];
+    const int64_t at = groups_.all[group].first;
+    const int block = rows_per_block(a.layout);
+    for (int64_t m = 0; m < a.rows; m += block) {
+      arrange_block(a, int(std::min<int64_t>(block, a.rows - m)), m, g_.weights.columns, g_.type,
+                    [&](int r) { return g_.x[groups_.order[size_t(at + m + r)]]; });
+    }
+  }
+
+  // Those of all groups, which are there.
+  void arrange() {
+    // One row that goes to several experts is arranged once.
+    const void* x = g_.x[0];
+    if (int64_t(acts_.size()) == g_.rows && std::all_of(g_.x, g_.x + g_.rows, [&](const void* p) { return p == x; })) {
+      std::fill(acts_.begin() + 1, acts_.end(), acts_[0]);
+      return arrange(0);
+    }
+    const auto count = int64_t(acts_.size());
+    parallel(count, std::max<int64_t>(1, kArranged * count / (padded_ * g_.rows)), [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; i++) {
+        arrange(size_t(i));
+      }
+    });
+  }
+
+  // Of all groups' weights.
+  int64_t weight_bytes() const { return int64_t(codes_ * acts_.size()); }
+
+  // Adds a group's parts.
+  void cut(Cut& cut, int product, size_t group) const { cut.add(product, g_.weights, acts_[group].rows, row_block(acts_[group].layout)); }
+
+  // Computes a part of a group's.
+  void multiply(size_t group, const Range& r) const {
+    const auto& k = matmul_kernels();
+    const auto& [expert, at, last] = groups_.all[group];
+    Weights w = g_.weights;
+    w.codes += codes_ * expert;
+    w.scales = static_cast<const uint8_t*>(w.scales) + scales_ * expert;
+    if (w.biases) {
+      w.biases = static_cast<const uint8_t*>(w.biases) + scales_ * expert;
+    }
+    multiply_range(w, acts_[group], r.n0, r.n1, r.m0, r.m1, [&, at = at](int64_t m, int64_t n, const float* from, int64_t count) {
+      k.narrow(g_.type, from, static_cast<uint8_t*>(g_.y[groups_.order[size_t(at + m)]]) + size_t(n) * size_of(g_.type), count);
+    });
+  }
+
+ private:
+  const Gathered& g_;
+  const Groups& groups_;
+  std::vector<Activations> acts_;
+  int64_t padded_ = 0, per_ = 0;       // columns of activations, and scales of a row
+  size_t codes_ = 0, scales_ = 0;      // bytes of a matrix
+};
+
+// What the second product of a group waits for.
+struct Gate {
+  std::atomic<int> left{0};  // parts of the first
+  std::atomic<bool> open{false};
+};
+
+// Returns when it is open, or nothing will come of it.
+void wait(const std::atomic<bool>& open, const std::atomic<bool>& broken) {
+  for (int spins = 0; !open.load(std::memory_order_acquire) && !broken.load(std::memory_order_acquire); spins++) {
+    if (spins > 1000) {  // whoever opens it may wait for this very processor
+      std::this_thread::yield();
+    }
+  }
+}
+
+}  // namespace
+
+void multiply_gathered(const Gathered& g, bool fast) {
+  if (g.rows == 0) {
+    return;
+  }
+  const Groups groups(g.expert, g.rows);
+  Gather gather(g, groups, fast);
+  gather.place_at(scratch<uint8_t>(kData, gather.bytes()), scratch<float>(kScales, gather.floats()));
+  gather.arrange();
+  auto& ranges = all_ranges();
+  Cut cut(gather.weight_bytes(), ranges);
+  for (size_t i = 0; i < groups.all.size(); i++) {
+    gather.cut(cut, int(i), i);
+  }
+  parallel(int64_t(ranges.size()), 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) {
+      gather.multiply(size_t(ranges[size_t(i)].product), ranges[size_t(i)]);
+    }
+  });
+}
+
+void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>& between, const Gathered& second, bool fast) {
+  if (first.rows == 0) {
+    return;
+  }
+  const Groups groups(first.expert, first.rows);
+  Gather a(first, groups, fast), b(second, groups, fast);
+  auto bytes = scratch<uint8_t>(kData, a.bytes() + b.bytes());
+  auto floats = scratch<float>(kScales, a.floats() + b.floats());
+  a.place_at(bytes, floats);
+  b.place_at(bytes + a.bytes(), floats + a.floats());
+  a.arrange();
+  // Parts are taken in order: when one of the second product is, all of the first that it needs are done or under way.
+  const size_t count = groups.all.size();
+  auto& ranges = all_ranges();
+  Cut cut(a.weight_bytes() + b.weight_bytes(), ranges);
+  std::vector<Gate> gates(count);
+  for (size_t i = 0; i < count; i++) {
+    const auto before = ranges.size();
+    a.cut(cut, int(i), i);
+    gates[i].left = int(ranges.size() - before);
+  }
+  for (size_t i = 0; i < count; i++) {
+    b.cut(cut, int(count + i), i);
+  }
+  std::atomic<bool> broken{false};
+  auto part = [&](const Range& r) {
+    const size_t i = size_t(r.product) % count;
+    Gate& gate = gates[i];
+    if (size_t(r.product) >= count) {
+      wait(gate.open, broken);
+      return b.multiply(i, r);
+    }
+    a.multiply(i, r);
+    if (gate.left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      for (int64_t row = groups.all[i].first; row < groups.all[i].last; row++) {
+        between(groups.order[size_t(row)]);
+      }
+      b.arrange(i);
+      gate.open.store(true, std::memory_order_release);
+    }
+  };
+  parallel(int64_t(ranges.size()), 1, [&](int64_t begin, int64_t end) {
+    try {
+      for (int64_t i = begin; i < end; i++) {
+        part(ranges[size_t(i)]);
+      }
+    } catch (...) {  // memory for scratch, say: nobody may wait for what does not come
+      broken.store(true, std::memory_order_release);
+      throw;
+    }
+  });
+}
+
+}  // namespace ingot::cpu

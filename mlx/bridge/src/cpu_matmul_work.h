@@ -1,0 +1,120 @@
+// How products are put to work: what activations become, and the parts of the work that threads take. Of cpu_matmul.cc and cpu_matmul_gathered.cc.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "cpu_matmul.h"
+#include "cpu_scratch.h"
+#include "cpu_team.h"
+
+namespace ingot::cpu {
+
+// The slots of scratch memory that products use.
+constexpr int kData = 0, kScales = 1, kWide = 2, kResult = 3;
+
+// More rows than this gain from unpacking weights only once.
+constexpr int64_t kFew = 16;
+
+// Bytes of weights that a thread takes at once: what fetches memory ahead starts anew with each piece, and nobody ends before
+// the last one does.
+constexpr int64_t kMost = 1 << 20, kLeast = 16 << 10;
+
+// Elements of activations that a thread arranges at once, at least.
+constexpr int64_t kArranged = 16384;
+
+// How x meets these weights.
+Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast);
+
+inline size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
+
+// Rows of activations that lie together.
+inline int rows_per_block(const Layout& l) {
+  const auto& k = matmul_kernels();
+  return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
+}
+
+// Activation rows of a piece: whole blocks of them.
+inline int64_t row_block(const Layout& l) { return kRowBlock / rows_per_block(l) * rows_per_block(l); }
+
+// Arranges n rows as the block that begins at row m.
+template <class Row>
+void arrange_block(const Activations& a, int n, int64_t m, int64_t columns, Type type, Row row) {
+  const auto& k = matmul_kernels();
+  auto wide = scratch<float>(kWide, size_t(columns));
+  for (int r = 0; r < n; r++) {
+    const float* x = wide;
+    if (type == Type::f32) {
+      x = static_cast<const float*>(row(r));
+    } else {
+      k.widen(type, row(r), wide, columns);
+    }
+    k.arrange(a, x, columns, m, r, n);
+  }
+}
+
+// Multiplies rows [m0, m1) with weight rows [n0, n1) and gives each row's results to put(m, n, floats, count).
+template <class Put>
+void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t n1, int64_t m0, int64_t m1, Put put) {
+  const auto& k = matmul_kernels();
+  if (a.layout.vector) {
+    auto result = scratch<float>(kResult, size_t((m1 - m0) * (n1 - n0)));
+    k.row_product(w, a, n0, n1, result);
+    for (int64_t m = m0; m < m1; m++) {
+      put(m, n0, result + (m - m0) * (n1 - n0), n1 - n0);
+    }
+    return;
+  }
+  const int tile = a.layout.few ? k.few_tile : k.tile;
+  auto product = a.layout.few ? k.few_product : k.tile_product;
+  auto result = scratch<float>(kResult, size_t(m1 - m0) * size_t(tile));
+  for (int64_t n = n0; n < n1; n += tile) {
+    product(w, a, n, m0, m1, result);
+    for (int64_t m = m0; m < m1; m++) {
+      put(m, n, result + (m - m0) * tile, std::min<int64_t>(tile, n1 - n));
+    }
+  }
+}
+
+// A part of the work: a range of weight rows (and, for tiles, one block of activation rows) of one product.
+struct Range {
+  int product;
+  int64_t n0, n1, m0, m1;
+};
+
+// Parts that grow smaller towards the end, so that all threads end together.
+class Cut {
+ public:
+  // bytes of weights, all in all; ranges is emptied, and keeps its memory from one product to the next.
+  Cut(int64_t bytes, std::vector<Range>& ranges) : ranges_(ranges), left_(bytes), share_(2 * Team::instance().size()) { ranges_.clear(); }
+
+  // Adds the parts of all rows of a matrix, for activation rows [0, rows) by blocks.
+  void add(int product, const Weights& w, int64_t rows, int64_t block) {
+    const int64_t tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
+    for (int64_t n = 0; n < w.rows;) {
+      int64_t grain = std::clamp(left_ / share_, kLeast, kMost) / row;
+      if (rows > kFew) {
+        grain = 4 * tile;  // an unpacked tile serves many rows
+      }
+      // Whole tiles: results of a part fill whole cache lines, which two threads must not share.
+      int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
+      for (int64_t m = 0; m < rows; m += block) {
+        ranges_.push_back({product, n, n1, m, std::min(m + block, rows)});
+      }
+      left_ -= (n1 - n) * row;
+      n = n1;
+    }
+  }
+
+ private:
+  std::vector<Range>& ranges_;
+  int64_t left_, share_;
+};
+
+// The parts of the product that this thread is about.
+inline std::vector<Range>& all_ranges() {
+  static thread_local std::vector<Range> ranges;
+  return ranges;
+}
+
+}  // namespace ingot::cpu
