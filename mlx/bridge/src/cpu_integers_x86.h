@@ -3,8 +3,8 @@
 
 #include <immintrin.h>
 
-#include "cpu_dot_x86.h"
 #include "cpu_few_x86.h"
+#include "cpu_vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -223,9 +223,12 @@ static void arrange(const Activations& a, const float* x, int64_t columns, int64
     }
     int count = kStep / per, each = count / 8;  // dwords of eight columns
     if (l.vector && l.nibbles) {  // a vector of weights has the same nibble of eight dwords
+      const int64_t step = k / kStep;
+      const bool pair = in_pair(step, a.columns / kStep);
+      out += pair ? step % 2 * (8 - count) : 0;
       for (int d = 0; d < 8; d++) {
         for (int j = 0; j < each; j++) {
-          out[j * 8 + d] = dwords[d * each + j];
+          out[j * (pair ? 16 : 8) + d] = dwords[d * each + j];
         }
       }
     } else {

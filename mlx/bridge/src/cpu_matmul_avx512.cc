@@ -5,6 +5,7 @@
 #include "cpu_few_avx512.h"
 #include "cpu_integers_x86.h"
 #include "cpu_stream_x86.h"
+#include "cpu_vector_avx512.h"
 
 namespace ingot::cpu {
 

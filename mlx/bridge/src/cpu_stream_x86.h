@@ -61,7 +61,7 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
           sum[s][r] = _mm256_fmadd_ps(bias, _mm256_loadu_ps(x.sums + at), sum[s][r]);
         }
       }
-      const __m256i* v = data + place(x, 0, k, 1) / kStep * kVectors;
+      const __m256i* v = data + place(x, 0, k, 1) / kStep * kVectors;  // of whole pairs
 #pragma GCC unroll 2
       for (int i = 0; i < 8; i++) {
 #pragma GCC unroll 2
@@ -73,12 +73,11 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
           nibbles<Wide, false>(load_bytes(codes[s]), q);
 #pragma GCC unroll 4
           for (int r = 0; r < R; r++) {
-            __m256i t = step_sums<Wide>(q, v + r * (kDepth / kStep) * kVectors);
+            __m256i t = step_sums<Wide>(q, v + r * (kDepth / kStep) * kVectors + vector_of(i, kPairs, kVectors), kPairs ? 2 : 1);
             sum[s][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_broadcast_ss(scales[s][r] + i), sum[s][r]);
           }
           codes[s] += 32;
         }
-        v += kVectors;
       }
     }
 #pragma GCC unroll 2

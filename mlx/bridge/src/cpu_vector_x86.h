@@ -94,22 +94,28 @@ static void combine_scales(const Weights& w, const Activations& x, int64_t row, 
   }
 }
 
-// The products of 64 unpacked codes with a row's activations, as eight sums, one for each eight codes.
+// Whether a step of a row of activations, of so many, lies beside another.
+IG_INLINE bool in_pair(int64_t step, int64_t steps) { return kPairs && (step | 1) < steps; }
+
+// Where the vectors of such a step begin, of which a pair's lie two apart.
+IG_INLINE int64_t vector_of(int64_t step, bool pair, int vectors) { return pair ? (step & ~int64_t(1)) * vectors + (step & 1) : step * vectors; }
+
+// The products of 64 unpacked codes with a row's activations, whose vectors lie so far apart, as eight sums, one for each eight codes.
 template <bool Wide>
-IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
+IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x, int apart) {
   if constexpr (Wide && kSplit) {
-    auto both = [&](__m256i sum, const __m256i* x) __attribute__((always_inline)) {
-      return add8(add8(sum, q[0], load_bytes(x)), q[1], load_bytes(x + 1));
+    auto both = [&](__m256i sum, int j) __attribute__((always_inline)) {
+      return add8(add8(sum, q[0], load_bytes(x + j * apart)), q[1], load_bytes(x + (j + 1) * apart));
     };
-    return both(_mm256_slli_epi32(both(_mm256_setzero_si256(), x), 8), x + 2);
+    return both(_mm256_slli_epi32(both(_mm256_setzero_si256(), 0), 8), 2);
   } else if constexpr (Wide) {
-    __m256i a = _mm256_madd_epi16(q[0], load_bytes(x)), b = _mm256_madd_epi16(q[2], load_bytes(x + 2));
-    return _mm256_add_epi32(add16(a, q[1], load_bytes(x + 1)), add16(b, q[3], load_bytes(x + 3)));
+    __m256i a = _mm256_madd_epi16(q[0], load_bytes(x)), b = _mm256_madd_epi16(q[2], load_bytes(x + 2 * apart));
+    return _mm256_add_epi32(add16(a, q[1], load_bytes(x + apart)), add16(b, q[3], load_bytes(x + 3 * apart)));
   } else {
 #if defined(__AVX512VNNI__)
-    return _mm256_dpbusd_epi32(_mm256_dpbusd_epi32(_mm256_setzero_si256(), q[0], load_bytes(x)), q[1], load_bytes(x + 1));
+    return add8(add8(_mm256_setzero_si256(), q[0], load_bytes(x)), q[1], load_bytes(x + apart));
 #else
-    __m256i t = _mm256_add_epi16(_mm256_maddubs_epi16(q[0], load_bytes(x)), _mm256_maddubs_epi16(q[1], load_bytes(x + 1)));
+    __m256i t = _mm256_add_epi16(_mm256_maddubs_epi16(q[0], load_bytes(x)), _mm256_maddubs_epi16(q[1], load_bytes(x + apart)));
     return _mm256_madd_epi16(t, _mm256_set1_epi16(1));
 #endif
   }
@@ -133,10 +139,10 @@ IG_INLINE void nibbles(__m256i v, __m256i* q) {
 
 // step_sums of 64 four-bit codes.
 template <bool Wide, bool FP4>
-IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x) {
+IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x, int apart) {
   __m256i q[4];
   nibbles<Wide, FP4>(v, q);
-  return step_sums<Wide>(q, x);
+  return step_sums<Wide>(q, x, apart);
 }
 
 template <bool Wide, bool FP4, int Block>
@@ -157,16 +163,20 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
       RowScales s;
       combine_scales(w, x, n, k0, k1, s);
       added += s.added;
-      const __m256i* v = data + k0 / kStep * kVectors;
+      const int64_t first = k0 / kStep;
       int steps = int((k1 - k0) / kStep), i = 0;
+      auto step = [&](__m256i codes, int i) __attribute__((always_inline)) {
+        const bool pair = in_pair(first + i, x.columns / kStep);
+        return nibble_step<Wide, FP4>(codes, data + vector_of(first + i, pair, kVectors), pair ? 2 : 1);
+      };
       auto one = [](const float* p, __m256i lanes) {
         return kBlocks == 1 ? _mm256_broadcast_ss(p) : _mm256_permutevar8x32_ps(_mm256_loadu_ps(p), lanes);
       };
       const uint8_t* codes = row + k0 / 2;
       for (; i + 2 <= steps; i += 2) {
         prefetch(codes + i * 32 + kAhead);
-        __m256i a = nibble_step<Wide, FP4>(load_bytes(codes + i * 32), v + i * kVectors);
-        __m256i b = nibble_step<Wide, FP4>(load_bytes(codes + i * 32 + 32), v + (i + 1) * kVectors);
+        __m256i a = step(load_bytes(codes + i * 32), i);
+        __m256i b = step(load_bytes(codes + i * 32 + 32), i + 1);
         sum[0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a), one(s.scales + i * kBlocks, spread), sum[0]);
         sum[1] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(b), one(s.scales + (i + 1) * kBlocks, spread), sum[1]);
       }
@@ -174,7 +184,7 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
         alignas(32) uint8_t copy[32] = {};
         int64_t left = (k1 - k0 - i * kStep) / 2;
         __builtin_memcpy(copy, codes + i * 32, size_t(left < 32 ? left : 32));
-        __m256i a = nibble_step<Wide, FP4>(load_bytes(copy), v + i * kVectors);
+        __m256i a = step(load_bytes(copy), i);
         sum[0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a), one(s.scales + i * kBlocks, spread), sum[0]);
       }
     }
@@ -193,96 +203,9 @@ IG_INLINE float scale_of(const void* p, int64_t i) {
   }
 }
 
-// What nibble_rows does, where a group is a block: scales go from their array straight into products. S rows at a time, stride rows apart, as one stream alone leaves memory waiting.
-template <bool Wide, ScaleType T, int S>
-static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
-  constexpr int kVectors = Wide ? 4 : 2;
-  const int64_t groups = w.groups(), bytes = w.row_bytes();
-  for (int64_t r = 0; r < stride; r++) {
-    const uint8_t* codes[S];
-    __m256 sum[S], added[S];
-#pragma GCC unroll 2
-    for (int s = 0; s < S; s++) {
-      codes[s] = w.codes + (n0 + s * stride + r) * bytes;
-      sum[s] = added[s] = _mm256_setzero_ps();
-    }
-    auto v = static_cast<const __m256i*>(x.data);
-    int64_t g = 0;
-    // The products of n groups, which have these scales.
-    auto steps = [&]<int N>(const float (*scales)[8]) __attribute__((always_inline)) {
-      const float* by = scales[0];
-      IG_HIDE(by);
-#pragma GCC unroll 8
-      for (int i = 0; i < N; i++) {
-        __m256i now[kVectors];
-#pragma GCC unroll 4
-        for (int j = 0; j < kVectors; j++) {
-          now[j] = load_bytes(v + j);
-          if (S > 1 && kSplit) {  // there are registers for what both rows need
-            IG_KEEP(now[j]);
-          }
-        }
-#pragma GCC unroll 2
-        for (int s = 0; s < S; s++) {
-          if (i % 2 == 0) {
-            _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kAhead), _MM_HINT_NTA);  // weights must not drive out all else
-          }
-          __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), now);
-          sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_broadcast_ss(by + 8 * s + i), sum[s]);
-          codes[s] += 32;
-        }
-        v += kVectors;
-      }
-    };
-    for (; g + 8 <= groups; g += 8) {
-      alignas(32) float scales[S][8];
-      __m256 by = _mm256_loadu_ps(x.scales + g), sums = _mm256_loadu_ps(x.sums + g);
-#pragma GCC unroll 2
-      for (int s = 0; s < S; s++) {
-        int64_t at = (n0 + s * stride + r) * groups + g;
-        _mm256_store_ps(scales[s], _mm256_mul_ps(load_scales<T>(w.scales, at), by));
-        added[s] = _mm256_fmadd_ps(load_scales<T>(w.biases, at), sums, added[s]);
-      }
-      steps.template operator()<8>(scales);
-    }
-    if (g + 4 <= groups) {  // experts are narrow
-      alignas(32) float scales[S][8];
-      __m128 by = _mm_loadu_ps(x.scales + g), sums = _mm_loadu_ps(x.sums + g);
-#pragma GCC unroll 2
-      for (int s = 0; s < S; s++) {
-        int64_t at = (n0 + s * stride + r) * groups + g;
-        _mm_store_ps(scales[s], _mm_mul_ps(load_four<T>(w.scales, at), by));
-        added[s] = _mm256_add_ps(added[s], _mm256_zextps128_ps256(_mm_mul_ps(load_four<T>(w.biases, at), sums)));
-      }
-      steps.template operator()<4>(scales);
-      g += 4;
-    }
-    float rest[S] = {};  // of the biases of the last groups, fewer than four: a vector would read past the row
-    for (; g < groups; g++) {
-#pragma GCC unroll 2
-      for (int s = 0; s < S; s++) {
-        int64_t at = (n0 + s * stride + r) * groups + g;
-        float scale = scale_of<T>(w.scales, at) * x.scales[g];
-        rest[s] += scale_of<T>(w.biases, at) * x.sums[g];
-        __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), v);
-        sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_set1_ps(scale), sum[s]);
-        codes[s] += 32;
-      }
-      v += kVectors;
-    }
-#pragma GCC unroll 2
-    for (int s = 0; s < S; s++) {
-      y[s * stride + r] = add_lanes(_mm256_add_ps(sum[s], added[s])) + rest[s];
-    }
-  }
-}
-
+// What nibble_rows does of rows [n0, n1), where a group is a block: scales go from where they lie straight into products.
 template <bool Wide, ScaleType T>
-static void group_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  int64_t half = (n1 - n0) / 2;
-  stream_rows<Wide, T, 2>(w, x, n0, half, y);
-  stream_rows<Wide, T, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
-}
+static void group_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
 
 template <bool Wide>
 static void group_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {

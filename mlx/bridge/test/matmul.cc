@@ -1,6 +1,7 @@
 // Checks products against float64, on the instruction sets that this processor has: all formats, edge-sized shapes, and
 // the same bits for any number of threads. An argument N leaves out all but one case in N, for emulators.
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <vector>
 
@@ -275,6 +276,56 @@ void gathered(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, i
   }
 }
 
+// Two products in one run give what they give one after the other, and what fails between them fails both.
+void twice(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int64_t experts) {
+  const int64_t unit = k.format == Format::plain ? 7 : k.group, middle = 2 * unit, outputs = 19;
+  auto name = shape(k, t, fast, rows, columns, outputs) + " twice, of " + std::to_string(experts);
+  Packed a(k, experts, middle, columns), b(k, experts, outputs, middle);
+  Rows x(t, rows, columns);
+  std::vector<uint32_t> expert;
+  std::vector<const void*> from;
+  for (int64_t i = 0; i < rows; i++) {
+    expert.push_back(uint32_t(check::below(experts)));
+    from.push_back(x.row(i));
+  }
+  std::vector<uint8_t> apart;
+  for (int threads = 0; threads <= 3; threads++) {  // 0: one after the other
+    Team::instance().resize(std::max(1, threads));
+    Exact<uint8_t> h(size_t(rows * middle) * size_of(t)), in(h.size()), y(size_t(rows * outputs) * size_of(t));
+    std::vector<const void*> next;
+    std::vector<void*> into, out;
+    for (int64_t i = 0; i < rows; i++) {
+      into.push_back(h.data() + size_t(i * middle) * size_of(t));
+      next.push_back(in.data() + size_t(i * middle) * size_of(t));
+      out.push_back(y.data() + size_t(i * outputs) * size_of(t));
+    }
+    Gathered one{.weights = a.form, .experts = experts, .x = from.data(), .expert = expert.data(), .y = into.data(), .rows = rows, .type = t};
+    Gathered two{.weights = b.form, .experts = experts, .x = next.data(), .expert = expert.data(), .y = out.data(), .rows = rows, .type = t};
+    auto between = [&](int64_t i) {
+      const size_t row = size_t(middle) * size_of(t);
+      std::memcpy(in.data() + size_t(i) * row, h.data() + size_t(i) * row, row);
+    };
+    if (threads == 0) {
+      multiply_gathered(one, fast);
+      for (int64_t i = 0; i < rows; i++) {
+        between(i);
+      }
+      multiply_gathered(two, fast);
+      apart.assign(y.data(), y.data() + y.size());
+      continue;
+    }
+    multiply_gathered(one, between, two, fast);
+    if (std::vector<uint8_t>(y.data(), y.data() + y.size()) != apart) {
+      check::fail(name + ": other bits with " + std::to_string(threads) + " threads");
+    }
+    try {
+      multiply_gathered(one, [&](int64_t i) { i == rows / 2 ? throw std::runtime_error("between") : between(i); }, two, fast);
+      check::fail(name + ": what failed between them was not told");
+    } catch (const std::runtime_error&) {
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -311,6 +362,7 @@ int main(int argc, char** argv) {
               product(k, Type(t), fast, rows, c, rows > 100 ? 9 : n);
             } else {
               gathered(k, Type(t), fast, rows, c, n, rows > 17 ? 3 : 1 + turn % 7);
+              twice(k, Type(t), fast, rows, c, 1 + turn % 5);
             }
             cases++;
             turn++;

@@ -1,0 +1,91 @@
+// Rows of four-bit codes with AVX2, one row of activations; see cpu_vector_x86.h.
+#pragma once
+
+#include "cpu_vector_x86.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+// Of rows n0+i and, where S is 2, n0+stride+i; i < stride: one stream alone leaves memory waiting.
+template <bool Wide, ScaleType T, int S>
+static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
+  constexpr int kVectors = Wide ? 4 : 2;
+  const int64_t groups = w.groups(), bytes = w.row_bytes();
+  for (int64_t r = 0; r < stride; r++) {
+    const uint8_t* codes[S];
+    __m256 sum[S], added[S];
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      codes[s] = w.codes + (n0 + s * stride + r) * bytes;
+      sum[s] = added[s] = _mm256_setzero_ps();
+    }
+    auto v = static_cast<const __m256i*>(x.data);
+    int64_t g = 0;
+    // The products of n groups, which have these scales.
+    auto steps = [&]<int N>(const float (*scales)[8]) __attribute__((always_inline)) {
+      const float* by = scales[0];
+      IG_HIDE(by);
+#pragma GCC unroll 8
+      for (int i = 0; i < N; i++) {
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+          if (i % 2 == 0) {
+            _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kAhead), _MM_HINT_NTA);  // weights must not drive out all else
+          }
+          __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), v, 1);
+          sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_broadcast_ss(by + 8 * s + i), sum[s]);
+          codes[s] += 32;
+        }
+        v += kVectors;
+      }
+    };
+    for (; g + 8 <= groups; g += 8) {
+      alignas(32) float scales[S][8];
+      __m256 by = _mm256_loadu_ps(x.scales + g), sums = _mm256_loadu_ps(x.sums + g);
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        int64_t at = (n0 + s * stride + r) * groups + g;
+        _mm256_store_ps(scales[s], _mm256_mul_ps(load_scales<T>(w.scales, at), by));
+        added[s] = _mm256_fmadd_ps(load_scales<T>(w.biases, at), sums, added[s]);
+      }
+      steps.template operator()<8>(scales);
+    }
+    if (g + 4 <= groups) {  // experts are narrow
+      alignas(32) float scales[S][8];
+      __m128 by = _mm_loadu_ps(x.scales + g), sums = _mm_loadu_ps(x.sums + g);
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        int64_t at = (n0 + s * stride + r) * groups + g;
+        _mm_store_ps(scales[s], _mm_mul_ps(load_four<T>(w.scales, at), by));
+        added[s] = _mm256_add_ps(added[s], _mm256_zextps128_ps256(_mm_mul_ps(load_four<T>(w.biases, at), sums)));
+      }
+      steps.template operator()<4>(scales);
+      g += 4;
+    }
+    float rest[S] = {};  // of the biases of the last groups, fewer than four: a vector would read past the row
+    for (; g < groups; g++) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        int64_t at = (n0 + s * stride + r) * groups + g;
+        float scale = scale_of<T>(w.scales, at) * x.scales[g];
+        rest[s] += scale_of<T>(w.biases, at) * x.sums[g];
+        __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), v, 1);
+        sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_set1_ps(scale), sum[s]);
+        codes[s] += 32;
+      }
+      v += kVectors;
+    }
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      y[s * stride + r] = add_lanes(_mm256_add_ps(sum[s], added[s])) + rest[s];
+    }
+  }
+}
+
+template <bool Wide, ScaleType T>
+static void group_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  int64_t half = (n1 - n0) / 2;
+  stream_rows<Wide, T, 2>(w, x, n0, half, y);
+  stream_rows<Wide, T, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
