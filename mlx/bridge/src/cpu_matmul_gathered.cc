@@ -1,6 +1,5 @@
 // Products of rows with matrices that are picked for each: experts.
 #include <atomic>
-#include <thread>
 
 #include "cpu_matmul_work.h"
 
@@ -128,15 +127,6 @@ struct Gate {
   std::atomic<bool> open{false};
 };
 
-// Returns when it is open, or nothing will come of it.
-void wait(const std::atomic<bool>& open, const std::atomic<bool>& broken) {
-  for (int spins = 0; !open.load(std::memory_order_acquire) && !broken.load(std::memory_order_acquire); spins++) {
-    if (spins > 1000) {  // whoever opens it may wait for this very processor
-      std::this_thread::yield();
-    }
-  }
-}
-
 }  // namespace
 
 void multiply_gathered(const Gathered& g, bool fast) {
@@ -188,7 +178,7 @@ void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>
     const size_t i = size_t(r.product) % count;
     Gate& gate = gates[i];
     if (size_t(r.product) >= count) {
-      wait(gate.open, broken);
+      Team::instance().wait([&] { return gate.open.load(std::memory_order_acquire) || broken.load(std::memory_order_acquire); });
       return b.multiply(i, r);
     }
     a.multiply(i, r);

@@ -49,7 +49,9 @@ struct Team::State {
   Body body = nullptr;
   void* context = nullptr;
   int limit = 0;  // helpers with a lower number may enter
+  Clock::time_point begun;
   std::atomic<bool> failed{false};
+  std::atomic<bool> late{false};  // a piece waited for another one too long
   std::exception_ptr error;  // the first that a piece threw; whoever set failed writes it
 
   alignas(64) std::atomic<int> sleepers{0};
@@ -164,11 +166,16 @@ struct Team::State {
       }
     }
     if (stalled) {
-      auto now = Clock::now();
-      penalty = now - restore < 4 * penalty ? std::min(2 * penalty, kLastPenalty) : kFirstPenalty;
-      allowed = std::max(0, allowed - 1);
-      restore = now + penalty;
+      leave_out();
     }
+  }
+
+  // Goes on with one helper fewer.
+  void leave_out() {
+    auto now = Clock::now();
+    penalty = now - restore < 4 * penalty ? std::min(2 * penalty, kLastPenalty) : kFirstPenalty;
+    allowed = std::max(0, allowed - 1);
+    restore = now + penalty;
   }
 };
 
@@ -211,6 +218,7 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
   s.limit = s.allowed;
   s.failed.store(false, std::memory_order_relaxed);
   s.next.store(0, std::memory_order_relaxed);
+  s.begun = Clock::now();
   if (s.allowed > 0) {
     uint64_t g = s.gate.load(std::memory_order_relaxed);
     s.gate.store(((g / State::kRun + 1) * State::kRun) | State::kOpen);
@@ -219,13 +227,27 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
     }
   }
   inside_run = true;
-  auto begun = Clock::now();
   int64_t pieces = s.take();
-  auto piece = (Clock::now() - begun) / std::max<int64_t>(1, pieces);
+  auto piece = (Clock::now() - s.begun) / std::max<int64_t>(1, pieces);
   inside_run = false;
   s.close(piece);
+  if (s.late.load(std::memory_order_relaxed)) {
+    s.late.store(false, std::memory_order_relaxed);
+    s.leave_out();
+  }
   if (s.failed.load(std::memory_order_relaxed)) {
     std::rethrow_exception(std::exchange(s.error, nullptr));
+  }
+}
+
+void Team::wait_long(bool (*done)(void*), void* context) {
+  State& s = *state_;
+  auto begun = Clock::now();
+  auto piece = (begun - s.begun) * s.threads.load() / std::max<int64_t>(1, std::min(s.n, s.next.load(std::memory_order_relaxed)) / s.grain);
+  for (bool late = false; !done(context); std::this_thread::yield()) {  // whoever it waits for may wait for this very processor
+    if (!late && Clock::now() - begun > kStall + 2 * piece) {
+      s.late.store(late = true, std::memory_order_relaxed);
+    }
   }
 }
 

@@ -29,11 +29,24 @@ class Team {
   // threads. What a piece throws, run throws, and begins no more pieces.
   void run(int64_t n, int64_t grain, Body body, void* context);
 
+  // Returns once done() is true: for a body that needs what an earlier piece of its run makes. After a wait that only a thread taken off its
+  // processor explains, the team goes on with one fewer, as after one at the end of a run.
+  template <class Done>
+  void wait(Done&& done) {
+    for (int spins = 0; !done(); spins++) {
+      if (spins > 1000) {  // far more than pieces differ by
+        return wait_long([](void* d) { return (*static_cast<std::remove_reference_t<Done>*>(d))(); }, std::addressof(done));
+      }
+    }
+  }
+
   // To fewer where the system gives no more. Must not be called by a body.
   void resize(int threads);
   int size() const;
 
  private:
+  void wait_long(bool (*done)(void*), void* context);
+
   struct State;
   std::unique_ptr<State> state_;
 };

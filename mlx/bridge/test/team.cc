@@ -154,6 +154,30 @@ void stalled(Team& team) {
   together(team);
 }
 
+// Pieces that wait for earlier ones of their run, also for one that takes long; whoever was waited for takes part again later.
+void waiting(Team& team) {
+  constexpr int64_t kHalf = 16;
+  for (int round = 0; round < 40; round++) {
+    std::atomic<int> made[kHalf] = {}, used{0};
+    run(team, 2 * kHalf, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        if (i < kHalf) {
+          usleep(round == 7 && i == kHalf - 1 ? 5000 : 1);
+          made[i] = int(i) + 1;
+          continue;
+        }
+        team.wait([&] { return made[i - kHalf] != 0; });
+        used += made[i - kHalf];
+      }
+    });
+    expect(used == kHalf * (kHalf + 1) / 2, "a piece did not wait for what it needs");
+  }
+  cases += 40;
+  every_element_once(team, 100, 3);
+  usleep(50000);
+  together(team);
+}
+
 // Helpers that sleep when a run begins and ends are not waited for: the pieces are gone before they wake.
 void short_runs(Team& team) {
   for (int i = 0; i < 200; i++) {
@@ -190,6 +214,7 @@ int main() {
     if (threads > 1) {
       together(team);
       stalled(team);
+      waiting(team);
     }
   }
   {
