@@ -165,8 +165,7 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
       added += s.added;
       const int64_t first = k0 / kStep;
       int steps = int((k1 - k0) / kStep), i = 0;
-      auto step = [&](__m256i codes, int i) __attribute__((always_inline)) {
-        const bool pair = in_pair(first + i, x.columns / kStep);
+      auto step = [&](__m256i codes, int i, bool pair) __attribute__((always_inline)) {
         return nibble_step<Wide, FP4>(codes, data + vector_of(first + i, pair, kVectors), pair ? 2 : 1);
       };
       auto one = [](const float* p, __m256i lanes) {
@@ -175,8 +174,8 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
       const uint8_t* codes = row + k0 / 2;
       for (; i + 2 <= steps; i += 2) {
         prefetch(codes + i * 32 + kAhead);
-        __m256i a = step(load_bytes(codes + i * 32), i);
-        __m256i b = step(load_bytes(codes + i * 32 + 32), i + 1);
+        __m256i a = step(load_bytes(codes + i * 32), i, kPairs);
+        __m256i b = step(load_bytes(codes + i * 32 + 32), i + 1, kPairs);
         sum[0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a), one(s.scales + i * kBlocks, spread), sum[0]);
         sum[1] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(b), one(s.scales + (i + 1) * kBlocks, spread), sum[1]);
       }
@@ -184,7 +183,7 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
         alignas(32) uint8_t copy[32] = {};
         int64_t left = (k1 - k0 - i * kStep) / 2;
         __builtin_memcpy(copy, codes + i * 32, size_t(left < 32 ? left : 32));
-        __m256i a = step(load_bytes(copy), i);
+        __m256i a = step(load_bytes(copy), i, in_pair(first + i, x.columns / kStep));
         sum[0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a), one(s.scales + i * kBlocks, spread), sum[0]);
       }
     }
