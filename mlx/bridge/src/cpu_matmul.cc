@@ -29,7 +29,6 @@ const MatmulKernels& matmul_kernels() {
   return choice.get();
 }
 
-// How x meets these weights.
 Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
   const auto& k = matmul_kernels();
   Layout l;

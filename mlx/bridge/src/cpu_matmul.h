@@ -34,6 +34,11 @@ struct Weights {
 
   int64_t row_bytes() const { return columns * bits / 8; }
   int64_t groups() const { return columns / group; }
+  // Bytes of a scale, and of a bias.
+  int scale_bytes() const {
+    const bool byte = scale_type == ScaleType::e8m0 || scale_type == ScaleType::e4m3;
+    return byte ? 1 : scale_type == ScaleType::f32 ? 4 : 2;
+  }
 };
 
 // What activations become before they meet weights.

@@ -48,8 +48,7 @@ class Gather {
     }
     codes_ = size_t(w.rows * w.row_bytes());
     if (w.format != Format::plain) {
-      const bool half = w.scale_type == ScaleType::f16 || w.scale_type == ScaleType::bf16;
-      scales_ = size_t(w.rows * w.groups()) * (w.scale_type == ScaleType::f32 ? 4 : half ? 2 : 1);
+      scales_ = size_t(w.rows * w.groups() * w.scale_bytes());
     }
   }
 

@@ -328,8 +328,7 @@ static void any_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales,
 
 // any_groups of n < 8 groups at the end of rows, after which a vector would read what is not the matrix's: out of a copy with room.
 static void last_groups(const Weights& w, int64_t n0, int64_t g, int n, __m256i* scales, __m256i* biases) {
-  const bool byte = w.scale_type == ScaleType::e8m0 || w.scale_type == ScaleType::e4m3;
-  const size_t size = byte ? 1 : w.scale_type == ScaleType::f32 ? 4 : 2;
+  const auto size = size_t(w.scale_bytes());
   alignas(32) uint8_t copies[2][8 * 8 * 4] = {};
   Weights near = w;
   near.rows = 8;
