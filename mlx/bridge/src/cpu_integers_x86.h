@@ -3,8 +3,8 @@
 
 #include <immintrin.h>
 
+#include "cpu_arrange_x86.h"
 #include "cpu_few_x86.h"
-#include "cpu_vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -91,8 +91,6 @@ static void integer_block(const Tile& t, const int32_t* x, int64_t ahead, int co
   }
 }
 
-constexpr int kIntegerRows = 4;
-
 template <int Fit>
 static void integer_rows(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, int rows, const float* scales,
                          const float* sums, int64_t stride, float* c) {
@@ -143,97 +141,6 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
           break;
         default:
           integer_rows<8>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
-      }
-    }
-  }
-}
-
-// ---- Activations
-
-// One block's largest magnitude and sum.
-IG_INLINE void measure(const float* x, int n, float* peak, float* sum) {
-  __m256 most = _mm256_setzero_ps(), total = _mm256_setzero_ps();
-  __m256 sign = _mm256_set1_ps(-0.0f);
-  for (int i = 0; i < n; i += 8) {
-    __m256 v = _mm256_loadu_ps(x + i);
-    most = _mm256_max_ps(most, _mm256_andnot_ps(sign, v));
-    total = _mm256_add_ps(total, v);
-  }
-  __m128 m = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
-  m = _mm_max_ps(m, _mm_movehl_ps(m, m));
-  *peak = _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
-  __m128 s = _mm_add_ps(_mm256_castps256_ps128(total), _mm256_extractf128_ps(total, 1));
-  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-  *sum = _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
-}
-
-// Eight columns as integers in the kernel's order: four dwords of int16, or two of int8.
-IG_INLINE __m128i quantize16(__m256 v, __m256 by, __m256i order) {
-  __m256i q = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_permutevar8x32_ps(v, order), by));
-  return _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
-}
-
-// Eight numbers as their upper and their lower bytes: 256 * upper + lower.
-IG_INLINE __m128i split(__m128i v) {
-  __m128i lower = _mm_srai_epi16(_mm_slli_epi16(v, 8), 8);
-  return _mm_packs_epi16(_mm_srai_epi16(_mm_sub_epi16(v, lower), 8), lower);
-}
-
-static void arrange(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n) {
-  const Layout& l = a.layout;
-  if (l.mode == Mode::f32) {
-    return arrange_floats(a, x, columns, m, r, n);
-  }
-  bool wide = l.mode == Mode::i16;
-  const bool bytes = wide && kSplit && l.vector && l.nibbles;
-  const int per = wide ? 2 : 4;
-  float* scales = a.scales + (m + r) * (a.columns / l.block);
-  float* sums = a.sums + (m + r) * (a.columns / l.block);
-  __m256i order = !l.nibbles ? _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)
-                  : wide && !bytes ? _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)
-                                   : _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
-  for (int64_t k = 0; k < a.columns; k += kStep) {
-    int32_t* out = static_cast<int32_t*>(a.data) + place(a, m, k, n) / per;
-    alignas(32) float copy[kStep];
-    const float* from = x + k;
-    if (k + kStep > columns) {
-      for (int i = 0; i < kStep; i++) {
-        copy[i] = k + i < columns ? x[k + i] : 0;
-      }
-      from = copy;
-    }
-    alignas(32) int32_t dwords[kStep / 2];  // of this step, in order
-    for (int b = 0; b < kStep; b += l.block) {
-      float peak, sum;
-      measure(from + b, l.block, &peak, &sum);
-      float most = bytes ? 127 * 256 + 127 : wide ? 32767 : 127;
-      // What is smaller than this leaves nothing in a sum, and its inverse would be infinite.
-      bool any = peak > 1e-33f;
-      *scales++ = any ? peak / most : 0;
-      *sums++ = sum;
-      __m256 by = _mm256_set1_ps(any ? most / peak : 0);
-      for (int i = b; i < b + l.block; i += 8) {
-        __m128i q = quantize16(_mm256_loadu_ps(from + i), by, order);
-        if (wide) {
-          _mm_store_si128(reinterpret_cast<__m128i*>(dwords + i / 2), bytes ? split(q) : q);
-        } else {
-          _mm_storel_epi64(reinterpret_cast<__m128i*>(dwords + i / 4), _mm_packs_epi16(q, q));
-        }
-      }
-    }
-    int count = kStep / per, each = count / 8;  // dwords of eight columns
-    if (l.vector && l.nibbles) {  // a vector of weights has the same nibble of eight dwords
-      const int64_t step = k / kStep;
-      const bool pair = in_pair(step, a.columns / kStep);
-      out += pair ? step % 2 * (8 - count) : 0;
-      for (int d = 0; d < 8; d++) {
-        for (int j = 0; j < each; j++) {
-          out[j * (pair ? 16 : 8) + d] = dwords[d * each + j];
-        }
-      }
-    } else {
-      for (int i = 0; i < count; i++) {
-        out[i * n + r] = dwords[i];
       }
     }
   }

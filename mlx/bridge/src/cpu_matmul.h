@@ -87,8 +87,8 @@ struct MatmulKernels {
   bool saturates;         // int8 products of codes above 6 bits do not fit
   bool integers;          // has the integer modes at all
 
-  // Brings one row of float32 activations into place: row r of the block of n rows that begins at m. columns is not padded.
-  void (*arrange)(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n);
+  // Brings the block of n rows that begins at row m into place. columns is not padded.
+  void (*arrange)(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n);
   // y[m][0..count) = products of rows [m0, m1) with weight rows from n0 on, at most a tile of them; y has rows of tile floats.
   void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
   // y[m][0..n1-n0) = products of all rows, of layout vector, with weight rows [n0, n1).

@@ -76,15 +76,6 @@ static void multiply_float_rows(const float* w, const float* x, int columns, int
 
 constexpr int kFloatRows = 6;
 
-static void arrange_floats(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n) {
-  for (int64_t k0 = 0; k0 < a.columns; k0 += kStep) {
-    float* out = static_cast<float*>(a.data) + place(a, m, k0, n);
-    for (int k = 0; k < kStep; k++) {
-      out[k * n + r] = k0 + k < columns ? x[k0 + k] : 0;
-    }
-  }
-}
-
 template <class T>
 static void widen_all(const T* from, float* to, int64_t n) {
   int64_t i = 0;
@@ -104,6 +95,32 @@ static void widen(Type type, const void* from, float* to, int64_t n) {
       return widen_all(static_cast<const f16*>(from), to, n);
     case Type::bf16:
       return widen_all(static_cast<const bf16*>(from), to, n);
+  }
+}
+
+// A step of a row as float32 from column k on, with zeros after the last: there, or as a copy.
+static const float* step_of(const void* row, Type type, int64_t k, int64_t columns, float* copy) {
+  const int64_t n = columns - k < kStep ? columns - k : kStep;
+  if (type == Type::f32 && n == kStep) {
+    return static_cast<const float*>(row) + k;
+  }
+  widen(type, static_cast<const uint8_t*>(row) + k * (type == Type::f32 ? 4 : 2), copy, n);
+  for (int64_t i = n; i < kStep; i++) {
+    copy[i] = 0;
+  }
+  return copy;
+}
+
+static void arrange_floats(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
+  for (int64_t k = 0; k < a.columns; k += kStep) {
+    float* out = static_cast<float*>(a.data) + place(a, m, k, n);
+    for (int r = 0; r < n; r++) {
+      alignas(64) float copy[kStep];
+      const float* x = step_of(rows[r], type, k, columns, copy);
+      for (int i = 0; i < kStep; i++) {
+        out[i * n + r] = x[i];
+      }
+    }
   }
 }
 

@@ -11,7 +11,7 @@
 namespace ingot::cpu {
 
 // The slots of scratch memory that products use.
-constexpr int kData = 0, kScales = 1, kWide = 2, kResult = 3;
+constexpr int kData = 0, kScales = 1, kResult = 2;
 
 // More rows than this gain from unpacking weights only once.
 constexpr int64_t kFew = 16;
@@ -28,7 +28,8 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast);
 
 inline size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
 
-// Rows of activations that lie together.
+// Rows of activations that lie together, at most kBlockRows of them.
+constexpr int kBlockRows = 8;
 inline int rows_per_block(const Layout& l) {
   const auto& k = matmul_kernels();
   return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
@@ -40,17 +41,11 @@ inline int64_t row_block(const Layout& l) { return kRowBlock / rows_per_block(l)
 // Arranges n rows as the block that begins at row m.
 template <class Row>
 void arrange_block(const Activations& a, int n, int64_t m, int64_t columns, Type type, Row row) {
-  const auto& k = matmul_kernels();
-  auto wide = scratch<float>(kWide, size_t(columns));
+  const void* rows[kBlockRows];
   for (int r = 0; r < n; r++) {
-    const float* x = wide;
-    if (type == Type::f32) {
-      x = static_cast<const float*>(row(r));
-    } else {
-      k.widen(type, row(r), wide, columns);
-    }
-    k.arrange(a, x, columns, m, r, n);
+    rows[r] = row(r);
   }
+  matmul_kernels().arrange(a, rows, type, columns, m, n);
 }
 
 // Multiplies rows [m0, m1) with weight rows [n0, n1) and gives each row's results to put(m, n, floats, count).

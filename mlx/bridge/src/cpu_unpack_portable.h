@@ -82,8 +82,8 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
   }
 }
 
-static void arrange(const Activations& a, const float* x, int64_t columns, int64_t m, int r, int n) {
-  arrange_floats(a, x, columns, m, r, n);
+static void arrange(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
+  arrange_floats(a, rows, type, columns, m, n);
 }
 
 static void row_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {

@@ -1,0 +1,196 @@
+// Activations as integers on x86, a block of rows at a time; see Activations in cpu_matmul.h for where they lie.
+#pragma once
+
+#include <immintrin.h>
+
+#include "cpu_vector_x86.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+constexpr int kIntegerRows = 4;
+
+// One block's largest magnitude and sum.
+IG_INLINE void measure(const float* x, int n, float* peak, float* sum) {
+  __m256 most = _mm256_setzero_ps(), total = _mm256_setzero_ps();
+  __m256 sign = _mm256_set1_ps(-0.0f);
+  for (int i = 0; i < n; i += 8) {
+    __m256 v = _mm256_loadu_ps(x + i);
+    most = _mm256_max_ps(most, _mm256_andnot_ps(sign, v));
+    total = _mm256_add_ps(total, v);
+  }
+  __m128 m = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
+  m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+  *peak = _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(total), _mm256_extractf128_ps(total, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  *sum = _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+// Sixteen columns as int16, each eight of them in a half.
+IG_INLINE __m256i quantize16(const float* x, __m256 by) {
+  __m256i a = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), by));
+  __m256i b = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), by));
+  return _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
+}
+
+// What a step of a row becomes, and in what order within eight columns.
+enum class Integers {
+  words,   // int16; dwords of two
+  bytes,   // int8; dwords of four
+  halves,  // int16 as their upper and their lower bytes, 256 * upper + lower
+};
+
+template <Integers I>
+IG_INLINE __m128i order_of(bool nibbles) {
+  if (!nibbles) {
+    return _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+  if (I == Integers::words) {  // 0 4 1 5 2 6 3 7
+    return _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
+  }
+  if (I == Integers::bytes) {  // 0 2 4 6 1 3 5 7, twice
+    return _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
+  }
+  return _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+}
+
+// Sixteen numbers, of each eight the upper and then the lower bytes.
+IG_INLINE __m256i split(__m256i v) {
+  __m256i lower = _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
+  return _mm256_packs_epi16(_mm256_srai_epi16(_mm256_sub_epi16(v, lower), 8), lower);
+}
+
+// One step of a row as dwords, in order: 32 of them, or 16 where they are bytes. by has a factor for each block.
+template <Integers I>
+IG_INLINE void quantize_step(const float* x, int block, const float* by, bool nibbles, int32_t* to) {
+  const __m256i order = _mm256_broadcastsi128_si256(order_of<I>(nibbles));
+  const int shift = __builtin_ctz(unsigned(block));
+#pragma GCC unroll 2
+  for (int i = 0; i < kStep; i += 32) {
+    const __m256 first = _mm256_set1_ps(by[i >> shift]), second = _mm256_set1_ps(by[(i + 16) >> shift]);
+    __m256i a = quantize16(x + i, first), b = quantize16(x + i + 16, second);
+    if (I == Integers::bytes) {
+      __m256i q = _mm256_permute4x64_epi64(_mm256_packs_epi16(a, b), 0xd8);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 4), _mm256_shuffle_epi8(q, order));
+      continue;
+    }
+    a = _mm256_shuffle_epi8(a, order);
+    b = _mm256_shuffle_epi8(b, order);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2), I == Integers::halves ? split(a) : a);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2 + 8), I == Integers::halves ? split(b) : b);
+  }
+}
+
+// Four times four dwords in each half, turned.
+IG_INLINE void turn_four(__m256i* v) {
+  __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
+  __m256i c = _mm256_unpacklo_epi32(v[2], v[3]), d = _mm256_unpackhi_epi32(v[2], v[3]);
+  v[0] = _mm256_unpacklo_epi64(a, c);
+  v[1] = _mm256_unpackhi_epi64(a, c);
+  v[2] = _mm256_unpacklo_epi64(b, d);
+  v[3] = _mm256_unpackhi_epi64(b, d);
+}
+
+// Puts count dwords of each of n rows, which lie kStep / 2 apart, side by side: out [count][n].
+IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out) {
+  if (n == 1) {
+    __builtin_memcpy(out, dwords, size_t(count) * sizeof(int32_t));
+    return;
+  }
+  if (n != 4) {
+    for (int i = 0; i < count; i++) {
+      for (int r = 0; r < n; r++) {
+        out[i * n + r] = dwords[r * (kStep / 2) + i];
+      }
+    }
+    return;
+  }
+  for (int i = 0; i < count; i += 8) {
+    __m256i v[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) {
+      v[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + r * (kStep / 2) + i));
+    }
+    turn_four(v);
+    auto to = reinterpret_cast<__m256i*>(out + i * 4);
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(v[0], v[1], 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(v[2], v[3], 0x20));
+    _mm256_storeu_si256(to + 2, _mm256_permute2x128_si256(v[0], v[1], 0x31));
+    _mm256_storeu_si256(to + 3, _mm256_permute2x128_si256(v[2], v[3], 0x31));
+  }
+}
+
+// Vectors of a row by itself, so far apart, each of the same dword of eight times eight columns: a vector of weights has the same nibble
+// of these.
+IG_INLINE void gather_nibbles(const int32_t* dwords, bool bytes, int64_t apart, int32_t* out) {
+  auto to = [&](int j) { return reinterpret_cast<__m256i*>(out + j * apart); };
+  if (bytes) {  // two dwords of each eight columns
+    auto v = reinterpret_cast<const __m256*>(dwords);
+    _mm256_storeu_si256(to(0), _mm256_permute4x64_epi64(_mm256_castps_si256(_mm256_shuffle_ps(v[0], v[1], 0x88)), 0xd8));
+    _mm256_storeu_si256(to(1), _mm256_permute4x64_epi64(_mm256_castps_si256(_mm256_shuffle_ps(v[0], v[1], 0xdd)), 0xd8));
+    return;
+  }
+  auto from = reinterpret_cast<const __m128i*>(dwords);
+  __m256i v[4];
+#pragma GCC unroll 4
+  for (int d = 0; d < 4; d++) {
+    v[d] = _mm256_inserti128_si256(_mm256_castsi128_si256(from[d]), from[d + 4], 1);
+  }
+  turn_four(v);
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; j++) {
+    _mm256_storeu_si256(to(j), v[j]);
+  }
+}
+
+template <Integers I>
+static void arrange_integers(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
+  constexpr int kPer = I == Integers::bytes ? 4 : 2;  // columns in a dword, halves by twos
+  constexpr int kCount = kStep / kPer;
+  constexpr float kMost = I == Integers::halves ? 127 * 256 + 127 : I == Integers::words ? 32767 : 127;
+  const Layout& l = a.layout;
+  const int blocks = kStep / l.block;
+  const int64_t stride = a.columns / l.block;
+  for (int64_t k = 0; k < a.columns; k += kStep) {
+    alignas(32) int32_t dwords[kIntegerRows][kStep / 2];
+    for (int r = 0; r < n; r++) {
+      alignas(64) float copy[kStep];
+      const float* x = step_of(rows[r], type, k, columns, copy);
+      float by[kStep / 16];
+      float* scales = a.scales + (m + r) * stride + k / l.block;
+      float* sums = a.sums + (m + r) * stride + k / l.block;
+      for (int b = 0; b < blocks; b++) {
+        float peak;
+        measure(x + b * l.block, l.block, &peak, sums + b);
+        // What is smaller than this leaves nothing in a sum, and its inverse would be infinite.
+        const bool any = peak > 1e-33f;
+        scales[b] = any ? peak / kMost : 0;
+        by[b] = any ? kMost / peak : 0;
+      }
+      quantize_step<I>(x, l.block, by, l.nibbles, dwords[r]);
+    }
+    int32_t* out = static_cast<int32_t*>(a.data) + place(a, m, k, n) / kPer;
+    if (l.vector && l.nibbles) {
+      const int64_t step = k / kStep;
+      const bool pair = in_pair(step, a.columns / kStep);
+      gather_nibbles(dwords[0], I == Integers::bytes, pair ? 16 : 8, out + (pair ? step % 2 * (8 - kCount) : 0));
+    } else {
+      interleave(dwords[0], kCount, n, out);
+    }
+  }
+}
+
+static void arrange(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
+  const Layout& l = a.layout;
+  if (l.mode == Mode::f32) {
+    arrange_floats(a, rows, type, columns, m, n);
+  } else if (l.mode == Mode::i8) {
+    arrange_integers<Integers::bytes>(a, rows, type, columns, m, n);
+  } else if (kSplit && l.vector && l.nibbles) {
+    arrange_integers<Integers::halves>(a, rows, type, columns, m, n);
+  } else {
+    arrange_integers<Integers::words>(a, rows, type, columns, m, n);
+  }
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
