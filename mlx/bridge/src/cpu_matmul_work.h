@@ -89,7 +89,7 @@ class Cut {
     for (int64_t n = 0; n < w.rows;) {
       int64_t grain = std::clamp(left_ / share_, kLeast, kMost) / row;
       if (rows > kFew) {
-        grain = 4 * tile;  // an unpacked tile serves many rows
+        grain = std::clamp(left_ / share_ / row, tile, 4 * tile);  // an unpacked tile serves many rows
       }
       // Whole tiles: results of a part fill whole cache lines, which two threads must not share.
       int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
