@@ -17,8 +17,9 @@ constexpr int kData = 0, kScales = 1, kResult = 2;
 constexpr int64_t kFew = 16;
 
 // Bytes of weights that a thread takes at once: what fetches memory ahead starts anew with each piece, and nobody ends before
-// the last one does.
-constexpr int64_t kMost = 1 << 20, kLeast = 16 << 10;
+// the last one does. Pieces of 64 KB cost 8 % of the bandwidth, of 16 KB a third: the least is that small only where many threads share few
+// bytes, or where products take longer than reading.
+constexpr int64_t kMost = 1 << 20, kLeast = 64 << 10, kLeastOfAll = 16 << 10;
 
 // Elements of activations that a thread arranges at once, at least.
 constexpr int64_t kArranged = 16384;
@@ -81,13 +82,17 @@ struct Range {
 class Cut {
  public:
   // bytes of weights, all in all; ranges is emptied, and keeps its memory from one product to the next.
-  Cut(int64_t bytes, std::vector<Range>& ranges) : ranges_(ranges), left_(bytes), share_(2 * Team::instance().size()) { ranges_.clear(); }
+  Cut(int64_t bytes, std::vector<Range>& ranges)
+      : ranges_(ranges), left_(bytes), share_(2 * Team::instance().size()), least_(std::clamp(bytes / (4 * share_), kLeastOfAll, kLeast)) {
+    ranges_.clear();
+  }
 
   // Adds the parts of all rows of a matrix, for activation rows [0, rows) by blocks.
   void add(int product, const Weights& w, int64_t rows, int64_t block) {
     const int64_t tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
+    const int64_t least = rows > 1 ? kLeastOfAll : least_;  // memory no longer decides
     for (int64_t n = 0; n < w.rows;) {
-      int64_t grain = std::clamp(left_ / share_, kLeast, kMost) / row;
+      int64_t grain = std::clamp(left_ / share_, least, kMost) / row;
       if (rows > kFew) {
         grain = std::clamp(left_ / share_ / row, tile, 4 * tile);  // an unpacked tile serves many rows
       }
@@ -103,7 +108,7 @@ class Cut {
 
  private:
   std::vector<Range>& ranges_;
-  int64_t left_, share_;
+  int64_t left_, share_, least_;
 };
 
 // The parts of the product that this thread is about.
