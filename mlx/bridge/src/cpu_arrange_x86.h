@@ -40,15 +40,15 @@ enum class Integers {
   halves,  // int16 as their upper and their lower bytes, 256 * upper + lower
 };
 
-template <Integers I>
+template <Integers Kind>
 IG_INLINE __m128i order_of(bool nibbles) {
   if (!nibbles) {
     return _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   }
-  if (I == Integers::words) {  // 0 4 1 5 2 6 3 7
+  if (Kind == Integers::words) {  // 0 4 1 5 2 6 3 7
     return _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
   }
-  if (I == Integers::bytes) {  // 0 2 4 6 1 3 5 7, twice
+  if (Kind == Integers::bytes) {  // 0 2 4 6 1 3 5 7, twice
     return _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
   }
   return _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
@@ -61,23 +61,23 @@ IG_INLINE __m256i split(__m256i v) {
 }
 
 // One step of a row as dwords, in order: 32 of them, or 16 where they are bytes. by has a factor for each block.
-template <Integers I>
+template <Integers Kind>
 IG_INLINE void quantize_step(const float* x, int block, const float* by, bool nibbles, int32_t* to) {
-  const __m256i order = _mm256_broadcastsi128_si256(order_of<I>(nibbles));
+  const __m256i order = _mm256_broadcastsi128_si256(order_of<Kind>(nibbles));
   const int shift = __builtin_ctz(unsigned(block));
 #pragma GCC unroll 2
   for (int i = 0; i < kStep; i += 32) {
     const __m256 first = _mm256_set1_ps(by[i >> shift]), second = _mm256_set1_ps(by[(i + 16) >> shift]);
     __m256i a = quantize16(x + i, first), b = quantize16(x + i + 16, second);
-    if (I == Integers::bytes) {
+    if (Kind == Integers::bytes) {
       __m256i q = _mm256_permute4x64_epi64(_mm256_packs_epi16(a, b), 0xd8);
       _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 4), _mm256_shuffle_epi8(q, order));
       continue;
     }
     a = _mm256_shuffle_epi8(a, order);
     b = _mm256_shuffle_epi8(b, order);
-    _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2), I == Integers::halves ? split(a) : a);
-    _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2 + 8), I == Integers::halves ? split(b) : b);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2), Kind == Integers::halves ? split(a) : a);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2 + 8), Kind == Integers::halves ? split(b) : b);
   }
 }
 
@@ -143,11 +143,11 @@ IG_INLINE void gather_nibbles(const int32_t* dwords, bool bytes, int64_t apart, 
   }
 }
 
-template <Integers I>
+template <Integers Kind>
 static void arrange_integers(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
-  constexpr int kPer = I == Integers::bytes ? 4 : 2;  // columns in a dword, halves by twos
+  constexpr int kPer = Kind == Integers::bytes ? 4 : 2;  // columns in a dword, halves by twos
   constexpr int kCount = kStep / kPer;
-  constexpr float kMost = I == Integers::halves ? 127 * 256 + 127 : I == Integers::words ? 32767 : 127;
+  constexpr float kMost = Kind == Integers::halves ? 127 * 256 + 127 : Kind == Integers::words ? 32767 : 127;
   const Layout& l = a.layout;
   const int blocks = kStep / l.block;
   const int64_t stride = a.columns / l.block;
@@ -167,13 +167,13 @@ static void arrange_integers(const Activations& a, const void* const* rows, Type
         scales[b] = any ? peak / kMost : 0;
         by[b] = any ? kMost / peak : 0;
       }
-      quantize_step<I>(x, l.block, by, l.nibbles, dwords[r]);
+      quantize_step<Kind>(x, l.block, by, l.nibbles, dwords[r]);
     }
     int32_t* out = static_cast<int32_t*>(a.data) + place(a, m, k, n) / kPer;
     if (l.vector && l.nibbles) {
       const int64_t step = k / kStep;
       const bool pair = in_pair(step, a.columns / kStep);
-      gather_nibbles(dwords[0], I == Integers::bytes, pair ? 16 : 8, out + (pair ? step % 2 * (8 - kCount) : 0));
+      gather_nibbles(dwords[0], Kind == Integers::bytes, pair ? 16 : 8, out + (pair ? step % 2 * (8 - kCount) : 0));
     } else {
       interleave(dwords[0], kCount, n, out);
     }
