@@ -306,7 +306,7 @@ func TestPullRecovers(t *testing.T) {
 	for tenth := range 11 {
 		tests = append(tests,
 			test{fmt.Sprintf("cut at %d tenths", tenth), func(p *peer) { p.once("GET", blobRoute, cutResponse(tenth*len(small)/10)).of(smallRef) }},
-			test{fmt.Sprintf("each part cut at %d tenths", tenth), func(p *peer) { p.on("GET", blobRoute, cutResponse(tenth*10_000)).of(largeRef).times(10) }})
+			test{fmt.Sprintf("each part cut at %d tenths", tenth), func(p *peer) { p.on("GET", blobRoute, oncePerPart(cutResponse(tenth*10_000))).of(largeRef) }})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -320,6 +320,21 @@ func TestPullRecovers(t *testing.T) {
 			}
 			img.whole(t, s)
 		})
+	}
+}
+
+// oncePerPart answers the first request for each part of testTuning's, and does as usual with the others: a worker that gets
+// all of the processor must not use up its attempts.
+func oncePerPart(do action) action {
+	var seen sync.Map
+	return func(x *exchange) {
+		var start int64
+		fmt.Sscanf(x.r.Header.Get("Range"), "bytes=%d-", &start)
+		if _, again := seen.LoadOrStore(start/testTuning.minPart, true); again {
+			x.handle()
+			return
+		}
+		do(x)
 	}
 }
 
