@@ -21,9 +21,7 @@ IG_INLINE void measure(const float* x, int n, float* peak, float* sum) {
   __m128 m = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
   m = _mm_max_ps(m, _mm_movehl_ps(m, m));
   *peak = _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
-  __m128 s = _mm_add_ps(_mm256_castps256_ps128(total), _mm256_extractf128_ps(total, 1));
-  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-  *sum = _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+  *sum = add_lanes(total);
 }
 
 // Sixteen columns as int16, each eight of them in a half.
@@ -79,16 +77,6 @@ IG_INLINE void quantize_step(const float* x, int block, const float* by, bool ni
     _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2), Kind == Integers::halves ? split(a) : a);
     _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2 + 8), Kind == Integers::halves ? split(b) : b);
   }
-}
-
-// Four times four dwords in each half, turned.
-IG_INLINE void turn_four(__m256i* v) {
-  __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
-  __m256i c = _mm256_unpacklo_epi32(v[2], v[3]), d = _mm256_unpackhi_epi32(v[2], v[3]);
-  v[0] = _mm256_unpacklo_epi64(a, c);
-  v[1] = _mm256_unpackhi_epi64(a, c);
-  v[2] = _mm256_unpacklo_epi64(b, d);
-  v[3] = _mm256_unpackhi_epi64(b, d);
 }
 
 // Puts count dwords of each of n rows, which lie kStep / 2 apart, side by side: out [count][n].

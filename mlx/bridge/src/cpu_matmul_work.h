@@ -92,10 +92,9 @@ class Cut {
     const int64_t tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
     const int64_t least = rows > 1 ? kLeastOfAll : least_;  // memory no longer decides
     for (int64_t n = 0; n < w.rows;) {
-      int64_t grain = std::clamp(left_ / share_, least, kMost) / row;
-      if (rows > kFew) {
-        grain = std::clamp(left_ / share_ / row, tile, 4 * tile);  // an unpacked tile serves many rows
-      }
+      const int64_t share = left_ / share_;
+      // An unpacked tile serves many rows.
+      const int64_t grain = rows > kFew ? std::clamp(share / row, tile, 4 * tile) : std::clamp(share, least, kMost) / row;
       // Whole tiles: results of a part fill whole cache lines, which two threads must not share.
       int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
       for (int64_t m = 0; m < rows; m += block) {

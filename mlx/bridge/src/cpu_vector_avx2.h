@@ -20,8 +20,13 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
     }
     auto v = static_cast<const __m256i*>(x.data);
     int64_t g = 0;
-    // The products of n groups, which have these scales.
-    auto steps = [&]<int N>(const float (*scales)[8]) __attribute__((always_inline)) {
+    // The products of N groups.
+    auto steps = [&]<int N>() __attribute__((always_inline)) {
+      alignas(32) float scales[S][8];
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        _mm256_store_ps(scales[s], group_scales<T, N>(w, (n0 + s * stride + r) * groups + g, x, g, added[s]));
+      }
       const float* by = scales[0];
       IG_HIDE(by);
 #pragma GCC unroll 8
@@ -37,29 +42,13 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
         }
         v += kVectors;
       }
+      g += N;
     };
-    for (; g + 8 <= groups; g += 8) {
-      alignas(32) float scales[S][8];
-      __m256 by = _mm256_loadu_ps(x.scales + g), sums = _mm256_loadu_ps(x.sums + g);
-#pragma GCC unroll 2
-      for (int s = 0; s < S; s++) {
-        int64_t at = (n0 + s * stride + r) * groups + g;
-        _mm256_store_ps(scales[s], _mm256_mul_ps(load_scales<T>(w.scales, at), by));
-        added[s] = _mm256_fmadd_ps(load_scales<T>(w.biases, at), sums, added[s]);
-      }
-      steps.template operator()<8>(scales);
+    while (g + 8 <= groups) {
+      steps.template operator()<8>();
     }
     if (g + 4 <= groups) {  // experts are narrow
-      alignas(32) float scales[S][8];
-      __m128 by = _mm_loadu_ps(x.scales + g), sums = _mm_loadu_ps(x.sums + g);
-#pragma GCC unroll 2
-      for (int s = 0; s < S; s++) {
-        int64_t at = (n0 + s * stride + r) * groups + g;
-        _mm_store_ps(scales[s], _mm_mul_ps(load_four<T>(w.scales, at), by));
-        added[s] = _mm256_add_ps(added[s], _mm256_zextps128_ps256(_mm_mul_ps(load_four<T>(w.biases, at), sums)));
-      }
-      steps.template operator()<4>(scales);
-      g += 4;
+      steps.template operator()<4>();
     }
     float rest[S] = {};  // of the biases of the last groups, fewer than four: a vector would read past the row
     for (; g < groups; g++) {

@@ -51,26 +51,20 @@ static void paired_rows(const Weights& w, const Activations& x, int64_t n0, int6
       }
     };
     int64_t g = 0;
-    for (; g + 8 <= groups; g += 8) {
+    auto groups_at_once = [&]<int N>() __attribute__((always_inline)) {
       __m512 scales[S];
-      const __m256 by = _mm256_loadu_ps(x.scales + g), sums = _mm256_loadu_ps(x.sums + g);
 #pragma GCC unroll 2
       for (int s = 0; s < S; s++) {
-        added[s] = _mm256_fmadd_ps(load_scales<T>(w.biases, at[s] + g), sums, added[s]);
-        scales[s] = _mm512_castps256_ps512(_mm256_mul_ps(load_scales<T>(w.scales, at[s] + g), by));
+        scales[s] = _mm512_castps256_ps512(group_scales<T, N>(w, at[s] + g, x, g, added[s]));
       }
-      pairs.template operator()<4>(scales);
+      pairs.template operator()<N / 2>(scales);
+      g += N;
+    };
+    while (g + 8 <= groups) {
+      groups_at_once.template operator()<8>();
     }
     if (g + 4 <= groups) {  // experts are narrow
-      __m512 scales[S];
-      const __m128 by = _mm_loadu_ps(x.scales + g), sums = _mm_loadu_ps(x.sums + g);
-#pragma GCC unroll 2
-      for (int s = 0; s < S; s++) {
-        added[s] = _mm256_add_ps(added[s], _mm256_zextps128_ps256(_mm_mul_ps(load_four<T>(w.biases, at[s] + g), sums)));
-        scales[s] = _mm512_castps128_ps512(_mm_mul_ps(load_four<T>(w.scales, at[s] + g), by));
-      }
-      pairs.template operator()<2>(scales);
-      g += 4;
+      groups_at_once.template operator()<4>();
     }
     // Fewer than four: a vector of their scales would read past the row.
     float left[S][4] = {}, rest[S] = {};

@@ -202,6 +202,19 @@ IG_INLINE float scale_of(const void* p, int64_t i) {
   }
 }
 
+// The scales of N groups of a row, four or eight, from scale at on, times those of the activations' groups from g on; what the biases give is
+// added to added.
+template <ScaleType T, int N>
+IG_INLINE __m256 group_scales(const Weights& w, int64_t at, const Activations& x, int64_t g, __m256& added) {
+  if constexpr (N == 8) {
+    added = _mm256_fmadd_ps(load_scales<T>(w.biases, at), _mm256_loadu_ps(x.sums + g), added);
+    return _mm256_mul_ps(load_scales<T>(w.scales, at), _mm256_loadu_ps(x.scales + g));
+  } else {
+    added = _mm256_add_ps(added, _mm256_zextps128_ps256(_mm_mul_ps(load_four<T>(w.biases, at), _mm_loadu_ps(x.sums + g))));
+    return _mm256_castps128_ps256(_mm_mul_ps(load_four<T>(w.scales, at), _mm_loadu_ps(x.scales + g)));
+  }
+}
+
 // What nibble_rows does of rows [n0, n1), where a group is a block: scales go from where they lie straight into products.
 template <bool Wide, ScaleType T>
 static void group_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
