@@ -186,6 +186,8 @@ func (w *weights) product(x []float64, m, n int, added float64, xType, out mlx.D
 			if peak < 1e-33 {
 				lost += 1e-33 * scaled // integers of less are zero
 			}
+		} else if xType == mlx.BFloat16 {
+			lost += 0x1p-126 * (scaled + float64(block)) // bfloat16 products and their sums know no subnormal numbers
 		}
 	}
 	limit = lost + 0x1p-24*size*math.Sqrt(float64(w.columns)+64) + 0x1p-126

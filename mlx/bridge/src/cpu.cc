@@ -18,7 +18,7 @@ namespace ingot::cpu {
 
 namespace {
 
-constexpr const char* kNames[] = {"portable", "avx2", "avx512", "neon", "dotprod"};
+constexpr const char* kNames[] = {"portable", "avx2", "avx512", "avx512bf16", "neon", "dotprod"};
 
 bool has(Isa isa) {
   switch (isa) {
@@ -32,6 +32,8 @@ bool has(Isa isa) {
       return has(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vnni");
+    case Isa::avx512bf16:
+      return has(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
 #elif defined(__aarch64__)
     case Isa::neon:
       return true;
@@ -48,7 +50,7 @@ bool has(Isa isa) {
 }
 
 Isa best() {
-  for (Isa isa : {Isa::avx512, Isa::avx2, Isa::dotprod, Isa::neon}) {
+  for (Isa isa : {Isa::avx512bf16, Isa::avx512, Isa::avx2, Isa::dotprod, Isa::neon}) {
     if (has(isa)) {
       return isa;
     }
@@ -60,7 +62,7 @@ Isa parse(const std::string& name) {
   if (name.empty()) {
     return best();
   }
-  for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::neon, Isa::dotprod}) {
+  for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512bf16, Isa::neon, Isa::dotprod}) {
     if (name == name_of(isa)) {
       if (!has(isa)) {
         throw std::invalid_argument("this processor has no " + name + " instructions");
@@ -68,7 +70,7 @@ Isa parse(const std::string& name) {
       return isa;
     }
   }
-  throw std::invalid_argument("unknown instruction set " + name + "; portable, avx2, avx512, neon, dotprod are known");
+  throw std::invalid_argument("unknown instruction set " + name + "; portable, avx2, avx512, avx512bf16, neon, dotprod are known");
 }
 
 std::atomic<Isa> chosen{best()};

@@ -7,7 +7,7 @@
 namespace ingot::cpu {
 
 // In order of preference within an architecture.
-enum class Isa { portable, avx2, avx512, neon, dotprod };
+enum class Isa { portable, avx2, avx512, avx512bf16, neon, dotprod };
 
 // The set that kernels use: the best that this processor and system have, unless INGOT_CPU_ISA or set_isa says otherwise.
 Isa isa();
@@ -27,10 +27,14 @@ struct Choice {
   const Table* avx512 = nullptr;
   const Table* neon = nullptr;
   const Table* dotprod = nullptr;
+  const Table* avx512bf16 = nullptr;  // else that of avx512
 
   const Table& get() const {
     const Table* t = nullptr;
     switch (isa()) {
+      case Isa::avx512bf16:
+        t = avx512bf16 ? avx512bf16 : avx512 ? avx512 : avx2;
+        break;
       case Isa::avx512:
         t = avx512 ? avx512 : avx2;
         break;

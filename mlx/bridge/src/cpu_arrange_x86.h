@@ -168,10 +168,25 @@ static void arrange_integers(const Activations& a, const void* const* rows, Type
   }
 }
 
+// Of bfloat16, as it is: dwords of two columns.
+static void arrange_pairs(const Activations& a, const void* const* rows, int64_t columns, int64_t m, int n) {
+  for (int64_t k = 0; k < a.columns; k += kStep) {
+    alignas(32) int32_t dwords[kIntegerRows][kStep / 2];
+    const int64_t some = columns - k < kStep ? columns - k : kStep;
+    for (int r = 0; r < n; r++) {
+      __builtin_memcpy(dwords[r], static_cast<const bf16*>(rows[r]) + k, size_t(some) * sizeof(bf16));
+      __builtin_memset(reinterpret_cast<bf16*>(dwords[r]) + some, 0, size_t(kStep - some) * sizeof(bf16));
+    }
+    interleave(dwords[0], kStep / 2, n, static_cast<int32_t*>(a.data) + place(a, m, k, n) / 2);
+  }
+}
+
 static void arrange(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
   const Layout& l = a.layout;
   if (l.mode == Mode::f32) {
     arrange_floats(a, rows, type, columns, m, n);
+  } else if (l.mode == Mode::bf16) {
+    arrange_pairs(a, rows, columns, m, n);
   } else if (l.mode == Mode::i8) {
     arrange_integers<Integers::bytes>(a, rows, type, columns, m, n);
   } else if (kSplit && l.vector && l.nibbles) {

@@ -39,4 +39,10 @@ constexpr bool kSaturates = true;
 constexpr bool kSplit = false, kPairs = false;
 #endif
 
+#if defined(__AVX512BF16__)
+constexpr bool kPairsOfBF16 = true;
+#else
+constexpr bool kPairsOfBF16 = false;
+#endif
+
 }  // namespace ingot::cpu::INGOT_ISA

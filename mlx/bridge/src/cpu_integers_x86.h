@@ -5,6 +5,9 @@
 
 #include "cpu_arrange_x86.h"
 #include "cpu_few_x86.h"
+#if defined(__AVX512BF16__)
+#include "cpu_pairs_bf16.h"
+#endif
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -115,6 +118,12 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
   const int deep = depth(l.mode, m1 - m0);
   for (int64_t k0 = 0; k0 < x.columns; k0 += deep) {
     int columns = int(x.columns - k0 < deep ? x.columns - k0 : deep);
+#if defined(__AVX512BF16__)
+    if (l.mode == Mode::bf16) {
+      pairs_product(w, x, n0, k0, columns, m0, m1, t, y);
+      continue;
+    }
+#endif
     unpack(w, n0, k0, columns, l.block, l.mode, t);
     for (int64_t m = m0; m < m1; m += most) {
       int rows = int(x.rows - m < most ? x.rows - m : most);  // of the block as it was arranged

@@ -12,6 +12,7 @@ extern const MatmulKernels matmul_portable;
 #if defined(__x86_64__)
 extern const MatmulKernels matmul_avx2;
 extern const MatmulKernels matmul_avx512;
+extern const MatmulKernels matmul_avx512bf16;
 #elif defined(__aarch64__)
 extern const MatmulKernels matmul_neon;
 #endif
@@ -22,6 +23,7 @@ const MatmulKernels& matmul_kernels() {
 #if defined(__x86_64__)
       .avx2 = &matmul_avx2,
       .avx512 = &matmul_avx512,
+      .avx512bf16 = &matmul_avx512bf16,
 #elif defined(__aarch64__)
       .neon = &matmul_neon,
 #endif
@@ -43,12 +45,16 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.mode = fast && fits && !row_of_bytes ? Mode::i8 : Mode::i16;
     l.nibbles = w.bits == 4;
   }
+  const bool pairs = w.format == Format::fp8 || (w.format == Format::plain && w.type == Type::bf16);
+  if (k.pairs && pairs && type == Type::bf16 && rows > 1) {
+    l.mode = Mode::bf16;
+  }
   bool one = w.format == Format::plain || l.mode != Mode::f32 || (k.integers && w.format == Format::fp8);
   l.vector = rows == 1 && one;
-  if (k.streams && rows > 1 && rows <= k.stream_rows && l.mode != Mode::f32 && k.streams(w)) {
+  if (k.streams && rows > 1 && rows <= k.stream_rows && has_integers(l.mode) && k.streams(w)) {
     l.vector = true;
   }
-  l.few = !l.vector && rows > 1 && rows <= kFew && l.mode != Mode::f32 && k.few_tile > 0;
+  l.few = !l.vector && rows > 1 && rows <= kFew && has_integers(l.mode) && k.few_tile > 0;
   return l;
 }
 
@@ -71,7 +77,7 @@ struct Arranged {
 size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
 
 size_t data_bytes(const Layout& l, int64_t rows, int64_t padded) {
-  return aligned(size_t(rows * padded) * (l.mode == Mode::f32 ? 4 : l.mode == Mode::i16 ? 2 : 1));
+  return aligned(size_t(rows * padded) * (l.mode == Mode::f32 ? 4 : l.mode == Mode::i8 ? 1 : 2));
 }
 
 // Arranges rows, given by pointers or by a stride, in all of the layouts.

@@ -42,7 +42,9 @@ struct Weights {
 };
 
 // What activations become before they meet weights.
-enum class Mode { f32, i16, i8 };
+enum class Mode { f32, i16, i8, bf16 };
+
+constexpr bool has_integers(Mode m) { return m == Mode::i16 || m == Mode::i8; }
 
 // Columns are padded to a multiple of a step; what is added is zero.
 constexpr int kStep = 64;
@@ -63,7 +65,7 @@ struct Layout {
 };
 
 // Activations in a layout. They come in stretches of kDepth columns, so that what meets an unpacked tile lies together; in
-// a stretch rows lie in blocks of a kernel's number of rows; a block holds, for each pair (int16), four (int8) or single
+// a stretch rows lie in blocks of a kernel's number of rows; a block holds, for each pair (int16, bfloat16), four (int8) or single
 // column (f32), that element of each of its rows.
 struct Activations {
   Layout layout;
@@ -82,10 +84,11 @@ static inline int64_t place(const Activations& a, int64_t m, int64_t k, int n) {
 struct MatmulKernels {
   int tile;               // rows of weights in a tile
   int float_rows;         // activation rows in a block, in mode f32
-  int integer_rows;       // and in the integer modes
+  int integer_rows;       // and in the other modes
   int few_tile;           // rows of weights at a time where there are few rows of activations; 0 without few_product
   bool saturates;         // int8 products of codes above 6 bits do not fit
   bool integers;          // has the integer modes at all
+  bool pairs;             // and mode bf16, as good as f32 where bfloat16 or e4m3 weights meet bfloat16
 
   // Brings the block of n rows that begins at row m into place. columns is not padded.
   void (*arrange)(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n);

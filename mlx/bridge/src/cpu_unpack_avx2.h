@@ -391,14 +391,12 @@ static void turn_scales(const Weights& w, int64_t n0, int64_t k0, int columns, i
   }
 }
 
-static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Mode mode, Tile& t) {
+// Gives put(step, h, i) the i-th step of eight rows of a tile from n0 + 8h on, and the tile their scales.
+template <class Put>
+IG_INLINE void each_step(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t, Put put) {
   if (w.format != Format::plain && k0 % kDepth == 0) {
     turn_scales(w, n0, k0, int(w.columns - k0 < kDepth ? (w.columns - k0 + kStep - 1) / kStep * kStep : kDepth), block, t);
   }
-  t.first = int(k0 % kDepth) / block;
-  const int shift = __builtin_ctz(unsigned(block));  // of 2^shift columns
-  bool nibbles = w.bits == 4, bytes = has_codes(w) || w.format == Format::fp8;
-  Spread spread = make_spread(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
   int64_t next = kTile * w.row_bytes();  // the tile that is likely to come after this one
   RowStep s;
   for (int h = 0; h < kTile / 8; h++) {
@@ -410,19 +408,29 @@ static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int bl
       for (int r = 0; r < 8; r++) {
         prefetch(s.row(r) + next);
       }
-      if (bytes && nibbles) {
-        unpack_nibbles(s, w.format == Format::fp4, mode, shift, h, step, t);
-      } else if (bytes) {
-        unpack_bytes(s, w, spread, mode, shift, h, step, t);
-      } else if (w.type == Type::f32) {
-        unpack_plain<float>(s, h, step, t);
-      } else if (w.type == Type::f16) {
-        unpack_plain<f16>(s, h, step, t);
-      } else {
-        unpack_plain<bf16>(s, h, step, t);
-      }
+      put(s, h, step);
     }
   }
+}
+
+static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Mode mode, Tile& t) {
+  t.first = int(k0 % kDepth) / block;
+  const int shift = __builtin_ctz(unsigned(block));  // of 2^shift columns
+  bool nibbles = w.bits == 4, bytes = has_codes(w) || w.format == Format::fp8;
+  Spread spread = make_spread(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
+  each_step(w, n0, k0, columns, block, t, [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
+    if (bytes && nibbles) {
+      unpack_nibbles(s, w.format == Format::fp4, mode, shift, h, step, t);
+    } else if (bytes) {
+      unpack_bytes(s, w, spread, mode, shift, h, step, t);
+    } else if (w.type == Type::f32) {
+      unpack_plain<float>(s, h, step, t);
+    } else if (w.type == Type::f16) {
+      unpack_plain<f16>(s, h, step, t);
+    } else {
+      unpack_plain<bf16>(s, h, step, t);
+    }
+  });
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

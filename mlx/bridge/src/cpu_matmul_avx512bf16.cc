@@ -1,0 +1,14 @@
+// Products with AVX-512, VNNI and BF16.
+#define INGOT_ISA avx512bf16
+#include "cpu_simd.h"
+
+#include "cpu_few_avx512.h"
+#include "cpu_vector_avx512.h"
+#include "cpu_matmul_x86.h"
+
+namespace ingot::cpu {
+
+extern const MatmulKernels matmul_avx512bf16;
+const MatmulKernels matmul_avx512bf16 = avx512bf16::kMatmul;
+
+}  // namespace ingot::cpu

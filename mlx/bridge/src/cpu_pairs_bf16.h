@@ -1,0 +1,112 @@
+// Products of bfloat16 activations with weights that are bfloat16, or e4m3, which loses nothing as bfloat16, with AVX512_BF16: sums are of
+// float32, two products at a time.
+#pragma once
+
+#include "cpu_dot_x86.h"
+#include "cpu_unpack_avx2.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+// Weights as dwords of two columns each.
+static void unpack_pairs(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
+  each_step(w, n0, k0, columns, block, t, [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
+    auto to = t.as<int32_t>() + step * (kStep / 2) * kTile + h * 8;
+    auto put = [&](int dword, __m256i v) __attribute__((always_inline)) {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + dword * kTile), v);
+    };
+    for (int at = 0; at < kStep * w.bits / 8; at += 32) {
+      __m256i v[8];
+#pragma GCC unroll 8
+      for (int r = 0; r < 8; r++) {
+        v[r] = load_bytes(s.row(r) + at);
+      }
+      transpose(v);
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; i++) {
+        if (w.format == Format::plain) {
+          put(at / 4 + i, v[i]);
+          continue;
+        }
+#pragma GCC unroll 2
+        for (int j = 0; j < 2; j++) {  // bytes 2j and 2j+1
+          __m256i even = _mm256_castps_si256(e4m3_lanes(_mm256_srli_epi32(v[i], 16 * j)));
+          __m256i odd = _mm256_castps_si256(e4m3_lanes(_mm256_srli_epi32(v[i], 16 * j + 8)));
+          put(at / 2 + 2 * i + j, _mm256_mask_blend_epi16(0x5555, odd, _mm256_srli_epi32(even, 16)));
+        }
+      }
+    }
+  });
+}
+
+// c[r][0..kTile) += products of R activation rows with a tile, whose blocks have scales unless they are plain. x holds [columns/2][R] dwords;
+// the rows that come next lie ahead dwords from it. As a part of a larger function GCC 12 spills the sums.
+template <int R, bool Scaled>
+static __attribute__((noinline)) void pairs_block(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, float* c) {
+  const int32_t* w = reinterpret_cast<const int32_t*>(t.data);
+  const int dwords = block / 2;
+  for (int b = 0; b < columns / block; b++) {
+    IG_BARRIER();
+    F sum[R][2];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++) {
+      sum[r][0] = sum[r][1] = set(0);
+    }
+    for (int i = 0; i < dwords * R; i += 16) {
+      prefetch(x + ahead + i);
+    }
+#pragma GCC unroll 4
+    for (int q = 0; q < dwords; q++) {
+      auto w0 = (__m512bh)load_lanes(w + q * kTile), w1 = (__m512bh)load_lanes(w + q * kTile + kLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        auto v = (__m512bh)repeat(x[q * R + r]);
+        sum[r][0] = _mm512_dpbf16_ps(sum[r][0], w0, v);
+        sum[r][1] = _mm512_dpbf16_ps(sum[r][1], w1, v);
+        IG_KEEP(sum[r][0]);
+        IG_KEEP(sum[r][1]);
+      }
+    }
+    IG_BARRIER();
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; j++) {
+      F scale = Scaled ? load(t.scales + b * kTile + j * kLanes) : set(1);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        float* y = c + r * kTile + j * kLanes;
+        store(y, fma(scale, sum[r][j], load(y)));
+      }
+    }
+    w += dwords * kTile;
+    x += dwords * R;
+  }
+}
+
+template <bool Scaled>
+static void pairs_rows(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, int rows, float* c) {
+  switch (rows) {
+    case 1:
+      return pairs_block<1, Scaled>(t, x, ahead, columns, block, c);
+    case 2:
+      return pairs_block<2, Scaled>(t, x, ahead, columns, block, c);
+    case 3:
+      return pairs_block<3, Scaled>(t, x, ahead, columns, block, c);
+    default:
+      return pairs_block<4, Scaled>(t, x, ahead, columns, block, c);
+  }
+}
+
+// y[m-m0] += products of rows [m0, m1) with columns [k0, k0+columns) of a tile of weights.
+static void pairs_product(const Weights& w, const Activations& x, int64_t n0, int64_t k0, int columns, int64_t m0, int64_t m1, Tile& t,
+                          float* y) {
+  const bool plain = w.format == Format::plain;
+  unpack_pairs(w, n0, k0, columns, x.layout.block, t);
+  for (int64_t m = m0; m < m1; m += kIntegerRows) {
+    const int rows = int(x.rows - m < kIntegerRows ? x.rows - m : kIntegerRows);  // of the block as it was arranged
+    auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / 2;
+    const int64_t ahead = m + kIntegerRows < m1 ? int64_t(kIntegerRows) * columns / 2 : 0;
+    float* c = y + (m - m0) * kTile;
+    plain ? pairs_rows<false>(t, data, ahead, columns, columns, rows, c) : pairs_rows<true>(t, data, ahead, columns, x.layout.block, rows, c);
+  }
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
