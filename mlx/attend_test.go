@@ -76,6 +76,7 @@ type attentionCase struct {
 	causal, sinks bool
 	mask          string // bool, add, none
 	spread        float64
+	fast          bool // weights of values may be rounded to bfloat16
 }
 
 // exact is the case in float64 and, straightforwardly, in float32: element by element.
@@ -150,13 +151,22 @@ func (c attentionCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 	qs, ks, vs := elements(q), elements(k), elements(v)
 	want := exact[float64](c, qs, ks, vs, maskValues, sinkValues)
 	plain := exact[float32](c, qs, ks, vs, maskValues, sinkValues)
-	compareToPlain(t, fmt.Sprintf("%v %+v", d, c), got, want, plain, unitOf(d)/2)
+	least := 0x1p-23
+	if c.fast {
+		least = roundedWeights(vs) / 2
+	}
+	compareToPlain(t, fmt.Sprintf("%v %+v", d, c), got, want, plain, least, unitOf(d)/2)
 }
 
-// compareToPlain allows twice the error of a straightforward computation in float32, and the rounding of the result.
-func compareToPlain(t *testing.T, what string, got, want, plain []float64, unit float64) {
+// roundedWeights is how far sums of values are off where each one's weight is a bfloat16.
+func roundedWeights(values []float64) float64 {
+	return 0x1p-8 * max(slices.Max(values), -slices.Min(values))
+}
+
+// compareToPlain allows twice the error of a straightforward computation in float32, or the least of it, and the rounding of the result.
+func compareToPlain(t *testing.T, what string, got, want, plain []float64, least, unit float64) {
 	t.Helper()
-	worst := 0x1p-23
+	worst := least
 	for i := range want {
 		worst = max(worst, math.Abs(plain[i]-want[i]))
 	}
@@ -192,8 +202,26 @@ func TestAttentionKernels(t *testing.T) {
 			for _, d := range []mlx.DType{mlx.Float32, mlx.BFloat16, mlx.Float16} {
 				e.Scope(func() { c.run(t, e, d) })
 			}
+			fastly(t, e, func() {
+				c.fast = true
+				c.run(t, e, mlx.BFloat16)
+			})
 		}
 	})
+}
+
+// fastly runs f in a scope with fast arithmetic.
+func fastly(t *testing.T, e *mlx.Thread, f func()) {
+	t.Helper()
+	now := e.CPU()
+	set := func(fast bool) {
+		if err := e.SetCPU(mlx.CPUOptions{Threads: now.Threads, ISA: now.ISA, Fast: fast}); err != nil {
+			t.Error(err)
+		}
+	}
+	set(true)
+	defer set(now.Fast)
+	e.Scope(f)
 }
 
 // What is not a number, or is hidden everywhere, shows where it belongs and nowhere else.
@@ -244,7 +272,8 @@ type attendCase struct {
 	window, capacity int // a ring where capacity is not 0
 	softcap          float64
 	sinks, latent    bool
-	bits             int     // packed
+	bits             int // packed
+	fast             bool
 	steps            [][]int // rows of each sequence, per step
 }
 
@@ -351,8 +380,12 @@ func (c attendCase) check(t *testing.T, what string, s *stored, q, got, sinks []
 			sink = &sinks[head]
 		}
 		want := attended(vector, keys, values, 0.2, c.softcap, func(_ int, score float64) float64 { return score }, sink)
+		off := 3e-6
+		if c.fast {
+			off += roundedWeights(slices.Concat(values...))
+		}
 		for i, w := range want {
-			if g := got[head*c.valueDim+i]; !(math.Abs(g-w) <= 3e-6+unit*math.Abs(w)*1.01) {
+			if g := got[head*c.valueDim+i]; !(math.Abs(g-w) <= off+unit*math.Abs(w)*1.01) {
 				t.Errorf("%s, head %d: element %d is %v, want %v", what, head, i, g, w)
 				return
 			}
@@ -383,6 +416,10 @@ func TestAttend(t *testing.T) {
 			for _, d := range []mlx.DType{mlx.Float32, mlx.BFloat16, mlx.Float16} {
 				e.Scope(func() { c.run(t, e, d) })
 			}
+			fastly(t, e, func() {
+				c.fast = true
+				c.run(t, e, mlx.BFloat16)
+			})
 		}
 	})
 }

@@ -20,7 +20,7 @@ const (
 // CPUOptions are how kernels run on a CPU. The zero value is what most callers want. On a GPU they change nothing.
 type CPUOptions struct {
 	Threads int    // that work on one operation; 0 is DefaultThreads
-	Fast    bool   // int8 activations in products with quantized weights: quicker, less exact
+	Fast    bool   // int8 activations in products with quantized weights, bfloat16 weights in attention: quicker, less exact
 	ISA     string // portable, avx2, avx512, avx512bf16, neon or dotprod; "" is the best that the processor has
 }
 

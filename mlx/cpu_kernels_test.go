@@ -39,10 +39,10 @@ func onEveryISA(t *testing.T, test func(t *testing.T, e *mlx.Thread)) {
 // sameOnAllThreads checks that an operation gives the same bits with 1, 2 and 3 threads.
 func sameOnAllThreads(t *testing.T, e *mlx.Thread, name string, f func() []*mlx.Array) {
 	t.Helper()
-	isa := e.CPU().ISA
+	now := e.CPU()
 	var want [][]byte
 	for threads := 1; threads <= 3; threads++ {
-		if err := e.SetCPU(mlx.CPUOptions{Threads: threads, ISA: isa}); err != nil {
+		if err := e.SetCPU(mlx.CPUOptions{Threads: threads, ISA: now.ISA, Fast: now.Fast}); err != nil {
 			t.Fatal(err)
 		}
 		e.Scope(func() {

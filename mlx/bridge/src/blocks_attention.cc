@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "checks.h"
+#include "cpu.h"
 #include "cpu_attention.h"
 #include "cpu_node.h"
 
@@ -86,6 +87,7 @@ mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, 
   const int kv_heads = k.shape(1), keys = k.shape(2), value_dim = v.shape(3);
   cpu::AttentionShape shape{type_of(q.dtype()), type_of(k.dtype()), heads, kv_heads, dim, value_dim, scale};
   shape.causal = causal;
+  shape.fast = cpu::math() == cpu::Math::fast;
   auto body = [=, masked = mask.has_value(), sunk = sinks.has_value()](const cpu::Memory& memory) {
     const int64_t size = shape.q_type == cpu::Type::f32 ? 4 : 2;
     std::vector<cpu::AttentionRows> all;
@@ -306,6 +308,7 @@ std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const st
   shape.softcap = o.softcap;
   shape.window = o.window;
   shape.bits = o.bits;
+  shape.fast = cpu::math() == cpu::Math::fast;
   auto body = [a = a, o, shape, k_type, v_type, all_rows = q.shape(0), count = stores.size(), at_positions,
                sunk = sinks.has_value()](const cpu::Memory& memory) mutable {
     if (at_positions >= 0) {

@@ -17,7 +17,7 @@ const AttentionKernels& kernels() {
   static const Choice<AttentionKernels> choice{
       &attention_portable,
 #if defined(__x86_64__)
-      &attention_avx2, &attention_avx512, nullptr, nullptr,
+      &attention_avx2, &attention_avx512, nullptr, nullptr, &attention_avx512bf16,
 #elif defined(__aarch64__)
       nullptr, nullptr, &attention_neon, nullptr,
 #endif

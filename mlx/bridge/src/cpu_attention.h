@@ -71,6 +71,7 @@ struct AttentionShape {
   int64_t window = 0;  // 0 is none
   bool causal = true;
   int bits = 0;  // 8 or 4: keys and values are packed rows, whatever kv_type says
+  bool fast = false;  // weights of many rows' values may be of bfloat16
 };
 
 // Computes all rows of all sequences; sinks are heads scores that take part in the sums only, or nullptr. The result does
@@ -116,6 +117,6 @@ struct AttentionKernels {
   void (*pack)(Type type, const void* from, int64_t rows, int dim, int bits, uint8_t* to);
 };
 
-extern const AttentionKernels attention_portable, attention_avx2, attention_avx512, attention_neon;
+extern const AttentionKernels attention_portable, attention_avx2, attention_avx512, attention_avx512bf16, attention_neon;
 
 }  // namespace ingot::cpu

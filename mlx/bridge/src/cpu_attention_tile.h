@@ -128,16 +128,13 @@ static Tile lay_out(const AttentionTask& t) {
   return w;
 }
 
+template <class Form>
 static void load_queries(const AttentionTask& t, const Tile& w) {
   const int dim = t.shape->dim;
   for (int m = 0; m < w.panels * kPanel; m++) {
     float* to = w.q + int64_t(m / kPanel) * dim * kPanel + m % kPanel;
-    if (m < w.vectors) {
-      widen_query(t, m / t.heads, m % t.heads, w.row);
-    }
-    for (int d = 0; d < dim; d++) {
-      to[d * kPanel] = m < w.vectors ? w.row[d] : 0;
-    }
+    const int lasting = m < w.vectors ? m : w.vectors - 1;  // nobody reads what comes of lanes that are left over
+    Form::put_query(t, lasting / t.heads, lasting % t.heads, w.row, to);
     w.weights[m] = 0;
     w.highest[m] = kNone;
   }
@@ -160,6 +157,46 @@ IG_INLINE Block widen_block(const T* from, int64_t stride, int n, int dim, float
   return {to, dim};
 }
 IG_INLINE Block widen_block(const float* from, int64_t stride, int, int, float*) { return {from, stride}; }
+
+// How queries, keys and values of type T meet: all in float32.
+template <class T>
+struct Floats {
+  using Keys = Block;
+  using Values = Block;
+  static constexpr int kGrain = 1;  // the keys of a panel begin at a multiple of it
+
+  static void put_query(const AttentionTask& t, int row, int head, float* copy, float* to) {
+    widen_query(t, row, head, copy);
+    for (int d = 0; d < t.shape->dim; d++) {
+      to[d * kPanel] = copy[d];
+    }
+  }
+
+  // n positions of a run from p on.
+  static void load(const AttentionTask& t, const Tile& w, const KeyRun& run, int64_t p, int n, Keys& k, Values& v) {
+    const auto& s = *t.shape;
+    if (s.bits > 0) {
+      KeyRun here = unpack_run(t, run, p, n, w.k, w.v);
+      k = {static_cast<const float*>(here.k), here.k_row};
+      v = {static_cast<const float*>(here.v), here.v_row};
+      return;
+    }
+    const T* keys = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
+    const T* values = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
+    k = widen_block(keys, run.k_row, n, s.dim, w.k);
+    v = run.v == run.k && run.v_row == run.k_row ? k : widen_block(values, run.v_row, n, s.value_dim, w.v);
+  }
+
+  // Scores of keys begin to end for a panel of queries.
+  static void scores(const AttentionTask& t, Keys k, int begin, int end, const float* q, float* score) {
+    all_scores(k.at + begin * k.stride, k.stride, q, t.shape->dim, end - begin, score);
+  }
+
+  // sum = sum*factor + their values times weights, of which a copy may be made.
+  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float*, F factor0, F factor1, float* sum) {
+    all_sums(v.at + begin * v.stride, v.stride, weights, end - begin, t.shape->value_dim, factor0, factor1, sum);
+  }
+};
 
 // The scores of a panel for keys begin to end of a block at position p, masked.
 IG_INLINE void panel_masks(const AttentionTask& t, const Tile& w, int first, int64_t p, int begin, int end) {
@@ -205,15 +242,17 @@ IG_INLINE void panel_limits(const AttentionTask& t, const Tile& w, int first, in
 }
 
 // One block of keys for one panel of vectors.
-static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_t p, int n, Block k, Block v) {
+template <class Form>
+static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_t p, int n, typename Form::Keys k, typename Form::Values v) {
   const auto& s = *t.shape;
   int first = panel * kPanel, last = first + kPanel < w.vectors ? first + kPanel - 1 : w.vectors - 1;
   int begin = int(first_seen(t, first / t.heads, p, n)), end = int(end_seen(t, last / t.heads, p, n));
   if (begin >= end) {
     return;
   }
+  begin -= begin % Form::kGrain;
   float* scores = w.scores + begin * kPanel;
-  all_scores(k.at + begin * k.stride, k.stride, w.q + int64_t(panel) * s.dim * kPanel, s.dim, end - begin, scores);
+  Form::scores(t, k, begin, end, w.q + int64_t(panel) * s.dim * kPanel, scores);
   panel_masks(t, w, first, p, begin, end);
   panel_limits(t, w, first, p, n, begin, end);
 
@@ -235,33 +274,24 @@ static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_
     store(w.weights + first + half * kLanes, fma(load(w.weights + first + half * kLanes), factor[half], total));
     store(w.highest + first + half * kLanes, top);
   }
-  all_sums(v.at + begin * v.stride, v.stride, scores, end - begin, s.value_dim, factor[0], factor[1],
-           w.sums + int64_t(panel) * s.value_dim * kPanel);
+  Form::sums(t, v, begin, end, scores, w.mask, factor[0], factor[1], w.sums + int64_t(panel) * s.value_dim * kPanel);
 }
 
-template <class T>
+template <class Form>
 static void tile_of(const AttentionTask& t) {
   const auto& s = *t.shape;
   Tile w = lay_out(t);
-  load_queries(t, w);
+  load_queries<Form>(t, w);
   for (int r = 0; r < t.run_count; r++) {
     const KeyRun& run = t.runs[r];
     Cut c = cut(t, run);
     for (int64_t p = c.begin; p < c.end; p += t.block) {
       int n = int(at_most(t.block, c.end - p));
-      Block k, v;
-      if (s.bits > 0) {
-        KeyRun here = unpack_run(t, run, p, n, w.k, w.v);
-        k = {static_cast<const float*>(here.k), here.k_row};
-        v = {static_cast<const float*>(here.v), here.v_row};
-      } else {
-        const T* keys = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
-        const T* values = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
-        k = widen_block(keys, run.k_row, n, s.dim, w.k);
-        v = run.v == run.k && run.v_row == run.k_row ? k : widen_block(values, run.v_row, n, s.value_dim, w.v);
-      }
+      typename Form::Keys k;
+      typename Form::Values v;
+      Form::load(t, w, run, p, n, k, v);
       for (int panel = 0; panel < w.panels; panel++) {
-        panel_block(t, w, panel, p, n, k, v);
+        panel_block<Form>(t, w, panel, p, n, k, v);
       }
     }
   }
@@ -278,11 +308,11 @@ static void tile_of(const AttentionTask& t) {
 static void tile(const AttentionTask& t) {
   switch (t.shape->bits > 0 ? Type::f32 : t.shape->kv_type) {
     case Type::f32:
-      return tile_of<float>(t);
+      return tile_of<Floats<float>>(t);
     case Type::f16:
-      return tile_of<f16>(t);
+      return tile_of<Floats<f16>>(t);
     case Type::bf16:
-      return tile_of<bf16>(t);
+      return tile_of<Floats<bf16>>(t);
   }
 }
 

@@ -1,0 +1,165 @@
+// Attention of many bfloat16 query vectors over bfloat16 keys with AVX512_BF16, which multiplies pairs: scores are as exact as of float32,
+// two channels at a time. Sums of values take two keys at a time where their weights may be rounded to bfloat16, too.
+#pragma once
+
+#include "cpu_attention_tile.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+IG_INLINE __m512bh pairs_at(const void* p) { return (__m512bh)_mm512_loadu_si512(p); }
+IG_INLINE __m512bh pair_in_all(const void* p) {
+  int32_t v;
+  __builtin_memcpy(&v, p, 4);
+  return (__m512bh)_mm512_set1_epi32(v);
+}
+
+// a[r] and b[r] += the products of pairs of R rows, [r][pair], with those of a panel, [pair][kPanel]; rows lie stride pairs apart.
+template <int R>
+IG_INLINE void add_pairs(const int32_t* rows, int64_t stride, int64_t step, const float* panel, int pairs, F* a, F* b) {
+  for (int i = 0; i < pairs; i++) {
+    __m512bh p0 = pairs_at(panel + i * kPanel), p1 = pairs_at(panel + i * kPanel + kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+      __m512bh x = pair_in_all(rows + r * stride + i * step);
+      a[r] = _mm512_dpbf16_ps(a[r], x, p0);
+      b[r] = _mm512_dpbf16_ps(b[r], x, p1);
+    }
+  }
+}
+
+template <int R>
+static __attribute__((noinline)) void pair_scores(const int32_t* k, int64_t stride, const float* q, int pairs, float scale, float* score) {
+  F a[R], b[R];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) {
+    a[r] = b[r] = set(0);
+  }
+  add_pairs<R>(k, stride, 1, q, pairs, a, b);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) {
+    store(score + r * kPanel, a[r] * set(scale));
+    store(score + r * kPanel + kLanes, b[r] * set(scale));
+  }
+}
+
+template <int R>
+static __attribute__((noinline)) void pair_sums(const int32_t* v, int64_t stride, const float* weights, int pairs, F factor0, F factor1,
+                                                float* sum) {
+  F a[R], b[R];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) {
+    a[r] = load(sum + r * kPanel) * factor0;
+    b[r] = load(sum + r * kPanel + kLanes) * factor1;
+  }
+  add_pairs<R>(v, 1, stride, weights, pairs, a, b);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) {
+    store(sum + r * kPanel, a[r]);
+    store(sum + r * kPanel + kLanes, b[r]);
+  }
+}
+
+// Calls of<kTileRows>, of<2> or of<1> for n rows.
+template <class Of>
+IG_INLINE void by_rows(int n, Of of) {
+  int i = 0;
+  for (; i + kTileRows <= n; i += kTileRows) {
+    of.template operator()<kTileRows>(i);
+  }
+  for (; i + 2 <= n; i += 2) {
+    of.template operator()<2>(i);
+  }
+  if (i < n) {
+    of.template operator()<1>(i);
+  }
+}
+
+// Scores of pairs; values in float32.
+struct Pairs {
+  struct Keys {
+    const bf16* at;
+    int64_t stride;
+  };
+  using Values = Block;
+  static constexpr int kGrain = 1;
+
+  static void put_query(const AttentionTask& t, int row, int head, float*, float* to) {
+    auto from = vector_of<bf16>(t, row, head);
+    for (int d = 0; d < t.shape->dim; d += 2) {
+      __builtin_memcpy(to + d / 2 * kPanel, from + d, 4);
+    }
+  }
+
+  static void load(const AttentionTask& t, const Tile& w, const KeyRun& run, int64_t p, int n, Keys& k, Values& v) {
+    k = {static_cast<const bf16*>(run.k) + (p - run.position) * run.k_row, run.k_row};
+    v = widen_block(static_cast<const bf16*>(run.v) + (p - run.position) * run.v_row, run.v_row, n, t.shape->value_dim, w.v);
+  }
+
+  static void scores(const AttentionTask& t, Keys k, int begin, int end, const float* q, float* score) {
+    by_rows(end - begin, [&]<int R>(int j) {
+      auto rows = reinterpret_cast<const int32_t*>(k.at + (begin + j) * k.stride);
+      pair_scores<R>(rows, k.stride / 2, q, t.shape->dim / 2, t.shape->scale, score + j * kPanel);
+    });
+  }
+
+  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float* copy, F factor0, F factor1, float* sum) {
+    Floats<bf16>::sums(t, v, begin, end, weights, copy, factor0, factor1, sum);
+  }
+};
+
+// Weights become bfloat16 as well.
+struct RoundedPairs : Pairs {
+  struct Values {
+    const int32_t* at;  // [pair of keys][channel]
+    int64_t stride;
+  };
+  static constexpr int kGrain = 2;
+
+  static void load(const AttentionTask& t, const Tile& w, const KeyRun& run, int64_t p, int n, Keys& k, Values& v) {
+    const int dim = t.shape->value_dim;
+    k = {static_cast<const bf16*>(run.k) + (p - run.position) * run.k_row, run.k_row};
+    auto to = reinterpret_cast<int32_t*>(w.v);
+    v = {to, dim};
+    for (int j = 0; j < n; j += 2, to += dim) {
+      auto first = static_cast<const bf16*>(run.v) + (p - run.position + j) * run.v_row, second = first + run.v_row;
+      int d = 0;
+      for (; d + kLanes <= dim && j + 1 < n; d += kLanes) {
+        auto wide = [&](const bf16* row) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + d))); };
+        _mm512_storeu_si512(to + d, _mm512_or_si512(wide(first), _mm512_slli_epi32(wide(second), 16)));
+      }
+      for (; d < dim; d++) {
+        to[d] = int32_t(uint32_t(first[d].bits) | (j + 1 < n ? uint32_t(second[d].bits) << 16 : 0));
+      }
+    }
+  }
+
+  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float* copy, F factor0, F factor1, float* sum) {
+    const int pairs = (end - begin + 1) / 2;
+    for (int j = 0; j < pairs; j++) {
+      for (int half = 0; half < kPanel; half += kLanes) {
+        const float* from = weights + 2 * j * kPanel + half;
+        F second = begin + 2 * j + 1 < end ? INGOT_ISA::load(from + kPanel) : set(0);
+        __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(INGOT_ISA::load(from)));
+        __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(second));
+        _mm512_storeu_si512(copy + j * kPanel + half, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+      }
+    }
+    by_rows(t.shape->value_dim, [&]<int R>(int d) {
+      pair_sums<R>(v.at + begin / 2 * v.stride + d, v.stride, copy, pairs, factor0, factor1, sum + d * kPanel);
+    });
+  }
+};
+
+static void tile_or_pairs(const AttentionTask& t) {
+  const auto& s = *t.shape;
+  bool even = s.dim % 2 == 0;
+  for (int i = 0; i < t.run_count; i++) {
+    even = even && t.runs[i].k_row % 2 == 0;
+  }
+  if (s.bits > 0 || s.q_type != Type::bf16 || s.kv_type != Type::bf16 || !even) {
+    return tile(t);
+  }
+  return s.fast ? tile_of<RoundedPairs>(t) : tile_of<Pairs>(t);
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
