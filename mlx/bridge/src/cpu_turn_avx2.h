@@ -1,0 +1,42 @@
+// Vectors of AVX2 turned, so that lanes are rows, and what else unpacking and scales share.
+#pragma once
+
+#include <immintrin.h>
+
+#include "cpu_simd.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+// Four times four dwords in each half, turned.
+IG_INLINE void turn_four(__m256i* v) {
+  __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
+  __m256i c = _mm256_unpacklo_epi32(v[2], v[3]), d = _mm256_unpackhi_epi32(v[2], v[3]);
+  v[0] = _mm256_unpacklo_epi64(a, c);
+  v[1] = _mm256_unpackhi_epi64(a, c);
+  v[2] = _mm256_unpacklo_epi64(b, d);
+  v[3] = _mm256_unpackhi_epi64(b, d);
+}
+
+// Transposes 8 x 8 dwords.
+IG_INLINE void transpose(__m256i* r) {
+  turn_four(r);
+  turn_four(r + 4);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    const __m256i a = r[i], b = r[i + 4];
+    r[i] = _mm256_permute2x128_si256(a, b, 0x20);
+    r[i + 4] = _mm256_permute2x128_si256(a, b, 0x31);
+  }
+}
+
+IG_INLINE __m256i load_bytes(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+
+// e4m3 in the low bytes of dwords as float32.
+IG_INLINE __m256 e4m3_lanes(__m256i v) {
+  __m256i magnitude = _mm256_slli_epi32(_mm256_and_si256(v, _mm256_set1_epi32(0x7f)), 20);
+  __m256i sign = _mm256_slli_epi32(_mm256_and_si256(v, _mm256_set1_epi32(0x80)), 24);
+  __m256 value = _mm256_mul_ps(_mm256_castsi256_ps(magnitude), _mm256_set1_ps(0x1p120f));
+  return _mm256_or_ps(value, _mm256_castsi256_ps(sign));
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
