@@ -19,6 +19,7 @@ namespace ingot::cpu {
 namespace {
 
 constexpr const char* kNames[] = {"portable", "avx2", "avx512", "avx512bf16", "neon", "dotprod"};
+constexpr int kCount = sizeof(kNames) / sizeof(kNames[0]);
 
 bool has(Isa isa) {
   switch (isa) {
@@ -50,27 +51,28 @@ bool has(Isa isa) {
 }
 
 Isa best() {
-  for (Isa isa : {Isa::avx512bf16, Isa::avx512, Isa::avx2, Isa::dotprod, Isa::neon}) {
-    if (has(isa)) {
-      return isa;
-    }
+  int i = kCount - 1;
+  while (!has(Isa(i))) {  // portable is there
+    i--;
   }
-  return Isa::portable;
+  return Isa(i);
 }
 
 Isa parse(const std::string& name) {
   if (name.empty()) {
     return best();
   }
-  for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512bf16, Isa::neon, Isa::dotprod}) {
-    if (name == name_of(isa)) {
-      if (!has(isa)) {
+  std::string known;
+  for (int i = 0; i < kCount; i++) {
+    if (name == kNames[i]) {
+      if (!has(Isa(i))) {
         throw std::invalid_argument("this processor has no " + name + " instructions");
       }
-      return isa;
+      return Isa(i);
     }
+    known += (i ? ", " : "") + std::string(kNames[i]);
   }
-  throw std::invalid_argument("unknown instruction set " + name + "; portable, avx2, avx512, avx512bf16, neon, dotprod are known");
+  throw std::invalid_argument("unknown instruction set " + name + "; " + known + " are known");
 }
 
 std::atomic<Isa> chosen{best()};

@@ -14,7 +14,8 @@ Isa isa();
 void set_isa(const std::string& name);  // "" is the best; throws for one that is unknown or not there
 const char* name_of(Isa isa);
 
-// exact: int16 activations, or float32 where those would show. fast: int8 activations.
+// exact: int16 activations, or float32 where those would show, or bfloat16 as it is. fast: int8 activations, and in attention values may
+// have bfloat16 weights.
 enum class Math { exact, fast };
 Math math();
 void set_math(Math m);
@@ -27,7 +28,7 @@ struct Choice {
   const Table* avx512 = nullptr;
   const Table* neon = nullptr;
   const Table* dotprod = nullptr;
-  const Table* avx512bf16 = nullptr;  // else that of avx512
+  const Table* avx512bf16 = nullptr;  // else that of avx512; last, since tables are named by place
 
   const Table& get() const {
     const Table* t = nullptr;

@@ -59,29 +59,12 @@ static __attribute__((noinline)) void pair_sums(const int32_t* v, int64_t stride
   }
 }
 
-// Calls of<kTileRows>, of<2> or of<1> for n rows.
-template <class Of>
-IG_INLINE void by_rows(int n, Of of) {
-  int i = 0;
-  for (; i + kTileRows <= n; i += kTileRows) {
-    of.template operator()<kTileRows>(i);
-  }
-  for (; i + 2 <= n; i += 2) {
-    of.template operator()<2>(i);
-  }
-  if (i < n) {
-    of.template operator()<1>(i);
-  }
-}
-
 // Scores of pairs; values in float32.
-struct Pairs {
+struct Pairs : Floats<bf16> {
   struct Keys {
     const bf16* at;
     int64_t stride;
   };
-  using Values = Block;
-  static constexpr int kGrain = 1;
 
   static void put_query(const AttentionTask& t, int row, int head, float*, float* to) {
     auto from = vector_of<bf16>(t, row, head);
@@ -90,8 +73,12 @@ struct Pairs {
     }
   }
 
+  static Keys keys_at(const KeyRun& run, int64_t p) {
+    return {static_cast<const bf16*>(run.k) + (p - run.position) * run.k_row, run.k_row};
+  }
+
   static void load(const AttentionTask& t, const Tile& w, const KeyRun& run, int64_t p, int n, Keys& k, Values& v) {
-    k = {static_cast<const bf16*>(run.k) + (p - run.position) * run.k_row, run.k_row};
+    k = keys_at(run, p);
     v = widen_block(static_cast<const bf16*>(run.v) + (p - run.position) * run.v_row, run.v_row, n, t.shape->value_dim, w.v);
   }
 
@@ -100,10 +87,6 @@ struct Pairs {
       auto rows = reinterpret_cast<const int32_t*>(k.at + (begin + j) * k.stride);
       pair_scores<R>(rows, k.stride / 2, q, t.shape->dim / 2, t.shape->scale, score + j * kPanel);
     });
-  }
-
-  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float* copy, F factor0, F factor1, float* sum) {
-    Floats<bf16>::sums(t, v, begin, end, weights, copy, factor0, factor1, sum);
   }
 };
 
@@ -117,7 +100,7 @@ struct RoundedPairs : Pairs {
 
   static void load(const AttentionTask& t, const Tile& w, const KeyRun& run, int64_t p, int n, Keys& k, Values& v) {
     const int dim = t.shape->value_dim;
-    k = {static_cast<const bf16*>(run.k) + (p - run.position) * run.k_row, run.k_row};
+    k = keys_at(run, p);
     auto to = reinterpret_cast<int32_t*>(w.v);
     v = {to, dim};
     for (int j = 0; j < n; j += 2, to += dim) {

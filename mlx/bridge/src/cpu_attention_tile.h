@@ -70,30 +70,31 @@ IG_INLINE void tile_sums(const float* v, int64_t stride, const float* p, int n, 
   }
 }
 
-static void all_scores(const float* k, int64_t stride, const float* q, int depth, int n, float* score) {
-  int j = 0;
-  for (; j + kTileRows <= n; j += kTileRows) {
-    tile_scores<kTileRows>(k + j * stride, stride, q, depth, score + j * kPanel);
+// Calls of<kTileRows>(i), of<2>(i) or of<1>(i) for row i and those that it takes with it, of n.
+template <class Of>
+IG_INLINE void by_rows(int n, Of of) {
+  int i = 0;
+  for (; i + kTileRows <= n; i += kTileRows) {
+    of.template operator()<kTileRows>(i);
   }
-  for (; j + 2 <= n; j += 2) {
-    tile_scores<2>(k + j * stride, stride, q, depth, score + j * kPanel);
+  for (; i + 2 <= n; i += 2) {
+    of.template operator()<2>(i);
   }
-  if (j < n) {
-    tile_scores<1>(k + j * stride, stride, q, depth, score + j * kPanel);
+  if (i < n) {
+    of.template operator()<1>(i);
   }
 }
 
+static void all_scores(const float* k, int64_t stride, const float* q, int depth, int n, float* score) {
+  by_rows(n, [&]<int R>(int j) __attribute__((always_inline)) {
+    tile_scores<R>(k + j * stride, stride, q, depth, score + j * kPanel);
+  });
+}
+
 static void all_sums(const float* v, int64_t stride, const float* p, int n, int dim, F factor0, F factor1, float* sum) {
-  int d = 0;
-  for (; d + kTileRows <= dim; d += kTileRows) {
-    tile_sums<kTileRows>(v + d, stride, p, n, factor0, factor1, sum + d * kPanel);
-  }
-  for (; d + 2 <= dim; d += 2) {
-    tile_sums<2>(v + d, stride, p, n, factor0, factor1, sum + d * kPanel);
-  }
-  if (d < dim) {
-    tile_sums<1>(v + d, stride, p, n, factor0, factor1, sum + d * kPanel);
-  }
+  by_rows(dim, [&]<int R>(int d) __attribute__((always_inline)) {
+    tile_sums<R>(v + d, stride, p, n, factor0, factor1, sum + d * kPanel);
+  });
 }
 
 // What a tile works in.
