@@ -82,7 +82,8 @@ func (s *served) ps(model string) (pid, requests int) {
 	return 0, 0
 }
 
-const thinks = "FROM %s\nTEMPLATE \"\"\"{%% for m in messages %%}{{ m.content }} {%% endfor %%}<think>\n\"\"\"\nPARSER qwen3\nPARAMETER num_predict 40\n"
+// Whatever was said before, its thoughts begin alike, so that they never end at once.
+const thinks = "FROM %s\nTEMPLATE \"\"\"there was a<think>\n\"\"\"\nPARSER qwen3\nPARAMETER num_predict 40\nPARAMETER temperature 0\n"
 
 // talkers is somebody with three models: "story" tells stories, "muse" thinks without end, "sight" sees pictures.
 func talkers(t *testing.T) *user {
@@ -294,8 +295,8 @@ func TestPage(t *testing.T) {
 		b.do(chromedp.Focus(chromedp.CSS(".brand")))
 		b.tab("the view", `e.hash === '#models'`)
 		b.press(kb.Enter)
-		b.until("the models are listed", `document.querySelectorAll('#models details.model').length === 3`)
-		b.holds("the conversation is not shown", `document.querySelector('#chat').offsetParent === null`)
+		b.until("the models are shown, the conversation is not", `document.querySelector('#models').offsetParent !== null && document.querySelector('#chat').offsetParent === null`)
+		b.holds("the models are listed", `document.querySelectorAll('#models details.model').length === 3`)
 		b.tab("a model", `e.parentElement?.dataset.name === 'story:latest'`)
 		b.press(kb.Enter)
 		row := `document.querySelector('[data-name="story:latest"]')`
@@ -312,7 +313,7 @@ func TestPage(t *testing.T) {
 			equal(t, "layer", listed[i], l.Name+" "+l.Digest)
 		}
 		b.holds("its size is there", row+`.querySelector('.size').innerText.endsWith('MB')`)
-		b.holds("it is loaded", row+`.querySelector('.badge').innerText === 'loaded'`)
+		b.until("it is loaded", row+`.querySelector('.badge').innerText === 'loaded'`)
 		b.tab("the button", `e.innerText === 'Unload'`)
 		b.press(kb.Enter)
 		b.until("it is unloaded", row+`.querySelector('.badge').hidden`)
