@@ -1,6 +1,9 @@
 package mlx
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Store is where the keys and values of one sequence lie: [1, kv heads, capacity, size], of one type; where Bits is 8 or 4,
 // rows as [PackRows] gives them, [1, kv heads, capacity, PackedBytes(size, Bits)]. V is nil where the values are a part of
@@ -21,8 +24,9 @@ func PackedBytes(channels, bits int) int {
 // AttendSegment is a run of rows of one sequence.
 type AttendSegment struct {
 	Store    Store
-	Rows     int // that follow those of the segment before
+	Rows     int // of queries, that follow those of the segment before
 	Position int // of the first row; the others follow it
+	Stored   int // rows of keys and values to write, the last of them at the positions of the queries; 0 is as many as queries
 	Seen     int // without keys and values to write: the sequence's positions
 }
 
@@ -43,7 +47,7 @@ type AttendOptions struct {
 
 func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 	stores := make([]*Array, 0, 2*len(segments))
-	table := make([]int, 0, 3*len(segments))
+	table := make([]int, 0, 4*len(segments))
 	bits := 0
 	for i, s := range segments {
 		if i == 0 {
@@ -55,17 +59,17 @@ func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 		if o.Values == 0 {
 			stores = append(stores, s.Store.V)
 		}
-		seen := s.Seen
+		seen, stored := s.Seen, 0
 		if k != nil {
-			seen = s.Position + s.Rows
+			seen, stored = s.Position+s.Rows, cmp.Or(s.Stored, s.Rows)
 		}
-		table = append(table, s.Rows, s.Position, seen)
+		table = append(table, s.Rows, s.Position, seen, stored)
 	}
 	return attend(q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Ring, o.Values, bits, o.Positions)
 }
 
-// Attend stores the keys k [T, kv heads, D] and values v [T, kv heads, size] of rows, and lets the rows' queries
-// [T, heads, D] attend to what their sequences have stored, each up to its own position. The result is
+// Attend stores the keys k [S, kv heads, D] and values v [S, kv heads, size] of rows, and lets the queries [T, heads, D] of
+// them, or of each segment's last ones, attend to what their sequences have stored, each up to its own position. The result is
 // [T, heads, size] and the new versions of the stores.
 //
 // On a CPU a new version lies in the memory of the old one, so that readers of the old one must come first: see

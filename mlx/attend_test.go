@@ -277,6 +277,30 @@ type attendCase struct {
 	steps            [][]int // rows of each sequence, per step
 }
 
+// asking is how many of a step's rows of a sequence ask: all of them in the first steps, then also the last ones alone.
+func asking(step, sequence, rows int) int {
+	switch (step + sequence) % 4 {
+	case 2:
+		return 1
+	case 3:
+		return (rows + 1) / 2
+	}
+	return rows
+}
+
+// lastRows picks the last rows of each run of rows of x, counts[i] of them of runs[i].
+func lastRows(x *mlx.Array, runs, counts []int) *mlx.Array {
+	var rows []int32
+	end := 0
+	for i, n := range runs {
+		end += n
+		for r := end - counts[i]; r < end; r++ {
+			rows = append(rows, int32(r))
+		}
+	}
+	return mlx.Take(x, mlx.FromSlice(x.Thread(), rows), 0)
+}
+
 // run takes steps of packed sequences and compares each with its own, alone.
 func (c attendCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 	t.Helper()
@@ -328,12 +352,13 @@ func (c attendCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 	}
 	for n, step := range c.steps {
 		var segments []mlx.AttendSegment
-		var who []int // has a segment
+		var who, runs, asked []int // of the sequences with a segment: which they are, their rows, and how many of these ask
 		rows := 0
 		for i, count := range step {
 			if count > 0 {
-				segments = append(segments, mlx.AttendSegment{Store: sequences[i].store, Rows: count, Position: len(sequences[i].k)})
-				who = append(who, i)
+				n := asking(n, i, count)
+				segments = append(segments, mlx.AttendSegment{Store: sequences[i].store, Rows: n, Position: len(sequences[i].k) + count - n, Stored: count})
+				who, runs, asked = append(who, i), append(runs, count), append(asked, n)
 				rows += count
 			}
 		}
@@ -341,7 +366,7 @@ func (c attendCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 		if c.latent {
 			v = nil
 		}
-		out, stores := mlx.Attend(q, k, v, segments, o)
+		out, stores := mlx.Attend(lastRows(q, runs, asked), k, v, segments, o)
 		got := vectorsOf(elements(out), c.heads*c.valueDim)
 		qs, ks := vectorsOf(elements(q), c.heads*c.dim), vectorsOf(kept(k), c.kvHeads*c.dim)
 		vs := ks
@@ -349,14 +374,20 @@ func (c attendCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 			vs = vectorsOf(kept(v), c.kvHeads*c.valueDim)
 		}
 		row := 0
-		for i, s := range segments {
+		for i := range segments {
 			own := &sequences[who[i]]
 			own.store = stores[i]
-			for range s.Rows {
+			for r := range runs[i] {
 				own.k, own.v = append(own.k, ks[row]), append(own.v, vs[row])
-				c.check(t, fmt.Sprintf("%v %+v: step %d, sequence %d, row %d", d, c, n, who[i], row), own, qs[row], got[row], sinks, unitOf(d)/2)
+				if r >= runs[i]-asked[i] {
+					c.check(t, fmt.Sprintf("%v %+v: step %d, sequence %d, row %d", d, c, n, who[i], row), own, qs[row], got[0], sinks, unitOf(d)/2)
+					got = got[1:]
+				}
 				row++
 			}
+		}
+		if len(got) > 0 {
+			t.Errorf("%v %+v: step %d gives %d rows too many", d, c, n, len(got))
 		}
 	}
 }
@@ -482,12 +513,16 @@ func attendBothWays(t *testing.T, e *mlx.Thread, o mlx.AttendOptions, bits int, 
 		var outs [2][]float64
 		for i, d := range []mlx.DType{mlx.Float32, mlx.Float64} {
 			var segments []mlx.AttendSegment
+			var runs, asked []int
 			for j, count := range step {
 				if count > 0 {
-					segments = append(segments, mlx.AttendSegment{Store: stores[i][j], Rows: count, Position: seen[j]})
+					rows := asking(n, j, count)
+					segments = append(segments, mlx.AttendSegment{Store: stores[i][j], Rows: rows, Position: seen[j] + count - rows, Stored: count})
+					runs, asked = append(runs, count), append(asked, rows)
 				}
 			}
-			out, now := mlx.Attend(mlx.AsType(q, d), k, v, segments, o)
+			asks := mlx.AsType(lastRows(q, runs, asked), d)
+			out, now := mlx.Attend(asks, k, v, segments, o)
 			outs[i] = elements(out)
 			for j, count := range step {
 				if count > 0 {
@@ -498,10 +533,10 @@ func attendBothWays(t *testing.T, e *mlx.Thread, o mlx.AttendOptions, bits int, 
 				continue // a ring has lost what the first rows saw
 			}
 			var again []mlx.AttendSegment
-			for j, count := range step {
-				again = append(again, mlx.AttendSegment{Store: stores[i][j], Rows: count, Position: seen[j], Seen: seen[j] + count})
+			for j, s := range segments {
+				again = append(again, mlx.AttendSegment{Store: stores[i][j], Rows: s.Rows, Position: s.Position, Seen: s.Position + s.Rows})
 			}
-			stored, _ := mlx.AttendStored(mlx.AsType(q, d), again, o)
+			stored, _ := mlx.AttendStored(asks, again, o)
 			if !bytes.Equal(stored.ToBytes(), out.ToBytes()) {
 				t.Errorf("%+v, %d bits, %v: reading what is stored differs from writing it", o, bits, d)
 			}
@@ -570,15 +605,23 @@ func TestAttendRefuses(t *testing.T) {
 			"past the storage": func() { mlx.Attend(q, k, k, at(3, 6), mlx.AttendOptions{}) },
 			"fewer rows":       func() { mlx.Attend(q, k, k, at(2, 0), mlx.AttendOptions{}) },
 			"more rows":        func() { mlx.Attend(q, k, k, append(at(3, 0), at(1, 0)...), mlx.AttendOptions{}) },
-			"no segment":       func() { mlx.Attend(q, k, k, nil, mlx.AttendOptions{}) },
-			"negative":         func() { mlx.Attend(q, k, k, at(3, -1), mlx.AttendOptions{}) },
-			"no keys":          func() { mlx.Attend(q, nil, k, at(3, 0), mlx.AttendOptions{}) },
-			"no values":        func() { mlx.Attend(q, k, nil, at(3, 0), mlx.AttendOptions{}) },
-			"heads":            func() { mlx.Attend(zeros(3, 3, 4), k, k, at(3, 0), mlx.AttendOptions{}) },
-			"size":             func() { mlx.Attend(zeros(3, 4, 8), k, k, at(3, 0), mlx.AttendOptions{}) },
-			"wide window":      func() { mlx.Attend(q, k, k, at(3, 0), mlx.AttendOptions{Window: 9, Ring: true}) },
-			"sinks":            func() { mlx.Attend(q, k, k, at(3, 0), mlx.AttendOptions{Sinks: zeros(3)}) },
-			"nothing seen":     func() { mlx.AttendStored(q, at(3, 0), mlx.AttendOptions{}) },
+			"rows not stored": func() {
+				s := mlx.AttendSegment{Store: store, Rows: 3, Position: 1, Stored: 2}
+				mlx.Attend(q, mlx.Slice(k, mlx.Range(0, 2), mlx.All(), mlx.All()), mlx.Slice(k, mlx.Range(0, 2), mlx.All(), mlx.All()), []mlx.AttendSegment{s}, mlx.AttendOptions{})
+			},
+			"rows before the first": func() {
+				s := mlx.AttendSegment{Store: store, Rows: 1, Position: 1, Stored: 3}
+				mlx.Attend(mlx.Slice(q, mlx.Range(0, 1), mlx.All(), mlx.All()), k, k, []mlx.AttendSegment{s}, mlx.AttendOptions{})
+			},
+			"no segment":   func() { mlx.Attend(q, k, k, nil, mlx.AttendOptions{}) },
+			"negative":     func() { mlx.Attend(q, k, k, at(3, -1), mlx.AttendOptions{}) },
+			"no keys":      func() { mlx.Attend(q, nil, k, at(3, 0), mlx.AttendOptions{}) },
+			"no values":    func() { mlx.Attend(q, k, nil, at(3, 0), mlx.AttendOptions{}) },
+			"heads":        func() { mlx.Attend(zeros(3, 3, 4), k, k, at(3, 0), mlx.AttendOptions{}) },
+			"size":         func() { mlx.Attend(zeros(3, 4, 8), k, k, at(3, 0), mlx.AttendOptions{}) },
+			"wide window":  func() { mlx.Attend(q, k, k, at(3, 0), mlx.AttendOptions{Window: 9, Ring: true}) },
+			"sinks":        func() { mlx.Attend(q, k, k, at(3, 0), mlx.AttendOptions{Sinks: zeros(3)}) },
+			"nothing seen": func() { mlx.AttendStored(q, at(3, 0), mlx.AttendOptions{}) },
 			"bits that are not": func() {
 				s := mlx.AttendSegment{Store: mlx.Store{K: store.K, V: store.V, Bits: 8}, Rows: 3}
 				mlx.Attend(q, k, k, []mlx.AttendSegment{s}, mlx.AttendOptions{})

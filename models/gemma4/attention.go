@@ -16,7 +16,7 @@ type attention struct {
 	options             nn.AttendOptions
 }
 
-// attender maps rows [T, hidden], which it normalizes, to [T, hidden].
+// attender maps rows [T, hidden], which it normalizes, to those that the batch asks for [A, hidden].
 type attender interface {
 	Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array
 }
@@ -54,10 +54,10 @@ func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, slidi
 func (a *attention) Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array {
 	var q, k, v *mlx.Array
 	if a.v == nil {
-		_, qk := nn.NormedLinears(n, h, nil, a.q, a.k)
+		_, qk := nn.NormedQueries(b, n, h, nil, a.q, a.k)
 		q, k, v = qk[0], qk[1], qk[1]
 	} else {
-		_, qkv := nn.NormedLinears(n, h, nil, a.q, a.k, a.v)
+		_, qkv := nn.NormedQueries(b, n, h, nil, a.q, a.k, a.v)
 		q, k, v = qkv[0], qkv[1], qkv[2]
 	}
 	q, k = a.options.Rope.ApplyNormed(b, a.qNorm, a.kNorm, q, k)

@@ -97,13 +97,16 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	vectors := m.perLayer.vectors(h, b.Tokens)
 	for i := range m.layers {
 		l := &m.layers[i]
-		y := l.attention.Apply(b, l.attentionNorm, h)
+		var y *mlx.Array
 		if i == m.storing {
-			h, y = b.Wanted(h), b.Wanted(y)
+			y = l.attention.Apply(b.Ending(), l.attentionNorm, h)
+			h = b.Wanted(h)
 			if vectors != nil {
 				vectors = b.Wanted(vectors)
 			}
 			b = b.Narrow()
+		} else {
+			y = l.attention.Apply(b, l.attentionNorm, h)
 		}
 		h = l.network(h, l.attendedNorm.Apply(y))
 		if l.gate != nil {

@@ -58,13 +58,14 @@ func newLatentAttention(w *nn.Weights, name string, layer int, c *arch.Glm4MoeLi
 	return a
 }
 
+// apply maps rows [T, hidden] to those that the batch asks for [A, hidden].
 func (a *latentAttention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	var q, latent, k *mlx.Array
 	if a.q != nil {
-		down := nn.Linears(x, a.q, a.latent, a.keyRope)
+		down := nn.Queries(b, x, a.q, a.latent, a.keyRope)
 		q, latent, k = down[0], down[1], down[2]
 	} else {
-		down := nn.Linears(x, a.qDown, a.latent, a.keyRope)
+		down := nn.Queries(b, x, a.qDown, a.latent, a.keyRope)
 		q, latent, k = a.qUp.Apply(a.qNorm.Apply(down[0])), down[1], down[2]
 	}
 	parts := mlx.Split(q, 2, a.nope) // [T, heads, nope] and [T, heads, rope]

@@ -99,11 +99,11 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	var x, y *mlx.Array // what a block reads, and what it adds to h
 	for i := range m.layers {
 		l := &m.layers[i]
-		h, x = l.attentionNorm.AddApply(h, y)
-		y = l.attention.apply(b, x)
 		if i == len(m.layers)-1 {
-			h, y = b.Wanted(h), b.Wanted(y)
+			b = b.Ending()
 		}
+		h, x = l.attentionNorm.AddApply(h, y)
+		h, y = b.Asked(h), l.attention.apply(b, x)
 		h, x = l.mlpNorm.AddApply(h, y)
 		y = l.mlp.Apply(x)
 	}

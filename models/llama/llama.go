@@ -82,19 +82,19 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	var y *mlx.Array // what a block adds to h
 	for i := range m.layers {
 		l := &m.layers[i]
-		h, y = l.attention(b, h, y)
 		if i == len(m.layers)-1 {
-			h, y = b.Wanted(h), b.Wanted(y)
+			b = b.Ending()
 		}
+		h, y = l.attention(b, h, y)
 		h, y = l.mlp.AddApply(l.mlpNorm, h, y)
 	}
 	_, x := m.norm.AddApply(h, y)
 	return x
 }
 
-// attention gives h+y and what it adds to that.
+// attention gives h+y and what it adds to that, of the rows that the batch asks for.
 func (l *layer) attention(b *nn.Batch, h, y *mlx.Array) (sum, out *mlx.Array) {
-	h, qkv := nn.NormedLinears(l.attentionNorm, h, y, l.q, l.k, l.v)
+	h, qkv := nn.NormedQueries(b, l.attentionNorm, h, y, l.q, l.k, l.v)
 	q, k := l.options.Rope.Apply(b, qkv[0], qkv[1])
 	return h, l.o.Apply(nn.Attend(b, l.index, q, k, qkv[2], l.options))
 }

@@ -24,9 +24,9 @@ func (o AttendOptions) over(b *Batch, ring bool, after []*mlx.Array) mlx.AttendO
 	return mlx.AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values, After: after, Positions: b.Positions}
 }
 
-// Attend appends keys and values to the caches of a layer and lets each row attend to its sequence up to itself.
-// Queries are [T, heads, dim], keys and values [T, kv heads, dim] with kv heads dividing heads; so is the result
-// [T, heads, dim], with the channels of the values.
+// Attend appends keys and values to the caches of a layer and lets each row that the batch asks for attend to its sequence up
+// to itself. Keys and values are [T, kv heads, dim], with kv heads dividing heads, queries of the rows that [Batch.Asked] picks
+// [A, heads, dim]; so is the result, with the channels of the values.
 func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array {
 	storages := make([]cache.Storage, len(b.Segments))
 	for i, s := range b.Segments {
@@ -35,11 +35,13 @@ func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array
 	ring := b.rings(layer, storages)
 	segments := make([]mlx.AttendSegment, len(b.Segments))
 	var after []*mlx.Array
+	asking := b.asks()
 	for i, s := range b.Segments {
-		segments[i] = mlx.AttendSegment{Store: storages[i].Store, Rows: s.Len, Position: s.attention(layer).Offset()}
+		rows := asking.Segments[i].Len
+		segments[i] = mlx.AttendSegment{Store: storages[i].Store, Rows: rows, Position: s.attention(layer).Offset() + s.Len - rows, Stored: s.Len}
 		after = append(after, storages[i].After...)
 	}
-	out, stores := mlx.Attend(q, k, v, segments, o.over(b, ring, after))
+	out, stores := mlx.Attend(q, k, v, segments, o.over(asking, ring, after))
 	for i, s := range b.Segments {
 		s.attention(layer).Wrote(stores[i], s.Len)
 	}

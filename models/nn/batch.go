@@ -31,11 +31,13 @@ type Batch struct {
 	Tokens    *mlx.Array // integers [T]
 	Positions *mlx.Array // int32 [T]
 	Segments  []Segment  // in order of rows, covering them all
-	Want      []int      // rows whose output is wanted, ascending; nil = all
+	Want      []int      // rows whose output is wanted, ascending, of each segment the last ones, at least one; nil = all
 
 	// What pictures need of a batch.
 	Grid    *mlx.Array // int32 [3, T]: time, height and width of the rows; nil = Positions for all three
 	Vectors []Vectors  // rows whose embedding is given instead of looked up, ascending, apart
+
+	asking *Batch // of the wanted rows alone; see Ending
 
 	// Longest is how many tokens a text may have for a batch at other positions to be evaluated as this one is; 0 = any number. A
 	// forward lowers it where it asks for positions on the host.

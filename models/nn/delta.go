@@ -60,10 +60,10 @@ func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps f
 }
 
 // AddApply gives x+y [T, hidden], and what the layer makes of that, normalized, each segment going on from the state of its
-// sequence's layer. Without y the sum is x.
+// sequence's layer, of the rows that [Batch.Asked] picks. Without y the sum is x.
 func (l *GatedDelta) AddApply(b *Batch, layer int, n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, in := NormedLinears(n, x, y, l.qkv, l.z, l.a, l.b)
-	return sum, l.apply(b, layer, in)
+	return b.Asked(sum), b.Asked(l.apply(b, layer, in))
 }
 
 func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {

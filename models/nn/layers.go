@@ -77,6 +77,24 @@ func NormedLinearsKept(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum, nor
 	return sum, normed, finish(layers, outs, x.DType())
 }
 
+// NormedQueries is NormedLinears of what attention needs: of q for the rows that [Batch.Asked] picks, as is the sum, of layers whose
+// results are stored for all rows.
+func NormedQueries(b *Batch, n *RMSNorm, x, y *mlx.Array, q *Linear, stored ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
+	if b.asking == nil {
+		return NormedLinears(n, x, y, append([]*Linear{q}, stored...)...)
+	}
+	sum, normed := n.AddApply(x, y)
+	return b.Asked(sum), Queries(b, normed, q, stored...)
+}
+
+// Queries is NormedQueries of rows as they are.
+func Queries(b *Batch, x *mlx.Array, q *Linear, stored ...*Linear) []*mlx.Array {
+	if b.asking == nil {
+		return Linears(x, append([]*Linear{q}, stored...)...)
+	}
+	return append([]*mlx.Array{q.Apply(b.Asked(x))}, Linears(x, stored...)...)
+}
+
 // ApplyGated is Apply of activation(gate) * up.
 func (l *Linear) ApplyGated(activation mlx.Activation, gate, up *mlx.Array) *mlx.Array {
 	ready, done := together([]*Linear{l})

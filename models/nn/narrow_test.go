@@ -18,8 +18,8 @@ func TestNarrow(t *testing.T) {
 		segs [][3]int // row, rows, position
 	}{
 		{"last rows", []int{3, 8}, [][3]int{{0, 1, 3}, {1, 1, 4}}},
-		{"one sequence alone", []int{7, 8}, [][3]int{{0, 2, 3}}},
-		{"rows here and there", []int{0, 2, 3, 4, 6}, [][3]int{{0, 1, 0}, {1, 2, 2}, {3, 1, 0}, {4, 1, 2}}},
+		{"several of one", []int{3, 6, 7, 8}, [][3]int{{0, 1, 3}, {1, 3, 2}}},
+		{"all of one", []int{0, 1, 2, 3, 8}, [][3]int{{0, 4, 0}, {4, 1, 4}}},
 	} {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			grid := make([]int32, 27)

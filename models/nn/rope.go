@@ -30,15 +30,18 @@ func (r *Rope) Neighbours() *Rope {
 	return r
 }
 
-// Apply rotates queries and keys [T, heads, dim], each row by its own position.
+// Apply rotates keys [T, heads, dim], and queries of the rows that [Batch.Asked] picks, each row by its own position.
 func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
+	if b.asking != nil {
+		return r.Queries(b.asking, q), r.rotate(b, k)[0]
+	}
 	both := r.rotate(b, q, k)
 	return both[0], both[1]
 }
 
 // ApplyNormed is Apply of queries and keys whose heads are normalized first.
 func (r *Rope) ApplyNormed(b *Batch, qNorm, kNorm *RMSNorm, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
-	if qNorm.weight == nil || kNorm.weight == nil || qNorm.eps != kNorm.eps || qNorm.plusOne != kNorm.plusOne || !r.always(b) {
+	if b.asking != nil || qNorm.weight == nil || kNorm.weight == nil || qNorm.eps != kNorm.eps || qNorm.plusOne != kNorm.plusOne || !r.always(b) {
 		return r.Apply(b, qNorm.Apply(q), kNorm.Apply(k))
 	}
 	at, interleaved, sections := r.positions(b)

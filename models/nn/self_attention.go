@@ -49,9 +49,9 @@ func (a *NormedAttention) Scaled(by float64) *NormedAttention {
 	return a
 }
 
-// AddApply gives x+y [T, hidden], and the attention of that, normalized. Without y the sum is x.
+// AddApply gives x+y [T, hidden], and the attention of that, normalized, of the rows that [Batch.Asked] picks. Without y the sum is x.
 func (a *NormedAttention) AddApply(b *Batch, n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, qkv := NormedLinears(n, x, y, a.q, a.k, a.v)
+	sum, qkv := NormedQueries(b, n, x, y, a.q, a.k, a.v)
 	q, k := a.rope.ApplyNormed(b, a.qNorm, a.kNorm, qkv[0], qkv[1])
 	return sum, a.o.Apply(Attend(b, a.layer, q, k, qkv[2], a.options))
 }

@@ -33,7 +33,7 @@ func newAttention(w *nn.Weights, name string, c *arch.Qwen35, rope *nn.Rope) *at
 
 // AddApply implements mixer.
 func (a *attention) AddApply(b *nn.Batch, layer int, n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, qkv := nn.NormedLinears(n, x, y, a.q, a.k, a.v)
+	sum, qkv := nn.NormedQueries(b, n, x, y, a.q, a.k, a.v)
 	both := mlx.Split(qkv[0], 2, a.dim)
 	q, gate := both[0], both[1]
 	q, k := a.rope.ApplyNormed(b, a.qNorm, a.kNorm, q, qkv[1])

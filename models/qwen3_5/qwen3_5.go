@@ -123,10 +123,10 @@ func (m *Model) Forward(b *nn.Batch) *mlx.Array {
 // apply gives h with what its first block adds, and what its second block adds to that: of the wanted rows only after the
 // last layer.
 func (l *layer) apply(b *nn.Batch, index int, h, y *mlx.Array, last bool) (sum, adds *mlx.Array) {
-	h, y = l.mixer.AddApply(b, index, l.mixerNorm, h, y)
 	if last {
-		h, y = b.Wanted(h), b.Wanted(y)
+		b = b.Ending()
 	}
+	h, y = l.mixer.AddApply(b, index, l.mixerNorm, h, y)
 	return l.network.AddApply(l.networkNorm, h, y)
 }
 

@@ -95,10 +95,10 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	var y *mlx.Array // what a block adds to h
 	for i := range m.layers {
 		l := &m.layers[i]
-		h, y = l.attention.AddApply(b, l.attentionNorm, h, y)
 		if i == len(m.layers)-1 {
-			h, y = b.Wanted(h), b.Wanted(y)
+			b = b.Ending()
 		}
+		h, y = l.attention.AddApply(b, l.attentionNorm, h, y)
 		h, y = l.mlp.AddApply(l.mlpNorm, h, y)
 	}
 	_, x := m.norm.AddApply(h, y)

@@ -870,23 +870,23 @@ def unpack_rows(x, bits, dtype):
 def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring, values, bits, positions):
     """Rows of several sequences over their own keys and values, by the definition, one row at a time. Positions say what the segments do."""
     each = 1 if values else 2
-    stores, out, row = list(stores), [], 0
+    stores, out, row, first = list(stores), [], 0, 0
     wide = lambda x: x.astype(F32)
     # As they are kept, and as they are read.
     kept = lambda x, like: pack_rows(x, bits) if bits else x.astype(like.dtype)
     read = lambda x: unpack_rows(x, bits, F32) if bits else wide(x)
-    for i in range(0, len(segments), 3):
-        rows, position, seen = segments[i:i + 3]
-        at = i // 3 * each
+    for i in range(0, len(segments), 4):
+        rows, position, seen, fresh = segments[i:i + 4]
+        at = i // 4 * each
         capacity = stores[at].shape[2]
         slot = (lambda p: p % capacity) if ring else (lambda p: p)
-        before = seen if k is None else position
+        before = seen - fresh
         held = {p: [read(s[:, :, slot(p)]) for s in stores[at:at + each]] for p in range(max(0, before - capacity) if ring else 0, before)}
-        for r in range(rows) if k is not None else []:
-            p = position + r
-            held[p] = [read(kept(x[None, row + r], stores[at])) for x in (k, v) if x is not None]
+        for r in range(fresh):
+            p = before + r
+            held[p] = [read(kept(x[None, first + r], stores[at])) for x in (k, v) if x is not None]
             for j, x in enumerate((k, v)[:each]):
-                new = kept(x[row + r], stores[at]).reshape(1, x.shape[1], 1, -1)
+                new = kept(x[first + r], stores[at]).reshape(1, x.shape[1], 1, -1)
                 stores[at + j] = slice_update(stores[at + j], new, [0, 0, slot(p), 0], [1, x.shape[1], slot(p) + 1, new.shape[3]], [1, 1, 1, 1])
         for r in range(rows):
             p = position + r
@@ -903,6 +903,7 @@ def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring
             weights = mx.softmax(scores, -1)[..., -len(span):]
             out.append((weights[..., None] * vals).sum(2).astype(q.dtype))
         row += rows
+        first += fresh
     return [mx.concatenate(out)] + (stores if k is not None else [mx.zeros((1,), U8)])
 
 
@@ -918,14 +919,17 @@ for d in FLOATS:
     q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
     full = [storage(8), storage(8, 24), storage(4), storage(4, 24)]
     ring = [storage(4), storage(4, 24), storage(7), storage(7, 24)]
-    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0, 0, None)
-    case("attend", q, k, v, full, [3, 4, 7, 2, 0, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, 0, 0, at(4, 5, 6, 0, 1))
-    case("attend", q, k, v, ring, [4, 9, 13, 1, 20, 21], None, [], 0.25, 0.0, 4, True, 0, 0, None)
-    case("attend", q, None, None, full, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0, 0, None)
-    case("attend", q, None, None, ring, [1, 9, 10, 4, 18, 22], None, [], 0.25, 0.0, 3, True, 0, 0, at(9, 18, 19, 20, 21))
+    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, 0, 0, None)
+    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, 0, 0, at(4, 5, 6, 0, 1))
+    case("attend", q, k, v, ring, [4, 9, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, True, 0, 0, None)
+    case("attend", q[:3], k, v, full, [1, 6, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, 0, 0, at(6, 0, 1))
+    case("attend", q[:2], k, v, ring, [1, 12, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, True, 0, 0, None)
+    case("attend", q[:3], k, v, ring[2:], [3, 20, 23, 5], None, [], 0.25, 0.0, 6, True, 0, 0, None)
+    case("attend", q, None, None, full, [4, 3, 6, 0, 1, 3, 4, 0], None, [], 0.25, 0.0, 0, False, 0, 0, None)
+    case("attend", q, None, None, ring, [1, 9, 10, 0, 4, 18, 22, 0], None, [], 0.25, 0.0, 3, True, 0, 0, at(9, 18, 19, 20, 21))
     latent = [normal(1, 1, 8, 16, dtype=d)]
-    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, 0, None)
-    case("attend", q, None, None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, 0, None)
+    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7, 5], None, [], 0.25, 0.0, 0, False, 12, 0, None)
+    case("attend", q, None, None, latent, [5, 2, 7, 0], None, [], 0.25, 0.0, 0, False, 12, 0, None)
 
 # Order of evaluation.
 op("Depends", lambda xs, on: mx.depends(xs, on))
@@ -1005,11 +1009,11 @@ for bits in [8, 4]:
     for d in FLOATS:
         q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
         held = [pack_rows(normal(1, 2, n, size, dtype=d), bits) for n, size in [(8, 16), (8, 24), (4, 16), (4, 24)]]
-        case("attend", q, k, v, held, [3, 4, 7, 2, 0, 2], None, [], 0.25, 0.0, 0, False, 0, bits, None)
-        case("attend", q, k, v, held, [2, 9, 11, 3, 20, 23], normal(4, dtype=d), [q], 0.25, 2.0, 3, True, 0, bits, at(9, 10, 20, 21, 22))
-        case("attend", q, None, None, held, [4, 3, 6, 1, 3, 4], None, [], 0.25, 0.0, 0, False, 0, bits, None)
+        case("attend", q, k, v, held, [3, 4, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, 0, bits, None)
+        case("attend", q, k, v, held, [2, 9, 11, 2, 3, 20, 23, 3], normal(4, dtype=d), [q], 0.25, 2.0, 3, True, 0, bits, at(9, 10, 20, 21, 22))
+        case("attend", q, None, None, held, [4, 3, 6, 0, 1, 3, 4, 0], None, [], 0.25, 0.0, 0, False, 0, bits, None)
         latent = [pack_rows(normal(1, 1, 8, 16, dtype=d), bits)]
-        case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7], None, [], 0.25, 0.0, 0, False, 12, bits, None)
+        case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7, 5], None, [], 0.25, 0.0, 0, False, 12, bits, None)
 
 
 def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, added, gate):

@@ -118,12 +118,15 @@ mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, 
 
 namespace {
 
-// One segment of attend: rows of the batch, and storage.
+// One segment of attend: rows of queries, rows of keys and values that end where it does, and storage.
 struct Step {
   int row, rows;
   int64_t position, seen;
+  int fresh, first;  // rows to store, and the first of them among all
   int64_t capacity;
   size_t store;  // the first of its stores
+
+  int64_t begin() const { return seen - fresh; }  // the position of the first row to store
 };
 
 // The first position that a step's first row sees.
@@ -136,6 +139,7 @@ struct Attend {
   bool write;
   bool apart;  // the values have storage of their own
   int key_width, value_width;  // elements of a row of the stores
+  int fresh;  // rows to store
   std::vector<Step> steps;
 };
 
@@ -146,11 +150,11 @@ Attend read(const mx::array& q, const std::optional<mx::array>& k, const std::op
   if (q.ndim() != 3 || q.size() == 0) {
     refuse("attend: queries are " + to_string(q) + ", not rows of heads");
   }
-  if (segments.empty() || segments.size() % 3 != 0) {
-    refuse("attend: " + std::to_string(segments.size()) + " numbers are no list of {rows, position, seen}");
+  if (segments.empty() || segments.size() % 4 != 0) {
+    refuse("attend: " + std::to_string(segments.size()) + " numbers are no list of {rows, position, seen, stored}");
   }
   Attend a{};
-  const size_t n = segments.size() / 3;
+  const size_t n = segments.size() / 4;
   a.apart = o.values == 0;
   a.write = k.has_value();
   const size_t each = a.apart ? 2 : 1;
@@ -184,40 +188,48 @@ Attend read(const mx::array& q, const std::optional<mx::array>& k, const std::op
       a.value_dim > (a.apart ? a.value_dim : a.dim)) {
     refuse("attend: queries " + to_string(q) + " do not fit storage " + to_string(stores[0]));
   }
-  if (a.write && (k->shape() != mx::Shape{q.shape(0), a.kv_heads, a.dim} ||
-                  (a.apart && v->shape() != mx::Shape{q.shape(0), a.kv_heads, a.value_dim}))) {
+  a.fresh = a.write && k->ndim() > 0 ? k->shape(0) : 0;
+  if (a.write && (k->shape() != mx::Shape{a.fresh, a.kv_heads, a.dim} ||
+                  (a.apart && v->shape() != mx::Shape{a.fresh, a.kv_heads, a.value_dim}))) {
     refuse("attend: keys " + to_string(*k) + " or values do not fit the queries and the storage");
   }
   if (sinks && (sinks->ndim() != 1 || sinks->shape(0) != a.heads)) {
     refuse("attend: sinks " + to_string(*sinks) + " are not one number for each head");
   }
-  int64_t row = 0;
+  int64_t row = 0, first = 0;
   for (size_t i = 0; i < n; i++) {
     const auto& store = stores[i * each];
-    Step t{int(row), segments[3 * i], segments[3 * i + 1], segments[3 * i + 2], store.shape(2), i * each};
+    const int* now = &segments[4 * i];
+    Step t{int(row), now[0], now[1], now[2], now[3], int(first), store.shape(2), i * each};
     if (a.apart && stores[i * each + 1].shape(2) != t.capacity) {
       refuse("attend: keys and values have room for different numbers of positions");
     }
     bool fits = t.rows > 0 && t.position >= 0 && t.seen > 0 && (o.ring || t.seen <= t.capacity) &&
-                (!a.write || t.seen == t.position + t.rows) && (!o.ring || (o.window > 0 && o.window <= t.capacity)) &&
+                (a.write ? t.seen == t.position + t.rows && t.fresh >= t.rows && t.begin() >= 0 : t.fresh == 0) &&
+                (!o.ring || (o.window > 0 && o.window <= t.capacity)) &&
                 (o.window == 0 || t.position + t.rows - o.window < t.seen) &&
                 (!o.ring || a.write || t.seen - first_seen(t, o) <= t.capacity);
     row += t.rows;
-    if (!fits || row > q.shape(0)) {
+    first += t.fresh;
+    if (!fits || row > q.shape(0) || first > a.fresh) {
       refuse("attend: segment " + std::to_string(i) + " has " + std::to_string(t.rows) + " rows from position " +
-             std::to_string(t.position) + " and sees " + std::to_string(t.seen) + " positions, which do not fit storage of " +
-             std::to_string(t.capacity) + " or the window");
+             std::to_string(t.position) + ", stores " + std::to_string(t.fresh) + " and sees " + std::to_string(t.seen) +
+             " positions, which do not fit storage of " + std::to_string(t.capacity) + " or the window");
     }
     a.steps.push_back(t);
   }
-  if (row != q.shape(0)) {
-    refuse("attend: the segments have " + std::to_string(row) + " rows of " + std::to_string(q.shape(0)));
+  if (row != q.shape(0) || first != a.fresh) {
+    refuse("attend: the segments have " + std::to_string(row) + " rows of " + std::to_string(q.shape(0)) + " and store " +
+           std::to_string(first) + " of " + std::to_string(a.fresh));
   }
   return a;
 }
 
 // Whether writing first would overwrite what rows of the step still see.
 bool overwrites(const Step& t, const AttendOptions& o) { return o.ring && t.rows > t.capacity - o.window + 1; }
+
+// Where what is read from the storage ends: where writing comes late, the new rows are read where they came from.
+int64_t stored_end(const Step& t, bool late) { return late ? t.begin() : t.seen; }
 
 // The positions from first on that a ring or a whole storage holds before `end`, as runs of slots.
 struct Slots {
@@ -235,13 +247,13 @@ std::vector<Slots> slots(int64_t first, int64_t end, int64_t capacity, bool ring
 
 // Copies the last rows of a step, as many as there is room for, to their slots of one store.
 void write_rows(const char* from, char* store, const Step& t, int heads, int64_t row_bytes, bool ring) {
-  int64_t skip = std::max<int64_t>(0, t.rows - t.capacity);
+  int64_t skip = std::max<int64_t>(0, t.fresh - t.capacity);
   const int64_t grain = std::max<int64_t>(1, (int64_t(1) << 15) / std::max<int64_t>(1, heads * row_bytes));
-  cpu::parallel(t.rows - skip, grain, [&](int64_t begin, int64_t end) {
+  cpu::parallel(t.fresh - skip, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin + skip; i < end + skip; i++) {
-      int64_t slot = ring ? (t.position + i) % t.capacity : t.position + i;
+      int64_t slot = ring ? (t.begin() + i) % t.capacity : t.begin() + i;
       for (int h = 0; h < heads; h++) {
-        std::memcpy(store + (h * t.capacity + slot) * row_bytes, from + ((t.row + i) * heads + h) * row_bytes, size_t(row_bytes));
+        std::memcpy(store + (h * t.capacity + slot) * row_bytes, from + ((t.first + i) * heads + h) * row_bytes, size_t(row_bytes));
       }
     }
   });
@@ -253,7 +265,7 @@ void move_to(const int32_t* positions, Attend& a, const AttendOptions& o) {
     const int64_t now = positions[t.row];
     t.seen += now - t.position;
     t.position = now;
-    if (now < 0 || (!o.ring && t.seen > t.capacity)) {
+    if (now < 0 || t.begin() < 0 || (!o.ring && t.seen > t.capacity)) {
       throw std::out_of_range("attend: " + std::to_string(t.rows) + " rows from position " + std::to_string(now) +
                               " do not fit storage of " + std::to_string(t.capacity));
     }
@@ -309,7 +321,7 @@ std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const st
   shape.window = o.window;
   shape.bits = o.bits;
   shape.fast = cpu::math() == cpu::Math::fast;
-  auto body = [a = a, o, shape, k_type, v_type, all_rows = q.shape(0), count = stores.size(), at_positions,
+  auto body = [a = a, o, shape, k_type, v_type, count = stores.size(), at_positions,
                sunk = sinks.has_value()](const cpu::Memory& memory) mutable {
     if (at_positions >= 0) {
       move_to(memory.input<int32_t>(at_positions), a, o);
@@ -321,7 +333,7 @@ std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const st
     const char* k = a.write ? memory.input<char>(at_k) : nullptr;
     const char* v = a.write && a.apart ? memory.input<char>(at_v) : nullptr;
     if (a.write && o.bits > 0) {
-      const int64_t rows = int64_t(all_rows) * a.kv_heads;
+      const int64_t rows = int64_t(a.fresh) * a.kv_heads;
       char* packed = cpu::scratch<char>(kPackedScratch, size_t(rows * (a.key_width + a.value_width)));
       cpu::pack_rows(k_type, k, rows, a.dim, o.bits, packed);
       k = packed;
@@ -355,15 +367,15 @@ std::vector<mx::array> attend_here(const Attend& a, const mx::array& q, const st
       const char* keys = memory.input<char>(int(t.store));
       const char* values = a.apart ? memory.input<char>(int(t.store) + 1) : keys;
       const int64_t k_width = a.key_width, v_width = a.value_width;
-      for (auto run : slots(first_seen(t, o), late ? t.position : t.seen, t.capacity, o.ring)) {
+      for (auto run : slots(first_seen(t, o), stored_end(t, late), t.capacity, o.ring)) {
         r.runs[r.run_count++] = {keys + run.slot * k_width * size, values + run.slot * v_width * size, t.capacity * k_width,
                                  k_width, t.capacity * v_width, v_width, run.position, run.count};
       }
       if (late) {
-        const char* new_keys = k + int64_t(t.row) * a.kv_heads * k_width * size;
-        const char* new_values = a.apart ? v + int64_t(t.row) * a.kv_heads * v_width * size : new_keys;
+        const char* new_keys = k + int64_t(t.first) * a.kv_heads * k_width * size;
+        const char* new_values = a.apart ? v + int64_t(t.first) * a.kv_heads * v_width * size : new_keys;
         r.runs[r.run_count++] = {new_keys, new_values, k_width, a.kv_heads * k_width, v_width, a.kv_heads * v_width,
-                                 t.position, t.rows};
+                                 t.begin(), t.fresh};
       }
       all.push_back(r);
     }
@@ -391,17 +403,17 @@ mx::array gather(const mx::array& store, const std::vector<Slots>& runs, mx::Str
   return parts.size() == 1 ? parts[0] : mx::concatenate(parts, 2, s);
 }
 
-// Rows [T, heads, size] of a step as [1, heads, rows, size].
-mx::array rows_of(const mx::array& x, const Step& t, mx::StreamOrDevice s) {
-  auto part = mx::slice(x, {t.row, 0, 0}, {t.row + t.rows, x.shape(1), x.shape(2)}, s);
+// Rows [T, heads, size] from the first on as [1, heads, rows, size].
+mx::array rows_of(const mx::array& x, int first, int rows, mx::StreamOrDevice s) {
+  auto part = mx::slice(x, {first, 0, 0}, {first + rows, x.shape(1), x.shape(2)}, s);
   return mx::expand_dims(mx::transpose(part, {1, 0, 2}, s), 0, s);
 }
 
 mx::array written(mx::array store, const mx::array& x, const Step& t, bool ring, mx::StreamOrDevice s) {
-  int64_t skip = std::max<int64_t>(0, t.rows - t.capacity);
-  auto rows = mx::astype(rows_of(x, t, s), store.dtype(), s);
-  for (auto r : slots(t.position + skip, t.position + t.rows, t.capacity, ring)) {
-    int from = int(r.position - t.position);
+  int64_t skip = std::max<int64_t>(0, t.fresh - t.capacity);
+  auto rows = mx::astype(rows_of(x, t.first, t.fresh, s), store.dtype(), s);
+  for (auto r : slots(t.begin() + skip, t.seen, t.capacity, ring)) {
+    int from = int(r.position - t.begin());
     auto part = mx::slice(rows, {0, 0, from, 0}, {1, rows.shape(1), from + int(r.count), rows.shape(3)}, s);
     mx::Shape stop = store.shape();
     stop[2] = int(r.slot + r.count);
@@ -470,13 +482,13 @@ std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, cons
         stores[t.store + 1] = written(stores[t.store + 1], *new_values, t, o.ring, s);
       }
     }
-    int64_t first = first_seen(t, o);
-    auto runs = slots(first, late ? t.position : t.seen, t.capacity, o.ring);
+    int64_t first = late ? std::min(first_seen(t, o), t.begin()) : first_seen(t, o);
+    auto runs = slots(first, stored_end(t, late), t.capacity, o.ring);
     auto history = [&](size_t store, const std::optional<mx::array>& fresh) {
       if (!late) {
         return gather(stores[store], runs, s);
       }
-      auto rows = mx::astype(rows_of(*fresh, t, s), old[store].dtype(), s);
+      auto rows = mx::astype(rows_of(*fresh, t.first, t.fresh, s), old[store].dtype(), s);
       return runs.empty() ? rows : mx::concatenate({gather(old[store], runs, s), rows}, 2, s);
     };
     auto as_query = [&](const mx::array& x) { return mx::astype(x, q.dtype(), s); };
@@ -484,7 +496,7 @@ std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, cons
     auto keys = unpacked(history(t.store, new_keys));
     auto values = a.apart ? unpacked(history(t.store + 1, new_values))
                           : mx::slice(keys, {0, 0, 0, 0}, {1, keys.shape(1), keys.shape(2), a.value_dim}, s);
-    auto queries = rows_of(q, t, s);
+    auto queries = rows_of(q, t.row, t.rows, s);
     auto mask = sees(t, o, first, keys.shape(2), s);
     std::optional<mx::array> sink;
     if (sinks) {
