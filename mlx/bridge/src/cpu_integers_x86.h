@@ -109,47 +109,59 @@ static void integer_rows(const Tile& t, const int32_t* x, int64_t ahead, int col
   }
 }
 
-static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
+// c[r] += products of the rows of a block, which begins at row m, with columns [k0, k0+columns) of a tile.
+static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns, bool more, float* c) {
+  const Layout& l = x.layout;
+  if (l.mode == Mode::f32) {
+    return multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + place(x, m, k0, rows), columns, rows, c);
+  }
+  const int per = l.mode == Mode::i16 ? 2 : 4;
+  const int64_t stride = x.columns / l.block, ahead = more ? int64_t(kIntegerRows) * columns / per : 0;
+  auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / per;
+  const float* scales = x.scales + m * stride + k0 / l.block;
+  const float* sums = x.sums + m * stride + k0 / l.block;
+  switch (l.mode == Mode::i16 ? 0 : sums_that_fit(w)) {
+    case 0:
+      return integer_rows<0>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
+    case 2:
+      return integer_rows<2>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
+    case 4:
+      return integer_rows<4>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
+    default:
+      return integer_rows<8>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
+  }
+}
+
+static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const Taker& done) {
   Tile t;
   const Layout& l = x.layout;
-  int most = l.mode == Mode::f32 ? kFloatRows : kIntegerRows;
-  int64_t stride = x.columns / l.block;
+  const int most = l.mode == Mode::f32 ? kFloatRows : kIntegerRows;
   __builtin_memset(y, 0, size_t(m1 - m0) * kTile * sizeof(float));
   const int deep = depth(l.mode, m1 - m0);
   for (int64_t k0 = 0; k0 < x.columns; k0 += deep) {
-    int columns = int(x.columns - k0 < deep ? x.columns - k0 : deep);
+    const int columns = int(x.columns - k0 < deep ? x.columns - k0 : deep);
 #if defined(__AVX512BF16__)
     if (l.mode == Mode::bf16) {
-      pairs_product(w, x, n0, k0, columns, m0, m1, t, y);
-      continue;
-    }
+      unpack_pairs(w, n0, k0, columns, l.block, t);
+    } else
 #endif
-    unpack(w, n0, k0, columns, l.block, l.mode, t);
+    {
+      unpack(w, n0, k0, columns, l.block, l.mode, t);
+    }
     for (int64_t m = m0; m < m1; m += most) {
-      int rows = int(x.rows - m < most ? x.rows - m : most);  // of the block as it was arranged
+      const int rows = int(x.rows - m < most ? x.rows - m : most);  // of the block as it was arranged
+      const bool more = m + most < m1;
       float* c = y + (m - m0) * kTile;
-      if (l.mode == Mode::f32) {
-        multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + place(x, m, k0, rows), columns, rows, c);
-        continue;
+#if defined(__AVX512BF16__)
+      if (l.mode == Mode::bf16) {
+        pairs_product(w, x, t, m, rows, k0, columns, more, c);
+      } else
+#endif
+      {
+        block_product(w, x, t, m, rows, k0, columns, more, c);
       }
-      int per = l.mode == Mode::i16 ? 2 : 4;
-      auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / per;
-      const float* scales = x.scales + m * stride + k0 / l.block;
-      const float* sums = x.sums + m * stride + k0 / l.block;
-      int64_t ahead = m + most < m1 ? int64_t(most) * columns / per : 0;
-      int fit = l.mode == Mode::i16 ? 0 : sums_that_fit(w);
-      switch (fit) {
-        case 0:
-          integer_rows<0>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
-          break;
-        case 2:
-          integer_rows<2>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
-          break;
-        case 4:
-          integer_rows<4>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
-          break;
-        default:
-          integer_rows<8>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
+      if (k0 + deep >= x.columns) {
+        done(m, m + rows);
       }
     }
   }

@@ -81,6 +81,14 @@ static inline int64_t place(const Activations& a, int64_t m, int64_t k, int n) {
   return from * a.rows + m * wide + (k - from) * n;
 }
 
+// Takes rows [m0, m1) of a tile's results as soon as they are whole: what their stores wait for, the products of other rows hide.
+struct Taker {
+  void (*take)(void* context, int64_t m0, int64_t m1);
+  void* context;
+
+  void operator()(int64_t m0, int64_t m1) const { take(context, m0, m1); }
+};
+
 struct MatmulKernels {
   int tile;               // rows of weights in a tile
   int float_rows;         // activation rows in a block, in mode f32
@@ -92,14 +100,15 @@ struct MatmulKernels {
 
   // Brings the block of n rows that begins at row m into place. columns is not padded.
   void (*arrange)(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n);
-  // y[m][0..count) = products of rows [m0, m1) with weight rows from n0 on, at most a tile of them; y has rows of tile floats.
-  void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
+  // y[m-m0][0..count) = products of rows [m0, m1) with weight rows from n0 on, at most a tile of them; y has rows of tile floats, all
+  // of which done takes, a few at a time.
+  void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const Taker& done);
   // y[m][0..n1-n0) = products of all rows, of layout vector, with weight rows [n0, n1).
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
   // Whether row_product takes up to stream_rows rows of integers with these weights; null where it takes one row only.
   bool (*streams)(const Weights& w);
   int stream_rows;
-  // As tile_product for few rows of activations, few_tile weight rows at a time; m0 is a multiple of integer_rows.
+  // As tile_product but for done, for few rows of activations, few_tile weight rows at a time; m0 is a multiple of integer_rows.
   void (*few_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
   // Element conversion.
   void (*widen)(Type type, const void* from, float* to, int64_t n);

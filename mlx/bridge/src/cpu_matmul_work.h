@@ -62,13 +62,20 @@ void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t 
     return;
   }
   const int tile = a.layout.few ? k.few_tile : k.tile;
-  auto product = a.layout.few ? k.few_product : k.tile_product;
   auto result = scratch<float>(kResult, size_t(m1 - m0) * size_t(tile));
   for (int64_t n = n0; n < n1; n += tile) {
-    product(w, a, n, m0, m1, result);
-    for (int64_t m = m0; m < m1; m++) {
-      put(m, n, result + (m - m0) * tile, std::min<int64_t>(tile, n1 - n));
+    auto take = [&](int64_t first, int64_t last) {
+      for (int64_t m = first; m < last; m++) {
+        put(m, n, result + (m - m0) * tile, std::min<int64_t>(tile, n1 - n));
+      }
+    };
+    if (a.layout.few) {
+      k.few_product(w, a, n, m0, m1, result);
+      take(m0, m1);
+      continue;
     }
+    auto taken = [](void* context, int64_t first, int64_t last) { (*static_cast<decltype(take)*>(context))(first, last); };
+    k.tile_product(w, a, n, m0, m1, result, {taken, &take});
   }
 }
 

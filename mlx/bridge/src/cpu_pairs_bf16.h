@@ -95,18 +95,12 @@ static void pairs_rows(const Tile& t, const int32_t* x, int64_t ahead, int colum
   }
 }
 
-// y[m-m0] += products of rows [m0, m1) with columns [k0, k0+columns) of a tile of weights.
-static void pairs_product(const Weights& w, const Activations& x, int64_t n0, int64_t k0, int columns, int64_t m0, int64_t m1, Tile& t,
-                          float* y) {
-  const bool plain = w.format == Format::plain;
-  unpack_pairs(w, n0, k0, columns, x.layout.block, t);
-  for (int64_t m = m0; m < m1; m += kIntegerRows) {
-    const int rows = int(x.rows - m < kIntegerRows ? x.rows - m : kIntegerRows);  // of the block as it was arranged
-    auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / 2;
-    const int64_t ahead = m + kIntegerRows < m1 ? int64_t(kIntegerRows) * columns / 2 : 0;
-    float* c = y + (m - m0) * kTile;
-    plain ? pairs_rows<false>(t, data, ahead, columns, columns, rows, c) : pairs_rows<true>(t, data, ahead, columns, x.layout.block, rows, c);
-  }
+// As block_product of cpu_integers_x86.h.
+static void pairs_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns, bool more, float* c) {
+  auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / 2;
+  const int64_t ahead = more ? int64_t(kIntegerRows) * columns / 2 : 0;
+  w.format == Format::plain ? pairs_rows<false>(t, data, ahead, columns, columns, rows, c)
+                            : pairs_rows<true>(t, data, ahead, columns, x.layout.block, rows, c);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

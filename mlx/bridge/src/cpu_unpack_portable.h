@@ -67,7 +67,7 @@ static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int bl
   }
 }
 
-static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
+static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const Taker& done) {
   Tile t;
   __builtin_memset(y, 0, std::size_t(m1 - m0) * kTile * sizeof(float));
   const int deep = depth(Mode::f32, m1 - m0);
@@ -78,6 +78,9 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
       int rows = int(x.rows - m < kFloatRows ? x.rows - m : kFloatRows);
       multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + place(x, m, k0, rows), columns, rows,
                           y + (m - m0) * kTile);
+      if (k0 + deep >= x.columns) {
+        done(m, m + rows);
+      }
     }
   }
 }
