@@ -48,7 +48,7 @@ struct Team::State {
   int64_t n = 0, grain = 1;
   Body body = nullptr;
   void* context = nullptr;
-  int limit = 0;  // helpers with a lower number may enter
+  std::atomic<int> limit{0};  // helpers with a lower number may enter
   Clock::time_point begun;
   std::atomic<bool> failed{false};
   std::atomic<bool> late{false};  // a piece waited for another one too long
@@ -66,9 +66,12 @@ struct Team::State {
   Clock::duration penalty = kFirstPenalty;
   Clock::time_point restore;
 
-  // Works until no piece is left, and gives the number of those it had.
-  int64_t take() {
+  // Works until no piece is left, and gives the number of those it had. The owner lets a helper that was left out come back.
+  int64_t take(bool owns) {
     for (int64_t pieces = 0;; pieces++) {
+      if (owns && limit.load(std::memory_order_relaxed) < int(helpers.size())) {
+        let_back();
+      }
       int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
       if (begin >= n) {
         return pieces;
@@ -84,6 +87,9 @@ struct Team::State {
     }
   }
 
+  // Whether a helper may join the run that the gate shows.
+  bool admits(uint64_t g, uint64_t seen, int index) const { return (g & kOpen) && g / kRun != seen && index < limit.load(); }
+
   // Joins run after run.
   void help(int index) {
     inside_run = true;
@@ -91,12 +97,10 @@ struct Team::State {
     auto idle = Clock::now();
     for (uint32_t spins = 0;; spins++) {
       uint64_t g = gate.load(std::memory_order_acquire);
-      if ((g & kOpen) && g / kRun != seen) {
+      if (admits(g, seen, index)) {
         if (gate.compare_exchange_weak(g, g + 1, std::memory_order_acq_rel)) {
           seen = g / kRun;
-          if (index < limit) {
-            take();
-          }
+          take(false);
           gate.fetch_sub(1, std::memory_order_release);
           idle = Clock::now();
         }
@@ -107,20 +111,17 @@ struct Team::State {
       }
       pause();
       if (spins % 64 == 0 && Clock::now() - idle > kSpin) {
-        doze(seen);
+        doze(seen, index);
         idle = Clock::now();
       }
     }
   }
 
   // Sleeps until a run opens that this helper has not joined.
-  void doze(uint64_t seen) {
+  void doze(uint64_t seen, int index) {
     std::unique_lock lock(sleep);
     sleepers.fetch_add(1);
-    wake.wait(lock, [&] {
-      uint64_t g = gate.load();
-      return stop.load() || ((g & kOpen) && g / kRun != seen);
-    });
+    wake.wait(lock, [&] { return stop.load() || admits(gate.load(), seen, index); });
     sleepers.fetch_sub(1);
   }
 
@@ -177,6 +178,20 @@ struct Team::State {
     allowed = std::max(0, allowed - 1);
     restore = now + penalty;
   }
+
+  // Goes on with one helper more, once the last stall is long enough ago.
+  void let_back() {
+    const auto now = Clock::now();
+    if (now < restore) {
+      return;
+    }
+    allowed++;
+    restore = now;
+    limit.store(allowed);
+    if (sleepers.load() > 0) {
+      wake_all();
+    }
+  }
 };
 
 Team::Team(int threads) : state_(new State) { state_->start(threads); }
@@ -206,28 +221,23 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
     }
     return;
   }
-  int helpers = int(s.helpers.size());
-  if (s.allowed < helpers && Clock::now() > s.restore) {
-    s.allowed++;
-    s.restore = Clock::now();
-  }
   s.n = n;
   s.grain = grain;
   s.body = body;
   s.context = context;
-  s.limit = s.allowed;
+  s.limit.store(s.allowed);
   s.failed.store(false, std::memory_order_relaxed);
   s.next.store(0, std::memory_order_relaxed);
   s.begun = Clock::now();
-  if (s.allowed > 0) {
+  if (!s.helpers.empty()) {
     uint64_t g = s.gate.load(std::memory_order_relaxed);
     s.gate.store(((g / State::kRun + 1) * State::kRun) | State::kOpen);
-    if (s.sleepers.load() > 0) {
+    if (s.allowed > 0 && s.sleepers.load() > 0) {
       s.wake_all();
     }
   }
   inside_run = true;
-  int64_t pieces = s.take();
+  int64_t pieces = s.take(true);
   auto piece = (Clock::now() - s.begun) / std::max<int64_t>(1, pieces);
   inside_run = false;
   s.close(piece);

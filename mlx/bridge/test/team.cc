@@ -154,6 +154,20 @@ void stalled(Team& team) {
   together(team);
 }
 
+// A helper that was kept from its piece takes part again in a run that had begun without it.
+void back_within_a_run(Team& team) {
+  const auto caller = std::this_thread::get_id();
+  for (int round = 0; round < 3; round++) {
+    std::atomic<bool> helped{false};
+    run(team, 8, 1, [&](int64_t, int64_t) { usleep(std::this_thread::get_id() == caller ? 100 : 5000); });
+    run(team, 1000, 1, [&](int64_t, int64_t) {
+      helped = helped || std::this_thread::get_id() != caller;
+      usleep(helped ? 10 : 500);
+    });
+    expect(helped, "a helper that was left out does not come back while a run goes on");
+  }
+}
+
 // Pieces that wait for earlier ones of their run, also for one that takes long; whoever was waited for takes part again later.
 void waiting(Team& team) {
   constexpr int64_t kHalf = 16;
@@ -214,6 +228,7 @@ int main() {
     if (threads > 1) {
       together(team);
       stalled(team);
+      back_within_a_run(team);
       waiting(team);
     }
   }
