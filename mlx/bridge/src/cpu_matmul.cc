@@ -122,7 +122,6 @@ void add_layout(std::vector<Layout>& list, const Layout& l) {
 }  // namespace
 
 void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Product* products, int count, bool fast) {
-  const auto& k = matmul_kernels();
   std::vector<Layout> layouts, of(count);
   for (int i = 0; i < count; i++) {
     of[i] = layout_for(products[i].weights, type, rows, fast);
@@ -144,14 +143,8 @@ void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Pro
     for (int64_t i = first; i < last; i++) {
       const Range& r = ranges[size_t(i)];
       const Product& p = products[r.product];
-      size_t size = size_of(p.type);
-      multiply_range(p.weights, *a.find(of[size_t(r.product)]), r.n0, r.n1, r.m0, r.m1,
-                     [&](int64_t m, int64_t n, float* from, int64_t count) {
-                       for (int64_t i = 0; p.added && i < count; i++) {
-                         from[i] += p.added[n + i];
-                       }
-                       k.narrow(p.type, from, static_cast<uint8_t*>(p.y) + size_t(m * p.weights.rows + n) * size, count);
-                     });
+      auto row = [&p](int64_t m) { return static_cast<char*>(p.y) + size_t(m * p.weights.rows) * size_of(p.type); };
+      multiply_range(p.weights, *a.find(of[size_t(r.product)]), r.n0, r.n1, r.m0, r.m1, Results<decltype(row)>{p.type, p.added, row});
     }
   });
 }

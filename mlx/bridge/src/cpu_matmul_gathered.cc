@@ -99,7 +99,6 @@ class Gather {
 
   // Computes a part of a group's.
   void multiply(size_t group, const Range& r) const {
-    const auto& k = matmul_kernels();
     const auto& [expert, at, last] = groups_.all[group];
     Weights w = g_.weights;
     w.codes += codes_ * expert;
@@ -107,9 +106,8 @@ class Gather {
     if (w.biases) {
       w.biases = static_cast<const uint8_t*>(w.biases) + scales_ * expert;
     }
-    multiply_range(w, acts_[group], r.n0, r.n1, r.m0, r.m1, [&, at = at](int64_t m, int64_t n, const float* from, int64_t count) {
-      k.narrow(g_.type, from, static_cast<uint8_t*>(g_.y[groups_.order[size_t(at + m)]]) + size_t(n) * size_of(g_.type), count);
-    });
+    auto row = [&, at = at](int64_t m) { return g_.y[groups_.order[size_t(at + m)]]; };
+    multiply_range(w, acts_[group], r.n0, r.n1, r.m0, r.m1, Results<decltype(row)>{g_.type, nullptr, row});
   }
 
  private:

@@ -49,15 +49,32 @@ void arrange_block(const Activations& a, int n, int64_t m, int64_t columns, Type
   matmul_kernels().arrange(a, rows, type, columns, m, n);
 }
 
-// Multiplies rows [m0, m1) with weight rows [n0, n1) and gives each row's results to put(m, n, floats, count).
-template <class Put>
-void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t n1, int64_t m0, int64_t m1, Put put) {
+// Where results go: row(m) is the beginning of row m's, of that type; added is what each row gets before it is rounded, or nullptr.
+template <class Row>
+struct Results {
+  Type type;
+  const float* added;
+  Row row;
+
+  char* at(int64_t m, int64_t n) const { return static_cast<char*>(row(m)) + size_t(n) * size_of(type); }
+
+  void put(int64_t m, int64_t n, float* from, int64_t count) const {
+    for (int64_t i = 0; added && i < count; i++) {
+      from[i] += added[n + i];
+    }
+    matmul_kernels().narrow(type, from, at(m, n), count);
+  }
+};
+
+// Multiplies rows [m0, m1) with weight rows [n0, n1).
+template <class Row>
+void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t n1, int64_t m0, int64_t m1, const Results<Row>& to) {
   const auto& k = matmul_kernels();
   if (a.layout.vector) {
     auto result = scratch<float>(kResult, size_t((m1 - m0) * (n1 - n0)));
     k.row_product(w, a, n0, n1, result);
     for (int64_t m = m0; m < m1; m++) {
-      put(m, n0, result + (m - m0) * (n1 - n0), n1 - n0);
+      to.put(m, n0, result + (m - m0) * (n1 - n0), n1 - n0);
     }
     return;
   }
@@ -66,7 +83,10 @@ void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t 
   for (int64_t n = n0; n < n1; n += tile) {
     auto take = [&](int64_t first, int64_t last) {
       for (int64_t m = first; m < last; m++) {
-        put(m, n, result + (m - m0) * tile, std::min<int64_t>(tile, n1 - n));
+        to.put(m, n, result + (m - m0) * tile, std::min<int64_t>(tile, n1 - n));
+      }
+      for (int64_t m = last; m < std::min(2 * last - first, m1); m++) {
+        __builtin_prefetch(to.at(m, n), 1);  // each row's in another page; other stores would wait behind these
       }
     };
     if (a.layout.few) {
