@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -108,4 +109,45 @@ func TestNormsAndScale(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An attention after which only wanted rows go on gives these as it gives them among all, and stores the same.
+func TestEnding(t *testing.T) {
+	const heads, kvHeads, dim, hidden = 4, 2, 8, 16
+	for _, test := range []struct {
+		name   string
+		rope   arch.Rope
+		window int
+	}{
+		{"whole", arch.Rope{Type: arch.RopeDefault, Theta: 100}, 0},
+		{"window", arch.Rope{Type: arch.RopeDefault, Theta: 100}, 3},
+		{"turned by the text's length", arch.Rope{Type: arch.RopeDynamic, Theta: 100, Factor: 2, Context: 4}, 0},
+	} {
+		mlxtest.Do(t, func(e *mlx.Thread) {
+			w, _ := random(e, map[string][]int{
+				"a.q_proj.weight": {heads * dim, hidden}, "a.k_proj.weight": {kvHeads * dim, hidden}, "a.v_proj.weight": {kvHeads * dim, hidden},
+				"a.o_proj.weight": {hidden, heads * dim}, "a.q_norm.weight": {dim}, "a.k_norm.weight": {dim},
+			})
+			defer w.Free()
+			c := arch.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, NormEps: 1e-6}
+			attention := nn.NewNormedAttention(w, "a", 0, c, nn.NewRope(e, w, test.rope, dim), test.window)
+			norm := nn.PlainRMSNorm(1e-6)
+			seq := func() *cache.Sequence { return cache.NewSequence([]cache.Kind{attention.Kind()}) }
+			all, ending := []*cache.Sequence{seq(), seq()}, []*cache.Sequence{seq(), seq()}
+			for step, rows := range [][]int{{7, 3}, {1, 6}, {1, 1}} {
+				batch := func(of []*cache.Sequence) *nn.Batch {
+					return nn.NewBatch(e, nn.Part{Seq: of[0], Tokens: make([]int32, rows[0])}, nn.Part{Seq: of[1], Tokens: make([]int32, rows[1]), All: rows[1] == 3})
+				}
+				x, y := mlx.RandomNormal(mlx.RandomKey(e, uint64(step)), mlx.Float32, rows[0]+rows[1], hidden), mlx.RandomNormal(mlx.RandomKey(e, 9), mlx.Float32, rows[0]+rows[1], hidden)
+				b := batch(all)
+				wantSum, want := attention.AddApply(b, norm, x, y)
+				sum, got := attention.AddApply(batch(ending).Ending(), norm, x, y)
+				wantNearly(t, test.name+": sum", sum, b.Wanted(wantSum))
+				wantNearly(t, test.name+": attention", got, b.Wanted(want))
+			}
+			for _, s := range append(all, ending...) {
+				s.Free()
+			}
+		})
+	}
 }
