@@ -97,16 +97,16 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	vectors := m.perLayer.vectors(h, b.Tokens)
 	for i := range m.layers {
 		l := &m.layers[i]
-		var y *mlx.Array
 		if i == m.storing {
-			y = l.attention.Apply(b.Ending(), l.attentionNorm, h)
+			b = b.Ending()
+		}
+		y := l.attention.Apply(b, l.attentionNorm, h)
+		if i == m.storing {
 			h = b.Wanted(h)
 			if vectors != nil {
 				vectors = b.Wanted(vectors)
 			}
 			b = b.Narrow()
-		} else {
-			y = l.attention.Apply(b, l.attentionNorm, h)
 		}
 		h = l.network(h, l.attendedNorm.Apply(y))
 		if l.gate != nil {

@@ -63,7 +63,7 @@ func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps f
 // sequence's layer, of the rows that [Batch.Asked] picks. Without y the sum is x.
 func (l *GatedDelta) AddApply(b *Batch, layer int, n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, in := NormedLinears(n, x, y, l.qkv, l.z, l.a, l.b)
-	return b.Asked(sum), b.Asked(l.apply(b, layer, in))
+	return b.Asked(sum), l.apply(b, layer, in)
 }
 
 func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
@@ -101,7 +101,7 @@ func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
 		}
 	}
 	y := mlx.AsType(mlx.RMSNorm(said[0], l.norm, l.outEps), z.DType())
-	return l.out.ApplyGated(mlx.SiLUActivation, z, y)
+	return l.out.ApplyGated(mlx.SiLUActivation, b.Asked(z), b.Asked(y))
 }
 
 // rerun is what it takes to run a segment's first rows through the memory once more: nothing of it is a product with weights.

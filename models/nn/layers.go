@@ -77,22 +77,22 @@ func NormedLinearsKept(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum, nor
 	return sum, normed, finish(layers, outs, x.DType())
 }
 
-// NormedQueries is NormedLinears of what attention needs: of q for the rows that [Batch.Asked] picks, as is the sum, of layers whose
-// results are stored for all rows.
-func NormedQueries(b *Batch, n *RMSNorm, x, y *mlx.Array, q *Linear, stored ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
+// NormedQueries is NormedLinears of what attention needs: sums, and what the first layer gives, queries, of the rows that
+// [Batch.Asked] picks, and of all rows what the others give, which is stored.
+func NormedQueries(b *Batch, n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
 	if b.asking == nil {
-		return NormedLinears(n, x, y, append([]*Linear{q}, stored...)...)
+		return NormedLinears(n, x, y, layers...)
 	}
 	sum, normed := n.AddApply(x, y)
-	return b.Asked(sum), Queries(b, normed, q, stored...)
+	return b.Asked(sum), Queries(b, normed, layers...)
 }
 
 // Queries is NormedQueries of rows as they are.
-func Queries(b *Batch, x *mlx.Array, q *Linear, stored ...*Linear) []*mlx.Array {
+func Queries(b *Batch, x *mlx.Array, layers ...*Linear) []*mlx.Array {
 	if b.asking == nil {
-		return Linears(x, append([]*Linear{q}, stored...)...)
+		return Linears(x, layers...)
 	}
-	return append([]*mlx.Array{q.Apply(b.Asked(x))}, Linears(x, stored...)...)
+	return append(Linears(b.Asked(x), layers[0]), Linears(x, layers[1:]...)...)
 }
 
 // ApplyGated is Apply of activation(gate) * up.

@@ -42,22 +42,28 @@ func TestMLP(t *testing.T) {
 	})
 }
 
+// normedAttention is a layer's attention of random weights, and their values.
+func normedAttention(t *testing.T, e *mlx.Thread, heads, kvHeads, dim, hidden int, r arch.Rope, window int) (*nn.NormedAttention, *nn.Rope, *nn.Weights, map[string]*mlx.Array) {
+	t.Helper()
+	w, v := random(e, map[string][]int{
+		"a.q_proj.weight": {heads * dim, hidden}, "a.k_proj.weight": {kvHeads * dim, hidden}, "a.v_proj.weight": {kvHeads * dim, hidden},
+		"a.o_proj.weight": {hidden, heads * dim}, "a.q_norm.weight": {dim}, "a.k_norm.weight": {dim},
+	})
+	c := arch.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, NormEps: 1e-6}
+	rope := nn.NewRope(e, w, r, dim)
+	attention := nn.NewNormedAttention(w, "a", 0, c, rope, window)
+	if err := w.Err(); err != nil {
+		t.Error(err)
+	}
+	return attention, rope, w, v
+}
+
 // The attention of a layer is that of its parts, written out.
 func TestNormedAttention(t *testing.T) {
 	const rows, heads, kvHeads, dim, hidden, window = 7, 4, 2, 8, 16, 3
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		w, v := random(e, map[string][]int{
-			"a.q_proj.weight": {heads * dim, hidden}, "a.k_proj.weight": {kvHeads * dim, hidden}, "a.v_proj.weight": {kvHeads * dim, hidden},
-			"a.o_proj.weight": {hidden, heads * dim}, "a.q_norm.weight": {dim}, "a.k_norm.weight": {dim},
-		})
+		attention, rope, w, v := normedAttention(t, e, heads, kvHeads, dim, hidden, arch.Rope{Type: arch.RopeDefault, Theta: 100}, window)
 		defer w.Free()
-		c := arch.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, NormEps: 1e-6}
-		rope := nn.NewRope(e, w, arch.Rope{Type: arch.RopeDefault, Theta: 100}, dim)
-		attention := nn.NewNormedAttention(w, "a", 0, c, rope, window)
-		if err := w.Err(); err != nil {
-			t.Error(err)
-			return
-		}
 		seq := cache.NewSequence([]cache.Kind{attention.Kind()})
 		defer seq.Free()
 		b := nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, rows), All: true})

@@ -13,6 +13,9 @@ func (b *Batch) Narrow() *Batch {
 	if b.Want == nil {
 		return b
 	}
+	if b.asking != nil {
+		return b.asking
+	}
 	n := &Batch{Tokens: b.Wanted(b.Tokens), Positions: b.Wanted(b.Positions)}
 	if b.Grid != nil {
 		n.Grid = mlx.Transpose(b.Wanted(mlx.Transpose(b.Grid)))

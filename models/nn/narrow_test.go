@@ -124,13 +124,8 @@ func TestEnding(t *testing.T) {
 		{"turned by the text's length", arch.Rope{Type: arch.RopeDynamic, Theta: 100, Factor: 2, Context: 4}, 0},
 	} {
 		mlxtest.Do(t, func(e *mlx.Thread) {
-			w, _ := random(e, map[string][]int{
-				"a.q_proj.weight": {heads * dim, hidden}, "a.k_proj.weight": {kvHeads * dim, hidden}, "a.v_proj.weight": {kvHeads * dim, hidden},
-				"a.o_proj.weight": {hidden, heads * dim}, "a.q_norm.weight": {dim}, "a.k_norm.weight": {dim},
-			})
+			attention, _, w, _ := normedAttention(t, e, heads, kvHeads, dim, hidden, test.rope, test.window)
 			defer w.Free()
-			c := arch.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, NormEps: 1e-6}
-			attention := nn.NewNormedAttention(w, "a", 0, c, nn.NewRope(e, w, test.rope, dim), test.window)
 			norm := nn.PlainRMSNorm(1e-6)
 			seq := func() *cache.Sequence { return cache.NewSequence([]cache.Kind{attention.Kind()}) }
 			all, ending := []*cache.Sequence{seq(), seq()}, []*cache.Sequence{seq(), seq()}
