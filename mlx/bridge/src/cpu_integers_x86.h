@@ -109,15 +109,30 @@ static void integer_rows(const Tile& t, const int32_t* x, int64_t ahead, int col
   }
 }
 
+static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, const Layout& l, Tile& t) {
+#if defined(__AVX512BF16__)
+  if (l.mode == Mode::bf16) {
+    return unpack_pairs(w, n0, k0, columns, l.block, t);
+  }
+#endif
+  unpack(w, n0, k0, columns, l.block, l.mode, t);
+}
+
 // c[r] += products of the rows of a block, which begins at row m, with columns [k0, k0+columns) of a tile.
 static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns, bool more, float* c) {
   const Layout& l = x.layout;
   if (l.mode == Mode::f32) {
     return multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + place(x, m, k0, rows), columns, rows, c);
   }
-  const int per = l.mode == Mode::i16 ? 2 : 4;
+  const int per = l.mode == Mode::i8 ? 4 : 2;
   const int64_t stride = x.columns / l.block, ahead = more ? int64_t(kIntegerRows) * columns / per : 0;
   auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / per;
+#if defined(__AVX512BF16__)
+  if (l.mode == Mode::bf16) {
+    return w.format == Format::plain ? pairs_rows<false>(t, data, ahead, columns, columns, rows, c)
+                                     : pairs_rows<true>(t, data, ahead, columns, l.block, rows, c);
+  }
+#endif
   const float* scales = x.scales + m * stride + k0 / l.block;
   const float* sums = x.sums + m * stride + k0 / l.block;
   switch (l.mode == Mode::i16 ? 0 : sums_that_fit(w)) {
@@ -140,26 +155,12 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
   const int deep = depth(l.mode, m1 - m0);
   for (int64_t k0 = 0; k0 < x.columns; k0 += deep) {
     const int columns = int(x.columns - k0 < deep ? x.columns - k0 : deep);
-#if defined(__AVX512BF16__)
-    if (l.mode == Mode::bf16) {
-      unpack_pairs(w, n0, k0, columns, l.block, t);
-    } else
-#endif
-    {
-      unpack(w, n0, k0, columns, l.block, l.mode, t);
-    }
+    unpack_tile(w, n0, k0, columns, l, t);
     for (int64_t m = m0; m < m1; m += most) {
       const int rows = int(x.rows - m < most ? x.rows - m : most);  // of the block as it was arranged
       const bool more = m + most < m1;
       float* c = y + (m - m0) * kTile;
-#if defined(__AVX512BF16__)
-      if (l.mode == Mode::bf16) {
-        pairs_product(w, x, t, m, rows, k0, columns, more, c);
-      } else
-#endif
-      {
-        block_product(w, x, t, m, rows, k0, columns, more, c);
-      }
+      block_product(w, x, t, m, rows, k0, columns, more, c);
       if (k0 + deep >= x.columns) {
         done(m, m + rows);
       }

@@ -95,12 +95,4 @@ static void pairs_rows(const Tile& t, const int32_t* x, int64_t ahead, int colum
   }
 }
 
-// As block_product of cpu_integers_x86.h.
-static void pairs_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns, bool more, float* c) {
-  auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / 2;
-  const int64_t ahead = more ? int64_t(kIntegerRows) * columns / 2 : 0;
-  w.format == Format::plain ? pairs_rows<false>(t, data, ahead, columns, columns, rows, c)
-                            : pairs_rows<true>(t, data, ahead, columns, x.layout.block, rows, c);
-}
-
 }  // namespace ingot::cpu::INGOT_ISA
