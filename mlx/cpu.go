@@ -21,7 +21,7 @@ const (
 type CPUOptions struct {
 	Threads int    // that work on one operation; 0 is DefaultThreads
 	Fast    bool   // int8 activations in products with quantized weights, bfloat16 weights in attention: quicker, less exact
-	ISA     string // portable, avx2, avx512, avx512bf16, neon or dotprod; "" is the best that the processor has
+	ISA     string // portable, avx2, avx512, avx512bf16, zen4, neon or dotprod; "" is the best that the processor has
 }
 
 // ParseCPUMath reads the name of a precision: exact, or fast.

@@ -72,6 +72,11 @@ func (w *weights) value(i int) float64 { return w.scaled[i] + w.added[i] }
 
 // randomWeights have random codes; a group in twenty is zero, one has an outlier's scale.
 func randomWeights(e *mlx.Thread, r *rand.Rand, f weightFormat, size float64, shape ...int) *weights {
+	return weightsOf(e, r, f, size, func() byte { return byte(r.Uint32()) }, shape...)
+}
+
+// weightsOf have these bytes as codes, and random scales.
+func weightsOf(e *mlx.Thread, r *rand.Rand, f weightFormat, size float64, code func() byte, shape ...int) *weights {
 	rank := len(shape)
 	w := &weights{weightFormat: f, rows: shape[rank-2], columns: shape[rank-1]}
 	n := 1
@@ -86,7 +91,7 @@ func randomWeights(e *mlx.Thread, r *rand.Rand, f weightFormat, size float64, sh
 	}
 	codes := make([]byte, n*f.bits/8)
 	for i := range codes {
-		codes[i] = byte(r.Uint32())
+		codes[i] = code()
 		if f.mode == mlx.MXFP8 && codes[i]&0x7f == 0x7f {
 			codes[i] = 0 // NaN in the standard, 480 in MLX
 		}
@@ -292,6 +297,35 @@ func TestProducts(t *testing.T) {
 			}
 			w.sameProduct(t, name, x, y, one, nil, fast)
 		}
+	})
+}
+
+// The largest sums of integers: all activations are as large as can be, and all codes. What is summed on the way may be far beyond 32 bits.
+func TestLargestSums(t *testing.T) {
+	eachProduct(t, func(t *testing.T, e *mlx.Thread, r *rand.Rand, f weightFormat, d mlx.DType, fast bool) {
+		if f.integers(f.result(d), fast) == 0 {
+			return
+		}
+		largest := byte(0xff)
+		if f.mode > 0 {
+			largest = 0x77 // of either sign, 6 is the furthest from the least
+		}
+		const out, rows = 33, 21
+		columns := 5 * f.group
+		w := weightsOf(e, r, f, 0.5, func() byte { return largest }, out, columns)
+		v := make([]float32, rows*columns)
+		for i := range v {
+			sign, k := float32(1), i%columns
+			switch row := i / columns; {
+			case row%4 == 1:
+				sign = -1
+			case row%4 == 2 && k%2 == 1, row%4 == 3 && r.IntN(2) == 0:
+				sign = -1
+			}
+			v[i] = 3 * sign
+		}
+		x := rowsOf(e, d, v, rows, columns)
+		w.sameProduct(t, fmt.Sprintf("%v %v fast %v", f, d, fast), x, w.times(x.Array), one, nil, fast)
 	})
 }
 

@@ -18,7 +18,7 @@ namespace ingot::cpu {
 
 namespace {
 
-constexpr const char* kNames[] = {"portable", "avx2", "avx512", "avx512bf16", "neon", "dotprod"};
+constexpr const char* kNames[] = {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon", "dotprod"};
 constexpr int kCount = sizeof(kNames) / sizeof(kNames[0]);
 
 bool has(Isa isa) {
@@ -34,6 +34,7 @@ bool has(Isa isa) {
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vnni");
     case Isa::avx512bf16:
+    case Isa::zen4:
       return has(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
 #elif defined(__aarch64__)
     case Isa::neon:
@@ -50,9 +51,19 @@ bool has(Isa isa) {
   }
 }
 
+// Whether a set that is there is right for this processor.
+bool suits(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::zen4) {
+    return __builtin_cpu_is("amd");
+  }
+#endif
+  return true;
+}
+
 Isa best() {
   int i = kCount - 1;
-  while (!has(Isa(i))) {  // portable is there
+  while (!has(Isa(i)) || !suits(Isa(i))) {  // portable is there
     i--;
   }
   return Isa(i);

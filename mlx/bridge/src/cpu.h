@@ -6,8 +6,9 @@
 
 namespace ingot::cpu {
 
-// In order of preference within an architecture.
-enum class Isa { portable, avx2, avx512, avx512bf16, neon, dotprod };
+// In order of preference within an architecture. zen4 has the instructions of avx512bf16, and adds 512 bits beside products: AMD's since
+// Zen 4, while Intel's add where they multiply (https://uops.info: VPADDW, VPDPWSSD).
+enum class Isa { portable, avx2, avx512, avx512bf16, zen4, neon, dotprod };
 
 // The set that kernels use: the best that this processor and system have, unless INGOT_CPU_ISA or set_isa says otherwise.
 Isa isa();
@@ -28,11 +29,18 @@ struct Choice {
   const Table* avx512 = nullptr;
   const Table* neon = nullptr;
   const Table* dotprod = nullptr;
-  const Table* avx512bf16 = nullptr;  // else that of avx512; last, since tables are named by place
+  const Table* avx512bf16 = nullptr;  // else that of avx512; after the others, since tables are named by place
+  const Table* zen4 = nullptr;        // else that of avx512bf16
 
   const Table& get() const {
     const Table* t = nullptr;
     switch (isa()) {
+      case Isa::zen4:
+        if (zen4) {
+          t = zen4;
+          break;
+        }
+        [[fallthrough]];
       case Isa::avx512bf16:
         t = avx512bf16 ? avx512bf16 : avx512 ? avx512 : avx2;
         break;

@@ -131,12 +131,24 @@ IG_INLINE void gather_nibbles(const int32_t* dwords, bool bytes, int64_t apart, 
   }
 }
 
+// Of dwords of int16, the sum of each one's product with the next: what products of sums have too much.
+IG_INLINE int32_t pair_products(const int32_t* dwords, int n) {
+  __m256i sum = _mm256_setzero_si256();
+  for (int i = 0; i < n; i += 8) {
+    __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + i));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(v, _mm256_shuffle_epi32(v, 0xb1)));
+  }
+  __m128i s = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));  // each twice, side by side
+  return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_unpackhi_epi64(s, s)));
+}
+
 template <Integers Kind>
 static void arrange_integers(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
   constexpr int kPer = Kind == Integers::bytes ? 4 : 2;  // columns in a dword, halves by twos
   constexpr int kCount = kStep / kPer;
-  constexpr float kMost = Kind == Integers::halves ? 127 * 256 + 127 : Kind == Integers::words ? 32767 : 127;
   const Layout& l = a.layout;
+  // A code must not carry a sum out of int16.
+  const float most = Kind == Integers::halves ? 127 * 256 + 127 : Kind == Integers::bytes ? 127 : l.winograd ? 32767 - 255 : 32767;
   const int blocks = kStep / l.block;
   const int64_t stride = a.columns / l.block;
   for (int64_t k = 0; k < a.columns; k += kStep) {
@@ -152,10 +164,13 @@ static void arrange_integers(const Activations& a, const void* const* rows, Type
         measure(x + b * l.block, l.block, &peak, sums + b);
         // What is smaller than this leaves nothing in a sum, and its inverse would be infinite.
         const bool any = peak > 1e-33f;
-        scales[b] = any ? peak / kMost : 0;
-        by[b] = any ? kMost / peak : 0;
+        scales[b] = any ? peak / most : 0;
+        by[b] = any ? most / peak : 0;
       }
       quantize_step<Kind>(x, l.block, by, l.nibbles, dwords[r]);
+      for (int b = 0; l.winograd && b < blocks; b++) {
+        a.pairs[(m + r) * stride + k / l.block + b] = pair_products(dwords[r] + b * l.block / 2, l.block / 2);
+      }
     }
     int32_t* out = static_cast<int32_t*>(a.data) + place(a, m, k, n) / kPer;
     if (l.vector && l.nibbles) {

@@ -5,6 +5,10 @@
 
 #include "cpu_arrange_x86.h"
 #include "cpu_few_x86.h"
+#include "cpu_sums_x86.h"
+#if defined(__AVX512VNNI__)
+#include "cpu_winograd_avx512.h"
+#endif
 #if defined(__AVX512BF16__)
 #include "cpu_pairs_bf16.h"
 #endif
@@ -19,47 +23,45 @@ IG_INLINE int sums_that_fit(const Weights& w) {
   return w.bits == 6 ? 2 : 8;
 }
 
-// c[r][0..kTile) += products of R activation rows with a tile. x holds [columns/2 or /4][R] dwords.
-// Fit is 0 for int16, else the number of int8 sums that fit in 16 bits. The rows that come next lie ahead dwords from x:
-// the second cache is too slow to be asked for them only when they are needed.
-template <int R, int Fit>
-static void integer_block(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, const float* scales,
-                          const float* sums, int64_t stride, float* c) {
-  const int32_t* w = reinterpret_cast<const int32_t*>(t.data);
-  int dwords = block / (Fit ? 4 : 2);
-  for (int b = 0; b < columns / block; b++) {
+// The products of R activation rows with a tile; Fit is 0 for int16, else the number of int8 sums that fit in 16 bits.
+template <int R, int Fit, int Block>
+static __attribute__((noinline)) void integer_block(Meeting m) {
+  constexpr int kDwords = Block / (Fit ? 4 : 2);
+  const int32_t *w = reinterpret_cast<const int32_t*>(m.tile.data), *x = m.x;
+  for (int b = 0; b < m.columns / Block; b++) {
     IG_BARRIER();
     I sum[R][2];
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
       sum[r][0] = sum[r][1] = zeros();
     }
-    for (int i = 0; i < dwords * R; i += 16) {
-      prefetch(x + ahead + i);
-    }
+    fetch(x + m.ahead, kDwords * R);
     if constexpr (Fit == 0 || !kSaturates) {
+      for (int some = 0; some < kDwords; some += 4) {
 #pragma GCC unroll 4
-      for (int q = 0; q < dwords; q++) {
-        I w0 = load_lanes(w + q * kTile), w1 = load_lanes(w + q * kTile + kLanes);
+        for (int q = some; q < some + 4; q++) {
+          I w0 = load_lanes(w + q * kTile), w1 = load_lanes(w + q * kTile + kLanes);
 #pragma GCC unroll 4
-        for (int r = 0; r < R; r++) {
-          I v = repeat(x[q * R + r]);
-          sum[r][0] = Fit ? dot8(sum[r][0], w0, v) : dot16(sum[r][0], w0, v);
-          sum[r][1] = Fit ? dot8(sum[r][1], w1, v) : dot16(sum[r][1], w1, v);
-          IG_KEEP(sum[r][0]);
-          IG_KEEP(sum[r][1]);
+          for (int r = 0; r < R; r++) {
+            I v = repeat(x[q * R + r]);
+            sum[r][0] = Fit ? dot8(sum[r][0], w0, v) : dot16(sum[r][0], w0, v);
+            sum[r][1] = Fit ? dot8(sum[r][1], w1, v) : dot16(sum[r][1], w1, v);
+            IG_KEEP(sum[r][0]);
+            IG_KEEP(sum[r][1]);
+          }
         }
       }
     } else {
 #if !defined(__AVX512VNNI__)
-      for (int p = 0; p < dwords; p += Fit) {
+      constexpr int kTogether = Fit < kDwords ? Fit : kDwords;
+      for (int p = 0; p < kDwords; p += kTogether) {
         I narrow[R][2];
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++) {
           narrow[r][0] = narrow[r][1] = zeros();
         }
 #pragma GCC unroll 8
-        for (int q = 0; q < Fit; q++) {
+        for (int q = 0; q < kTogether; q++) {
           I w0 = load_lanes(w + (p + q) * kTile), w1 = load_lanes(w + (p + q) * kTile + kLanes);
 #pragma GCC unroll 4
           for (int r = 0; r < R; r++) {
@@ -79,33 +81,9 @@ static void integer_block(const Tile& t, const int32_t* x, int64_t ahead, int co
 #endif
     }
     IG_BARRIER();
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; j++) {
-      F scale = load(t.scales + b * kTile + j * kLanes), bias = load(t.biases + b * kTile + j * kLanes);
-#pragma GCC unroll 4
-      for (int r = 0; r < R; r++) {
-        float* y = c + r * kTile + j * kLanes;
-        F v = fma(scale * set(scales[r * stride + b]), to_float(sum[r][j]), load(y));
-        store(y, fma(bias, set(sums[r * stride + b]), v));
-      }
-    }
-    w += dwords * kTile;
-    x += dwords * R;
-  }
-}
-
-template <int Fit>
-static void integer_rows(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, int rows, const float* scales,
-                         const float* sums, int64_t stride, float* c) {
-  switch (rows) {
-    case 1:
-      return integer_block<1, Fit>(t, x, ahead, columns, block, scales, sums, stride, c);
-    case 2:
-      return integer_block<2, Fit>(t, x, ahead, columns, block, scales, sums, stride, c);
-    case 3:
-      return integer_block<3, Fit>(t, x, ahead, columns, block, scales, sums, stride, c);
-    default:
-      return integer_block<4, Fit>(t, x, ahead, columns, block, scales, sums, stride, c);
+    add_scaled<R>(m, b, sum);
+    w += kDwords * kTile;
+    x += kDwords * R;
   }
 }
 
@@ -116,6 +94,11 @@ static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, c
   }
 #endif
   unpack(w, n0, k0, columns, l.block, l.mode, t);
+#if defined(__AVX512VNNI__)
+  if (l.winograd) {
+    pair_codes(columns, l.block, t);
+  }
+#endif
 }
 
 // c[r] += products of the rows of a block, which begins at row m, with columns [k0, k0+columns) of a tile.
@@ -133,18 +116,21 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
                                      : pairs_rows<true>(t, data, ahead, columns, l.block, rows, c);
   }
 #endif
-  const float* scales = x.scales + m * stride + k0 / l.block;
-  const float* sums = x.sums + m * stride + k0 / l.block;
-  switch (l.mode == Mode::i16 ? 0 : sums_that_fit(w)) {
-    case 0:
-      return integer_rows<0>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
-    case 2:
-      return integer_rows<2>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
-    case 4:
-      return integer_rows<4>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
-    default:
-      return integer_rows<8>(t, data, ahead, columns, l.block, rows, scales, sums, stride, c);
+  const int64_t at = m * stride + k0 / l.block;
+  const Meeting meeting = {t, data, ahead, columns, x.scales + at, x.sums + at, x.pairs + at, stride, c};
+  auto integers = [&]<int Fit>() {
+    with_block(l.block, [&]<int Block>() { with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(meeting); }); });
+  };
+#if defined(__AVX512VNNI__)
+  if (l.winograd) {
+    return with_block(l.block, [&]<int Block>() { with_rows(rows, [&]<int R>() { winograd_block<R, Block>(meeting); }); });
   }
+#else
+  if (l.mode == Mode::i8 && sums_that_fit(w) < 8) {
+    return sums_that_fit(w) == 2 ? integers.template operator()<2>() : integers.template operator()<4>();
+  }
+#endif
+  l.mode == Mode::i16 ? integers.template operator()<0>() : integers.template operator()<8>();
 }
 
 static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const Taker& done) {

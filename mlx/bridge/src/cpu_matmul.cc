@@ -13,6 +13,7 @@ extern const MatmulKernels matmul_portable;
 extern const MatmulKernels matmul_avx2;
 extern const MatmulKernels matmul_avx512;
 extern const MatmulKernels matmul_avx512bf16;
+extern const MatmulKernels matmul_zen4;
 #elif defined(__aarch64__)
 extern const MatmulKernels matmul_neon;
 #endif
@@ -24,6 +25,7 @@ const MatmulKernels& matmul_kernels() {
       .avx2 = &matmul_avx2,
       .avx512 = &matmul_avx512,
       .avx512bf16 = &matmul_avx512bf16,
+      .zen4 = &matmul_zen4,
 #elif defined(__aarch64__)
       .neon = &matmul_neon,
 #endif
@@ -55,6 +57,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.vector = true;
   }
   l.few = !l.vector && rows > 1 && rows <= kFew && has_integers(l.mode) && k.few_tile > 0;
+  l.winograd = k.winograd && l.mode == Mode::i16 && !l.vector && !l.few;
   return l;
 }
 
@@ -87,7 +90,7 @@ Arranged arrange(Row row, Type type, int64_t rows, int64_t columns, const std::v
   size_t data = 0, numbers = 0;
   for (const auto& l : layouts) {
     data += data_bytes(l, rows, padded);
-    numbers += 2 * size_t(rows * (padded / l.block));
+    numbers += 3 * size_t(rows * (padded / l.block));
   }
   auto bytes = scratch<uint8_t>(kData, data);
   auto floats = scratch<float>(kScales, numbers);
@@ -95,7 +98,8 @@ Arranged arrange(Row row, Type type, int64_t rows, int64_t columns, const std::v
   for (const auto& l : layouts) {
     Activations a{.layout = l, .rows = rows, .columns = padded, .data = bytes, .scales = floats, .sums = nullptr};
     a.sums = floats + rows * (padded / l.block);
-    floats = a.sums + rows * (padded / l.block);
+    a.pairs = reinterpret_cast<int32_t*>(a.sums + rows * (padded / l.block));
+    floats = a.sums + 2 * rows * (padded / l.block);
     bytes += data_bytes(l, rows, padded);
     out.list.push_back(a);
   }

@@ -54,13 +54,14 @@ class Gather {
 
   // Memory for activations: so many bytes, and floats.
   size_t bytes() const { return size_t(g_.rows * padded_) * 4; }
-  size_t floats() const { return size_t(g_.rows * per_) * 2; }
+  size_t floats() const { return size_t(g_.rows * per_) * 3; }
   void place_at(uint8_t* bytes, float* floats) {
     for (size_t i = 0; i < acts_.size(); i++) {
       const int64_t first = groups_.all[i].first;
       acts_[i].data = bytes + size_t(first * padded_) * 4;
       acts_[i].scales = floats + first * per_;
       acts_[i].sums = floats + (g_.rows + first) * per_;
+      acts_[i].pairs = reinterpret_cast<int32_t*>(floats + (2 * g_.rows + first) * per_);
     }
   }
 

@@ -16,6 +16,7 @@ struct Tile {
   alignas(64) uint8_t data[kDepth * kTile * 4 / 2];  // floats take half of the depth
   alignas(64) float scales[kDepth / 16 * kTile];     // [block][kTile]
   alignas(64) float biases[kDepth / 16 * kTile];
+  alignas(64) int32_t pairs[kDepth / 16 * kTile];  // what products of sums have too much, with a minus
   int first = 0;  // the block of scales that the data begins with
 
   template <class T>

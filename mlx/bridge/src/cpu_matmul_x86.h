@@ -14,6 +14,7 @@ constexpr MatmulKernels kMatmul = {
     .saturates = kSaturates,
     .integers = true,
     .pairs = kPairsOfBF16,
+    .winograd = false,
     .arrange = arrange,
     .tile_product = tile_product,
     .row_product = rows_product,

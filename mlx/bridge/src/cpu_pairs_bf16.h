@@ -2,8 +2,7 @@
 // float32, two products at a time.
 #pragma once
 
-#include "cpu_dot_x86.h"
-#include "cpu_unpack_avx2.h"
+#include "cpu_sums_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -51,9 +50,7 @@ static __attribute__((noinline)) void pairs_block(const Tile& t, const int32_t* 
     for (int r = 0; r < R; r++) {
       sum[r][0] = sum[r][1] = set(0);
     }
-    for (int i = 0; i < dwords * R; i += 16) {
-      prefetch(x + ahead + i);
-    }
+    fetch(x + ahead, dwords * R);
 #pragma GCC unroll 4
     for (int q = 0; q < dwords; q++) {
       auto w0 = (__m512bh)load_lanes(w + q * kTile), w1 = (__m512bh)load_lanes(w + q * kTile + kLanes);
@@ -83,16 +80,7 @@ static __attribute__((noinline)) void pairs_block(const Tile& t, const int32_t* 
 
 template <bool Scaled>
 static void pairs_rows(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, int rows, float* c) {
-  switch (rows) {
-    case 1:
-      return pairs_block<1, Scaled>(t, x, ahead, columns, block, c);
-    case 2:
-      return pairs_block<2, Scaled>(t, x, ahead, columns, block, c);
-    case 3:
-      return pairs_block<3, Scaled>(t, x, ahead, columns, block, c);
-    default:
-      return pairs_block<4, Scaled>(t, x, ahead, columns, block, c);
-  }
+  with_rows(rows, [&]<int R>() { pairs_block<R, Scaled>(t, x, ahead, columns, block, c); });
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

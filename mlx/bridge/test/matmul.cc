@@ -330,7 +330,7 @@ void twice(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int6
 
 int main(int argc, char** argv) {
   int64_t cases = 0, every = argc > 1 ? std::max(1, std::atoi(argv[1])) : 1, number = 0;
-  for (const char* name : {"portable", "avx2", "avx512", "avx512bf16", "neon", "dotprod"}) {
+  for (const char* name : {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon", "dotprod"}) {
     try {
       set_isa(name);
     } catch (const std::invalid_argument& e) {
