@@ -1,4 +1,4 @@
-"""The CPU benchmark: run.py INGOT WORKER [--shapes "dense moe gemma4 qwen35"] [--rounds N]. bench/cpu/run.sh runs it.
+"""The CPU benchmark: run.py INGOT WORKER [--shapes "dense moe gemma4 qwen35"] [--rounds N] [--figures "decode0 ..."]. bench/cpu/run.sh runs it.
 
 Makes its own models (model.py), then measures ingot in both precisions, llama.cpp with two formats, and the machine's own
 limits, one after the other, in rounds, so that all see the same machine. Every figure is a median over the rounds; a loaded
@@ -149,9 +149,9 @@ class Bench:
         self.limits = {key: [] for key in PEAKS}
         self.loads = []
         self.gathered = self.accuracy = None
-        self.figures = FIGURES
+        self.figures = {name: FIGURES[name] for name in args.figures}
         if args.quick:
-            self.figures = {name: {**command, **{key: command[key] // 8 for key in ("depth", "tokens") if key in command}} for name, command in FIGURES.items()}
+            self.figures = {name: {**command, **{key: command[key] // 8 for key in ("depth", "tokens") if key in command}} for name, command in self.figures.items()}
 
     def measure(self, name, worker, command):
         """Tokens per second, or whatever the command gives."""
@@ -208,8 +208,8 @@ class Bench:
             if worker:
                 llama[key] = worker
         for worker in (ingot, *llama.values()):  # weights that were just written may have to come from the disk, experts one by one
-            worker.ask(self.figures["prefill512"])
-        runs = {figure: {} for figure in FIGURES}
+            worker.ask(FIGURES["prefill512"])
+        runs = {figure: {} for figure in self.figures}
         rows = {math: [] for math in MATHS}
         skipped = []
         limits, loads = {key: [] for key in PEAKS}, len(self.loads)
@@ -227,10 +227,16 @@ class Bench:
                     turns += [(key + (" flash" if flash else ""), worker, {"flash": flash}) for flash in self.flash(figure, key, runs)]
                 for who, worker, how in turns[:: 1 if n % 2 else -1]:  # whoever comes first finds a machine that did something else
                     note(figure, who, self.measure(f"{figure} {who}", worker, {**command, **how}))
+            if self.args.some:
+                continue
             for math in MATHS:
                 rows[math].append(self.measure(f"rows ingot {math}", ingot, {"op": "rows", "math": math, "depth": 32}))
             if models.shape.SKIPS:
                 skipped.append(self.measure("skipped ingot exact", ingot, {**self.figures["prefill512"], "op": "skipped"}))
+        if self.args.some:
+            for worker in (ingot, *llama.values()):
+                worker.close()
+            return {"runs": runs, "limits": {"read_gbps": statistics.median(limits["read_gbps"])}, "bytes_per_token": info["ingot"]["bytes_per_token"]}
         profile = {math: self.measure(f"profile ingot {math}", ingot, {"op": "profile", "math": math, "tokens": 64}) for math in MATHS}
         if self.accuracy is None:  # neither is about a shape
             self.gathered = {math: self.measure(f"gathered ingot {math}", ingot, {"op": "gathered", "math": math}) for math in MATHS}
@@ -264,15 +270,32 @@ def cosine(a, b):
     return dot(a, b) / math.sqrt(dot(a, a) * dot(b, b))
 
 
+def medians(runs):
+    """Those of one figure, and of llama.cpp the better of with and without flash attention."""
+    out = {f"ingot_{math}": round(statistics.median(runs[f"ingot_{math}"]), 2) for math in MATHS}
+    for key in FORMATS:
+        theirs = [statistics.median(v) for who, v in runs.items() if who.split()[0] == key]
+        out[key] = round(max(theirs), 2) if theirs else None
+    return out
+
+
+def some(name, detail):
+    """The figures of one shape that were asked for, as text."""
+    most = detail["limits"]["read_gbps"] * 1e9 / detail["bytes_per_token"]
+    lines = [f"{name}: {detail['limits']['read_gbps']:.2f} GB/s of memory read, decode at most {most:.1f} tokens/s"]
+    for figure, runs in detail["runs"].items():
+        values = medians(runs)
+        for who, value in values.items():
+            if value:
+                times = f", {value / values['llama_q4_0']:.2f} times llama_q4_0" if values["llama_q4_0"] else ""
+                share = f", {value / most:.0%} of the most" if figure == "decode0" else ""
+                lines.append(f"  {figure} {who}: {value}{times}{share}")
+    return "\n".join(lines)
+
+
 def figures(detail):
     """The figures of one shape, from its rounds."""
-    out = {}
-    for figure, runs in detail["runs"].items():
-        out[figure] = {f"ingot_{math}": round(statistics.median(runs[f"ingot_{math}"]), 2) for math in MATHS}
-        for key in FORMATS:
-            medians = [statistics.median(v) for who, v in runs.items() if who.split()[0] == key]
-            out[figure][key] = round(max(medians), 2) if medians else None
-        out[figure]["mlx_lm"] = None
+    out = {figure: medians(runs) | {"mlx_lm": None} for figure, runs in detail["runs"].items()}
     if mlx := detail["mlx_lm"]:
         for figure, what in (("decode0", "decode"), ("prefill512", "prefill")):
             out[figure]["mlx_lm"] = round(mlx[what]["tokens"] / mlx[what]["seconds"], 4)
@@ -303,6 +326,7 @@ def main():
     parser.add_argument("worker", help="bench/cpu, built")
     parser.add_argument("--shapes", default=os.environ.get("SHAPES", "dense"))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--figures", default="", help=f"only some of {', '.join(FIGURES)}, and no result: to repeat them often")
     parser.add_argument("--threads", type=int, default=machine.cores())
     parser.add_argument("--quick", action="store_true", help="an eighth of all tokens, and no result: to try the benchmark out")
     parser.add_argument("--no-mlx", dest="mlx", action="store_false", help="leave mlx-lm out")
@@ -312,6 +336,11 @@ def main():
     for name in shapes:
         if name not in SHAPES:
             sys.exit(f"no shape {name}: {', '.join(SHAPES)}")
+    args.some = args.figures.replace(",", " ").split()
+    args.figures = args.some or list(FIGURES)
+    for name in args.figures:
+        if name not in FIGURES:
+            sys.exit(f"no figure {name}: {', '.join(FIGURES)}")
     if not shapes or args.rounds < 1 or args.threads < 1:
         sys.exit("shapes, rounds and threads must not be empty or zero")
     os.makedirs(CACHE, exist_ok=True)
@@ -322,6 +351,9 @@ def main():
     except Gone as gone:
         sys.exit(str(gone))
     bench.peaks.close()
+    if args.some:
+        print("\n".join(some(name, detail) for name, detail in details.items()))
+        return
     described = {"machine": machine.describe(), "threads": args.threads}
     before = {} if args.quick else earlier(described)
     result = {name: figures(detail) for name, detail in details.items()}

@@ -52,7 +52,7 @@ bool has(Isa isa) {
 }
 
 // Whether a set that is there is right for this processor.
-bool suits(Isa isa) {
+bool suits([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::zen4) {
     return __builtin_cpu_is("amd");

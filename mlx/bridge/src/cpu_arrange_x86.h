@@ -168,8 +168,10 @@ static void arrange_integers(const Activations& a, const void* const* rows, Type
         by[b] = any ? most / peak : 0;
       }
       quantize_step<Kind>(x, l.block, by, l.nibbles, dwords[r]);
-      for (int b = 0; l.winograd && b < blocks; b++) {
-        a.pairs[(m + r) * stride + k / l.block + b] = pair_products(dwords[r] + b * l.block / 2, l.block / 2);
+      if (l.winograd) {
+        for (int b = 0; b < blocks; b++) {
+          a.pairs[(m + r) * stride + k / l.block + b] = pair_products(dwords[r] + b * l.block / 2, l.block / 2);
+        }
       }
     }
     int32_t* out = static_cast<int32_t*>(a.data) + place(a, m, k, n) / kPer;

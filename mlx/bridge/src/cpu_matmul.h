@@ -59,7 +59,7 @@ struct Layout {
   bool nibbles = false;  // order within 8 columns: 0 4 1 5 2 6 3 7 as int16, 0 2 4 6 1 3 5 7 as bytes
   bool vector = false;   // rows by themselves, for row products
   bool few = false;      // for few_product, else for tile_product
-  bool winograd = false; // int16 for products of sums, see cpu_winograd_avx512.h
+  bool winograd = false;  // int16 for products of sums, see cpu_winograd_avx512.h
   int block = kStep;     // columns that share a scale of activations: 16, 32 or 64
 
   bool operator==(const Layout&) const = default;
@@ -74,7 +74,7 @@ struct Activations {
   void* data = nullptr;
   float* scales = nullptr;  // [rows][columns / block], of integers
   float* sums = nullptr;    // [rows][columns / block], of the activations themselves
-  int32_t* pairs = nullptr; // [rows][columns / block], what products of sums have too much, modulo 2^32
+  int32_t* pairs = nullptr;  // [rows][columns / block], what products of sums have too much, modulo 2^32
 };
 
 // The element where column k, a multiple of kStep, of the block of n rows that begins at row m lies.
@@ -99,7 +99,7 @@ struct MatmulKernels {
   bool saturates;         // int8 products of codes above 6 bits do not fit
   bool integers;          // has the integer modes at all
   bool pairs;             // and mode bf16, as good as f32 where bfloat16 or e4m3 weights meet bfloat16
-  bool winograd;          // products of sums take less time
+  bool winograd;          // tile_product takes less time with such layouts
 
   // Brings the block of n rows that begins at row m into place. columns is not padded.
   void (*arrange)(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n);
