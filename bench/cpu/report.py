@@ -56,7 +56,7 @@ def text(everything):
     lines = []
     for shape, detail in everything["shapes"].items():
         figures = result[shape]
-        names = list(figures["decode0"])
+        names = list(figures[next(iter(detail["runs"]))])
         lines += ["", f"{shape}, tokens per second, medians of {detail.get('rounds', everything['rounds'])} rounds; in brackets times llama.cpp Q4_0:"]
         lines.append(f"{'':12}" + "".join(f"{n:>20}" for n in names))
         for figure in detail["runs"]:
@@ -66,9 +66,10 @@ def text(everything):
             lines.append(f"scores of a small model, ingot's and llama.cpp's: cosine {figures['agreement']:.5f}")
         if detail.get("skipped"):
             lines.append(f"prefill 512 in one piece, exact, over one whose rows all pass all layers: {skipping(detail):.2f} times as fast")
-        bound = decode_limit(result, shape)
-        shares = ", ".join(f"{n} {figures['decode0'][n] / bound:.0%}" for n in names if figures["decode0"][n] and figures["decode0"][n] > bound / 100)
-        lines.append(f"decode0 of the {bound:.1f} tokens per second that the read bandwidth allows: {shares}")
+        if "decode0" in figures:
+            bound = decode_limit(result, shape)
+            shares = ", ".join(f"{n} {figures['decode0'][n] / bound:.0%}" for n in names if figures["decode0"][n] and figures["decode0"][n] > bound / 100)
+            lines.append(f"decode0 of the {bound:.1f} tokens per second that the read bandwidth allows: {shares}")
         for math, rounds in detail["rows"].items():
             draft, streams = (over_one(rounds, key) for key in ("draft", "streams"))
             lines.append(f"8 rows over 1, {math}: {draft:.2f} as a draft of 7 in one sequence (the figure), {streams:.2f} as 8 streams")

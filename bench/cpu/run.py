@@ -148,10 +148,11 @@ class Bench:
         self.peaks = Worker("peaks", [machine.compile_peaks(os.path.join(HERE, "peaks", "peaks.cc"), CACHE), str(args.threads)])
         self.limits = {key: [] for key in PEAKS}
         self.loads = []
-        self.gathered = self.accuracy = None
-        self.figures = {name: FIGURES[name] for name in args.figures}
+        self.gathered, self.accuracy = {}, None
+        commands = FIGURES
         if args.quick:
-            self.figures = {name: {**command, **{key: command[key] // 8 for key in ("depth", "tokens") if key in command}} for name, command in self.figures.items()}
+            commands = {name: {**command, **{key: command[key] // 8 for key in ("depth", "tokens") if key in command}} for name, command in FIGURES.items()}
+        self.figures, self.prompt = {name: commands[name] for name in args.figures}, commands["prefill512"]
 
     def measure(self, name, worker, command):
         """Tokens per second, or whatever the command gives."""
@@ -208,10 +209,9 @@ class Bench:
             if worker:
                 llama[key] = worker
         for worker in (ingot, *llama.values()):  # weights that were just written may have to come from the disk, experts one by one
-            worker.ask(FIGURES["prefill512"])
+            worker.ask(self.prompt)
         runs = {figure: {} for figure in self.figures}
-        rows = {math: [] for math in MATHS}
-        skipped = []
+        rows, profile, skipped = {}, {}, []
         limits, loads = {key: [] for key in PEAKS}, len(self.loads)
 
         def note(figure, who, value):
@@ -227,24 +227,21 @@ class Bench:
                     turns += [(key + (" flash" if flash else ""), worker, {"flash": flash}) for flash in self.flash(figure, key, runs)]
                 for who, worker, how in turns[:: 1 if n % 2 else -1]:  # whoever comes first finds a machine that did something else
                     note(figure, who, self.measure(f"{figure} {who}", worker, {**command, **how}))
-            if self.args.some:
+            if not self.args.whole:
                 continue
             for math in MATHS:
-                rows[math].append(self.measure(f"rows ingot {math}", ingot, {"op": "rows", "math": math, "depth": 32}))
+                rows.setdefault(math, []).append(self.measure(f"rows ingot {math}", ingot, {"op": "rows", "math": math, "depth": 32}))
             if models.shape.SKIPS:
-                skipped.append(self.measure("skipped ingot exact", ingot, {**self.figures["prefill512"], "op": "skipped"}))
-        if self.args.some:
-            for worker in (ingot, *llama.values()):
-                worker.close()
-            return {"runs": runs, "limits": {"read_gbps": statistics.median(limits["read_gbps"])}, "bytes_per_token": info["ingot"]["bytes_per_token"]}
-        profile = {math: self.measure(f"profile ingot {math}", ingot, {"op": "profile", "math": math, "tokens": 64}) for math in MATHS}
-        if self.accuracy is None:  # neither is about a shape
+                skipped.append(self.measure("skipped ingot exact", ingot, {**self.prompt, "op": "skipped"}))
+        if self.args.whole:
+            profile = {math: self.measure(f"profile ingot {math}", ingot, {"op": "profile", "math": math, "tokens": 64}) for math in MATHS}
+        if self.args.whole and self.accuracy is None:  # neither is about a shape
             self.gathered = {math: self.measure(f"gathered ingot {math}", ingot, {"op": "gathered", "math": math}) for math in MATHS}
             self.accuracy = ingot.ask({"op": "accuracy"})
         for worker in (ingot, *llama.values()):
             worker.close()
         mlx = None
-        if self.args.mlx and mlx_path:
+        if self.args.mlx and self.args.whole and mlx_path:
             print("mlx-lm, once", flush=True)
             mlx = json.loads(subprocess.run([sys.executable, os.path.join(HERE, "mlxlm.py"), mlx_path], check=True, stdout=subprocess.PIPE).stdout)
         loads = self.loads[loads:]
@@ -270,36 +267,19 @@ def cosine(a, b):
     return dot(a, b) / math.sqrt(dot(a, a) * dot(b, b))
 
 
-def medians(runs):
-    """Those of one figure, and of llama.cpp the better of with and without flash attention."""
-    out = {f"ingot_{math}": round(statistics.median(runs[f"ingot_{math}"]), 2) for math in MATHS}
-    for key in FORMATS:
-        theirs = [statistics.median(v) for who, v in runs.items() if who.split()[0] == key]
-        out[key] = round(max(theirs), 2) if theirs else None
-    return out
-
-
-def some(name, detail):
-    """The figures of one shape that were asked for, as text."""
-    most = detail["limits"]["read_gbps"] * 1e9 / detail["bytes_per_token"]
-    lines = [f"{name}: {detail['limits']['read_gbps']:.2f} GB/s of memory read, decode at most {most:.1f} tokens/s"]
-    for figure, runs in detail["runs"].items():
-        values = medians(runs)
-        for who, value in values.items():
-            if value:
-                times = f", {value / values['llama_q4_0']:.2f} times llama_q4_0" if values["llama_q4_0"] else ""
-                share = f", {value / most:.0%} of the most" if figure == "decode0" else ""
-                lines.append(f"  {figure} {who}: {value}{times}{share}")
-    return "\n".join(lines)
-
-
 def figures(detail):
     """The figures of one shape, from its rounds."""
-    out = {figure: medians(runs) | {"mlx_lm": None} for figure, runs in detail["runs"].items()}
+    out = {}
+    for figure, runs in detail["runs"].items():
+        out[figure] = {f"ingot_{math}": round(statistics.median(runs[f"ingot_{math}"]), 2) for math in MATHS}
+        for key in FORMATS:
+            medians = [statistics.median(v) for who, v in runs.items() if who.split()[0] == key]
+            out[figure][key] = round(max(medians), 2) if medians else None
+        out[figure]["mlx_lm"] = None
     if mlx := detail["mlx_lm"]:
         for figure, what in (("decode0", "decode"), ("prefill512", "prefill")):
             out[figure]["mlx_lm"] = round(mlx[what]["tokens"] / mlx[what]["seconds"], 4)
-    out["rows8_over_rows1"] = {math: round(report.over_one(detail["rows"][math], "draft"), 3) for math in MATHS}
+    out["rows8_over_rows1"] = {math: round(report.over_one(rounds, "draft"), 3) for math, rounds in detail["rows"].items()}
     out["bytes_per_token"] = detail["info"]["ingot"]["bytes_per_token"]
     out["read_gbps"] = detail["limits"]["read_gbps"]
     out["agreement"] = detail["agreement"]
@@ -336,8 +316,8 @@ def main():
     for name in shapes:
         if name not in SHAPES:
             sys.exit(f"no shape {name}: {', '.join(SHAPES)}")
-    args.some = args.figures.replace(",", " ").split()
-    args.figures = args.some or list(FIGURES)
+    args.figures = args.figures.replace(",", " ").split() or list(FIGURES)
+    args.whole = set(args.figures) == set(FIGURES)
     for name in args.figures:
         if name not in FIGURES:
             sys.exit(f"no figure {name}: {', '.join(FIGURES)}")
@@ -351,11 +331,9 @@ def main():
     except Gone as gone:
         sys.exit(str(gone))
     bench.peaks.close()
-    if args.some:
-        print("\n".join(some(name, detail) for name, detail in details.items()))
-        return
     described = {"machine": machine.describe(), "threads": args.threads}
-    before = {} if args.quick else earlier(described)
+    kept = args.whole and not args.quick
+    before = earlier(described) if kept else {}
     result = {name: figures(detail) for name, detail in details.items()}
     if FIRST not in shapes and FIRST in before.get("shapes", {}):
         # What is said of the machine as a whole stays that of the run of dense.
@@ -373,7 +351,7 @@ def main():
             "limits": bench.limits, "accuracy": bench.accuracy, "gathered": bench.gathered, "shapes": details,
         }
     print(report.text(everything))
-    if args.quick:
+    if not kept:
         return
     os.makedirs(RESULTS, exist_ok=True)
     for name, value in (("cpu.json", result), ("cpu-runs.json", everything)):
