@@ -315,14 +315,10 @@ func TestLargestSums(t *testing.T) {
 		w := weightsOf(e, r, f, 0.5, func() byte { return largest }, out, columns)
 		v := make([]float32, rows*columns)
 		for i := range v {
-			sign, k := float32(1), i%columns
-			switch row := i / columns; {
-			case row%4 == 1:
-				sign = -1
-			case row%4 == 2 && k%2 == 1, row%4 == 3 && r.IntN(2) == 0:
-				sign = -1
+			v[i] = 3
+			if kind, k := i/columns%4, i%columns; kind == 1 || kind == 2 && k%2 == 1 || kind == 3 && r.IntN(2) == 0 {
+				v[i] = -3
 			}
-			v[i] = 3 * sign
 		}
 		x := rowsOf(e, d, v, rows, columns)
 		w.sameProduct(t, fmt.Sprintf("%v %v fast %v", f, d, fast), x, w.times(x.Array), one, nil, fast)

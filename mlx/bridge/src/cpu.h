@@ -29,37 +29,39 @@ struct Choice {
   const Table* avx512 = nullptr;
   const Table* neon = nullptr;
   const Table* dotprod = nullptr;
-  const Table* avx512bf16 = nullptr;  // else that of avx512; after the others, since tables are named by place
-  const Table* zen4 = nullptr;        // else that of avx512bf16
+  const Table* avx512bf16 = nullptr;  // after the others, since tables are named by place
+  const Table* zen4 = nullptr;
 
   const Table& get() const {
-    const Table* t = nullptr;
-    switch (isa()) {
+    switch (isa()) {  // a set whose table is absent has that of the next
       case Isa::zen4:
         if (zen4) {
-          t = zen4;
-          break;
+          return *zen4;
         }
         [[fallthrough]];
       case Isa::avx512bf16:
-        t = avx512bf16 ? avx512bf16 : avx512 ? avx512 : avx2;
-        break;
+        if (avx512bf16) {
+          return *avx512bf16;
+        }
+        [[fallthrough]];
       case Isa::avx512:
-        t = avx512 ? avx512 : avx2;
-        break;
+        if (avx512) {
+          return *avx512;
+        }
+        [[fallthrough]];
       case Isa::avx2:
-        t = avx2;
-        break;
+        return avx2 ? *avx2 : *portable;
       case Isa::dotprod:
-        t = dotprod ? dotprod : neon;
-        break;
+        if (dotprod) {
+          return *dotprod;
+        }
+        [[fallthrough]];
       case Isa::neon:
-        t = neon;
-        break;
+        return neon ? *neon : *portable;
       case Isa::portable:
         break;
     }
-    return t ? *t : *portable;
+    return *portable;
   }
 };
 

@@ -157,8 +157,8 @@ static void arrange_integers(const Activations& a, const void* const* rows, Type
       alignas(64) float copy[kStep];
       const float* x = step_of(rows[r], type, k, columns, copy);
       float by[kStep / 16];
-      float* scales = a.scales + (m + r) * stride + k / l.block;
-      float* sums = a.sums + (m + r) * stride + k / l.block;
+      const int64_t at = (m + r) * stride + k / l.block;
+      float *scales = a.scales + at, *sums = a.sums + at;
       for (int b = 0; b < blocks; b++) {
         float peak;
         measure(x + b * l.block, l.block, &peak, sums + b);
@@ -170,7 +170,7 @@ static void arrange_integers(const Activations& a, const void* const* rows, Type
       quantize_step<Kind>(x, l.block, by, l.nibbles, dwords[r]);
       if (l.winograd) {
         for (int b = 0; b < blocks; b++) {
-          a.pairs[(m + r) * stride + k / l.block + b] = pair_products(dwords[r] + b * l.block / 2, l.block / 2);
+          a.pairs[at + b] = pair_products(dwords[r] + b * l.block / 2, l.block / 2);
         }
       }
     }

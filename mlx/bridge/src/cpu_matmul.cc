@@ -96,12 +96,11 @@ Arranged arrange(Row row, Type type, int64_t rows, int64_t columns, const std::v
   auto floats = scratch<float>(kScales, numbers);
   Arranged out;
   for (const auto& l : layouts) {
-    Activations a{.layout = l, .rows = rows, .columns = padded, .data = bytes, .scales = floats, .sums = nullptr};
-    a.sums = floats + rows * (padded / l.block);
-    a.pairs = reinterpret_cast<int32_t*>(a.sums + rows * (padded / l.block));
-    floats = a.sums + 2 * rows * (padded / l.block);
+    const int64_t blocks = rows * (padded / l.block);
+    out.list.push_back({.layout = l, .rows = rows, .columns = padded, .data = bytes, .scales = floats, .sums = floats + blocks,
+                        .pairs = reinterpret_cast<int32_t*>(floats + 2 * blocks)});
+    floats += 3 * blocks;
     bytes += data_bytes(l, rows, padded);
-    out.list.push_back(a);
   }
   for (const auto& a : out.list) {
     int most = rows_per_block(a.layout);
