@@ -11,9 +11,6 @@ static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_
   constexpr int block = kStep / Blocks, blocks = Blocks;
   const int64_t stride = x.columns / block, row = w.row_bytes();
   const uint8_t* codes = w.codes + n0 * row;
-  const Spread spread = make_spread(2);  // which nibbles do without
-  RowStep s;
-  s.stride = row;
   Turned<true> turned[2];
   Scales8 scales[2];
   __builtin_memset(y, 0, size_t(R0 + R1) * kFewTile * sizeof(float));
@@ -28,15 +25,16 @@ static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_
     for (int k = 0; k < columns; k += kStep) {
 #pragma GCC unroll 2
       for (int h = 0; h < 2; h++) {
-        s.at = codes + h * 8 * row;
-        turn(s, w, spread, turned[h]);
+        turn_rows(codes + h * 8 * row, row, turned[h].v);
       }
       codes += 32;
       prefetch_tile(w, n0 + kFewTile, k0 + k);
-      few_block<R0, Fit, true, false, Blocks>(turned, scales, c, blocks, data0, by, sums, stride, y);
-      if constexpr (R1 > 0) {
-        few_block<R1, Fit, true, false, Blocks>(turned, scales, c, blocks, data1, by + R0 * stride, sums + R0 * stride, stride,
-                                                y + R0 * kFewTile);
+      if constexpr (R0 + R1 <= 6) {
+        few_block<R0, R1, Fit, true, false, Blocks>(turned, scales, c, blocks, data0, data1, by, sums, stride, y);
+      } else {
+        few_block<R0, 0, Fit, true, false, Blocks>(turned, scales, c, blocks, data0, nullptr, by, sums, stride, y);
+        few_block<R1, 0, Fit, true, false, Blocks>(turned, scales, c, blocks, data1, nullptr, by + R0 * stride, sums + R0 * stride, stride,
+                                                   y + R0 * kFewTile);
       }
       data0 += kStep * kWide / 4 * R0;
       data1 += kStep * kWide / 4 * R1;

@@ -67,13 +67,14 @@ struct Operands {
   }
 };
 
-// Adds to y[r][0..16) of R rows of activations, four at most, what a step of sixteen weight rows gives: each broadcast serves both
-// eights, and nothing leaves the registers before it is a sum. data holds the rows' dwords of [columns/2 or /4][R]; by and sums are
-// the first row's scales and sums of this step. Fit is how many int8 sums fit in 16 bits, 0 for int16. Blocks are those of a step;
-// 0 where the argument says.
-template <int R, int Fit, bool Nibbles, bool FP4, int Blocks = 0>
-IG_INLINE void few_block(const Turned<Nibbles>* t, const Scales8* scales, int at, int blocks, const int32_t* data, const float* by,
-                         const float* sums, int64_t stride, float* y) {
+// Adds to y[r][0..16) of R0 + R1 rows of activations, six at most, what a step of sixteen weight rows gives: each broadcast serves
+// both eights, and nothing leaves the registers before it is a sum. data0 and data1 hold the rows' dwords of [columns/2 or /4][R0 or
+// R1]; by and sums are the first row's scales and sums of this step. Fit is how many int8 sums fit in 16 bits, 0 for int16. Blocks are
+// those of a step; 0 where the argument says.
+template <int R0, int R1, int Fit, bool Nibbles, bool FP4, int Blocks = 0>
+IG_INLINE void few_block(const Turned<Nibbles>* t, const Scales8* scales, int at, int blocks, const int32_t* data0, const int32_t* data1,
+                         const float* by, const float* sums, int64_t stride, float* y) {
+  constexpr int R = R0 + R1;
   using Op = Operands<Fit == 0, Nibbles, FP4>;
   constexpr bool narrow = Fit != 0 && kSaturates;
   constexpr int kEach = Op::kEach;
@@ -102,7 +103,7 @@ IG_INLINE void few_block(const Turned<Nibbles>* t, const Scales8* scales, int at
         __m256i q0 = Op::get(v0[i / kEach], i % kEach), q1 = Op::get(v1[i / kEach], i % kEach);
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
-          __m256i a = _mm256_set1_epi32(data[i * R + r]);
+          __m256i a = _mm256_set1_epi32(r < R0 ? data0[i * R0 + r] : data1[i * R1 + r - R0]);
           if (narrow && i == 0) {
             part[0][r] = _mm256_maddubs_epi16(q0, a);
             part[1][r] = _mm256_maddubs_epi16(q1, a);
@@ -119,7 +120,8 @@ IG_INLINE void few_block(const Turned<Nibbles>* t, const Scales8* scales, int at
         total[0][r] = narrow ? _mm256_add_epi32(total[0][r], _mm256_madd_epi16(part[0][r], _mm256_set1_epi16(1))) : part[0][r];
         total[1][r] = narrow ? _mm256_add_epi32(total[1][r], _mm256_madd_epi16(part[1][r], _mm256_set1_epi16(1))) : part[1][r];
       }
-      data += kRun * kEach * R;
+      data0 += kRun * kEach * R0;
+      data1 += kRun * kEach * R1;
       v0 += kRun;
       v1 += kRun;
     }
@@ -188,7 +190,7 @@ static void few_rows(const Weights& w, const Activations& x, int64_t n0, int64_t
       const int c = (int(k % kDepth) >> shift) * 8;
       float* to = y + (m - m0) * kFewTile;
       auto one = [&]<int R>(const int32_t* data, const float* by, const float* sums, float* to) __attribute__((always_inline)) {
-        few_block<R, Fit, Nibbles, FP4>(t, scales, c, blocks, data, by, sums, stride, to);
+        few_block<R, 0, Fit, Nibbles, FP4>(t, scales, c, blocks, data, nullptr, by, sums, stride, to);
       };
       auto go = [&](int n, const int32_t* data, const float* by, const float* sums, float* to) __attribute__((always_inline)) {
         switch (n) {

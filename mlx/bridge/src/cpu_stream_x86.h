@@ -9,7 +9,7 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kStreamRows = kSaturates ? 4 : 2;  // of activations; with AVX-512, whole tiles are ahead from three on
+constexpr int kStreamRows = kSaturates ? 3 : 2;  // of activations; with more, whole tiles are ahead
 
 // Scales and biases of eight groups of a row.
 IG_INLINE void eight_of_row(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
@@ -29,7 +29,7 @@ IG_INLINE void eight_of_row(const Weights& w, int64_t at, __m256& scales, __m256
 }
 
 // Adds to y[r][i] of R rows, width apart, the products of columns [k0, k1) with weight rows n0+i and, where S is 2, to y[r][half+i] those
-// with n0+half+i; i < half. Two streams keep memory busier than one, and two rows alone leave units idle. Four have no registers left for it.
+// with n0+half+i; i < half. Two streams keep memory busier than one, and two rows alone leave units idle.
 template <bool Wide, int R, int S>
 static void stream_block(const Weights& w, const Activations& x, int64_t n0, int64_t half, int64_t width, int64_t k0, int64_t k1, float* y) {
   constexpr int kVectors = Wide ? 4 : 2;
@@ -42,7 +42,7 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
 #pragma GCC unroll 2
     for (int s = 0; s < S; s++) {
       codes[s] = w.codes + (n + s * half) * bytes + k0 / 2;
-#pragma GCC unroll 4
+#pragma GCC unroll 3
       for (int r = 0; r < R; r++) {
         sum[s][r] = _mm256_setzero_ps();
       }
@@ -54,7 +54,7 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
       for (int s = 0; s < S; s++) {
         __m256 scale, bias;
         eight_of_row(w, (n + s * half) * groups + g, scale, bias);
-#pragma GCC unroll 4
+#pragma GCC unroll 3
         for (int r = 0; r < R; r++) {
           const int64_t at = r * groups + g;
           _mm256_store_ps(scales[s][r], _mm256_mul_ps(scale, _mm256_loadu_ps(x.scales + at)));
@@ -71,7 +71,7 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
           }
           __m256i q[4];
           nibbles<Wide, false>(load_bytes(codes[s]), q);
-#pragma GCC unroll 4
+#pragma GCC unroll 3
           for (int r = 0; r < R; r++) {
             __m256i t = step_sums<Wide>(q, v + r * (kDepth / kStep) * kVectors + vector_of(i, kPairs, kVectors), kPairs ? 2 : 1);
             sum[s][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_broadcast_ss(scales[s][r] + i), sum[s][r]);
@@ -82,7 +82,7 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
     }
 #pragma GCC unroll 2
     for (int s = 0; s < S; s++) {
-#pragma GCC unroll 4
+#pragma GCC unroll 3
       for (int r = 0; r < R; r++) {
         y[r * width + n - n0 + s * half] += add_lanes(sum[s][r]);
       }
@@ -104,16 +104,7 @@ static void few_streams(const Weights& w, const Activations& x, int64_t n0, int6
   __builtin_memset(y, 0, size_t(x.rows * (n1 - n0)) * sizeof(float));
   for (int64_t k = 0; k < x.columns; k += deep) {
     int64_t k1 = k + deep < x.columns ? k + deep : x.columns;
-    switch (x.rows) {
-      case 2:
-        stream_pairs<Wide, 2>(w, x, n0, n1, k, k1, y);
-        break;
-      case 3:
-        stream_pairs<Wide, 3>(w, x, n0, n1, k, k1, y);
-        break;
-      default:
-        stream_block<Wide, 4, 1>(w, x, n0, n1 - n0, n1 - n0, k, k1, y);
-    }
+    x.rows == 2 ? stream_pairs<Wide, 2>(w, x, n0, n1, k, k1, y) : stream_pairs<Wide, 3>(w, x, n0, n1, k, k1, y);
   }
 }
 
