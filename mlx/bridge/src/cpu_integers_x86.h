@@ -6,9 +6,7 @@
 #include "cpu_arrange_x86.h"
 #include "cpu_few_x86.h"
 #include "cpu_sums_x86.h"
-#if defined(__AVX512VNNI__)
-#include "cpu_winograd_avx512.h"
-#endif
+#include "cpu_winograd_x86.h"
 #if defined(__AVX512BF16__)
 #include "cpu_pairs_bf16.h"
 #endif
@@ -35,7 +33,6 @@ static __attribute__((noinline)) void integer_block(Meeting m) {
     for (int r = 0; r < R; r++) {
       sum[r][0] = sum[r][1] = zeros();
     }
-    fetch(x + m.ahead, kDwords * R);
     if constexpr (Fit == 0 || !kSaturates) {
       for (int some = 0; some < kDwords; some += 4) {
 #pragma GCC unroll 4
@@ -94,38 +91,35 @@ static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, c
   }
 #endif
   unpack(w, n0, k0, columns, l.block, l.mode, t);
-#if defined(__AVX512VNNI__)
   if (l.winograd) {
     pair_codes(columns, l.block, t);
   }
-#endif
 }
 
 // c[r] += products of the rows of a block, which begins at row m, with columns [k0, k0+columns) of a tile.
-static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns, bool more, float* c) {
+static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns, float* c) {
   const Layout& l = x.layout;
   if (l.mode == Mode::f32) {
     return multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + place(x, m, k0, rows), columns, rows, c);
   }
   const int per = l.mode == Mode::i8 ? 4 : 2;
-  const int64_t stride = x.columns / l.block, ahead = more ? int64_t(kIntegerRows) * columns / per : 0;
+  const int64_t stride = x.columns / l.block;
   auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / per;
 #if defined(__AVX512BF16__)
   if (l.mode == Mode::bf16) {
-    return w.format == Format::plain ? pairs_rows<false>(t, data, ahead, columns, columns, rows, c)
-                                     : pairs_rows<true>(t, data, ahead, columns, l.block, rows, c);
+    return w.format == Format::plain ? pairs_rows<false>(t, data, columns, columns, rows, c)
+                                     : pairs_rows<true>(t, data, columns, l.block, rows, c);
   }
 #endif
   const int64_t at = m * stride + k0 / l.block;
-  const Meeting meeting = {t, data, ahead, columns, x.scales + at, x.sums + at, x.pairs + at, stride, c};
+  const Meeting meeting = {t, data, columns, x.scales + at, x.sums + at, x.pairs + at, stride, c};
   auto integers = [&]<int Fit>() {
     with_block(l.block, [&]<int Block>() { with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(meeting); }); });
   };
-#if defined(__AVX512VNNI__)
   if (l.winograd) {
     return with_block(l.block, [&]<int Block>() { with_rows(rows, [&]<int R>() { winograd_block<R, Block>(meeting); }); });
   }
-#else
+#if !defined(__AVX512VNNI__)
   if (l.mode == Mode::i8 && sums_that_fit(w) < 8) {
     return sums_that_fit(w) == 2 ? integers.template operator()<2>() : integers.template operator()<4>();
   }
@@ -144,9 +138,8 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
     unpack_tile(w, n0, k0, columns, l, t);
     for (int64_t m = m0; m < m1; m += most) {
       const int rows = int(x.rows - m < most ? x.rows - m : most);  // of the block as it was arranged
-      const bool more = m + most < m1;
       float* c = y + (m - m0) * kTile;
-      block_product(w, x, t, m, rows, k0, columns, more, c);
+      block_product(w, x, t, m, rows, k0, columns, c);
       if (k0 + deep >= x.columns) {
         done(m, m + rows);
       }

@@ -59,7 +59,7 @@ struct Layout {
   bool nibbles = false;  // order within 8 columns: 0 4 1 5 2 6 3 7 as int16, 0 2 4 6 1 3 5 7 as bytes
   bool vector = false;   // rows by themselves, for row products
   bool few = false;      // for few_product, else for tile_product
-  bool winograd = false;  // int16 for products of sums, see cpu_winograd_avx512.h
+  bool winograd = false;  // int16 for products of sums, see cpu_winograd_x86.h
   int block = kStep;     // columns that share a scale of activations: 16, 32 or 64
 
   bool operator==(const Layout&) const = default;

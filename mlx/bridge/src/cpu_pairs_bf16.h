@@ -37,10 +37,10 @@ static void unpack_pairs(const Weights& w, int64_t n0, int64_t k0, int columns, 
   });
 }
 
-// c[r][0..kTile) += products of R activation rows with a tile, whose blocks have scales unless they are plain. x holds [columns/2][R] dwords;
-// the rows that come next lie ahead dwords from it. As a part of a larger function GCC 12 spills the sums.
+// c[r][0..kTile) += products of R activation rows with a tile, whose blocks have scales unless they are plain. x holds [columns/2][R] dwords.
+// As a part of a larger function GCC 12 spills the sums.
 template <int R, bool Scaled>
-static __attribute__((noinline)) void pairs_block(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, float* c) {
+static __attribute__((noinline)) void pairs_block(const Tile& t, const int32_t* x, int columns, int block, float* c) {
   const int32_t* w = reinterpret_cast<const int32_t*>(t.data);
   const int dwords = block / 2;
   for (int b = 0; b < columns / block; b++) {
@@ -50,7 +50,6 @@ static __attribute__((noinline)) void pairs_block(const Tile& t, const int32_t* 
     for (int r = 0; r < R; r++) {
       sum[r][0] = sum[r][1] = set(0);
     }
-    fetch(x + ahead, dwords * R);
 #pragma GCC unroll 4
     for (int q = 0; q < dwords; q++) {
       auto w0 = (__m512bh)load_lanes(w + q * kTile), w1 = (__m512bh)load_lanes(w + q * kTile + kLanes);
@@ -79,8 +78,8 @@ static __attribute__((noinline)) void pairs_block(const Tile& t, const int32_t* 
 }
 
 template <bool Scaled>
-static void pairs_rows(const Tile& t, const int32_t* x, int64_t ahead, int columns, int block, int rows, float* c) {
-  with_rows(rows, [&]<int R>() { pairs_block<R, Scaled>(t, x, ahead, columns, block, c); });
+static void pairs_rows(const Tile& t, const int32_t* x, int columns, int block, int rows, float* c) {
+  with_rows(rows, [&]<int R>() { pairs_block<R, Scaled>(t, x, columns, block, c); });
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -11,7 +11,6 @@ namespace ingot::cpu::INGOT_ISA {
 struct Meeting {
   const Tile& tile;
   const int32_t* x;     // [columns/2 or /4][rows] dwords
-  int64_t ahead;        // the rows that come next lie so many dwords on; the second cache is too slow to be asked for them only then
   int columns;
   const float* scales;  // of activations, [rows][stride], as are the others
   const float* sums;
@@ -45,13 +44,6 @@ IG_INLINE void with_rows(int rows, F of) {
       return of.template operator()<3>();
     default:
       return of.template operator()<4>();
-  }
-}
-
-// Fetches n dwords.
-IG_INLINE void fetch(const int32_t* x, int n) {
-  for (int i = 0; i < n; i += 16) {
-    prefetch(x + i);
   }
 }
 

@@ -1,4 +1,5 @@
-// Integer products with AVX-512 and half of the multiplications, where additions are made beside them.
+// Integer products with half of the multiplications, where additions are made beside them: with 512 bits on AMD's processors, and
+// with 256 bits, of which more are added at once than multiplied.
 //
 // With x0 and x1 two pairs of activations, w0 and w1 the codes that they meet, (x0 + w1)(x1 + w0) is x0 w0 + x1 w1, as wanted, and besides
 // x0 x1, which is the same for all rows of weights, and w0 w1, which is the same for all rows of activations: two additions take the place
@@ -23,7 +24,7 @@ static void pair_codes(int columns, int block, Tile& t) {
     }
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
-      _mm512_storeu_si512(t.pairs + b * kTile + j * kLanes, _mm512_sub_epi32(zeros(), sum[j]));
+      store_lanes(t.pairs + b * kTile + j * kLanes, less(zeros(), sum[j]));
     }
   }
 }
@@ -41,11 +42,10 @@ static __attribute__((noinline)) void winograd_block(Meeting m) {
       I much = repeat(m.pairs[r * m.stride + b]);
 #pragma GCC unroll 2
       for (int j = 0; j < 2; j++) {
-        sum[r][j] = _mm512_sub_epi32(load_lanes(m.tile.pairs + b * kTile + j * kLanes), much);
+        sum[r][j] = less(load_lanes(m.tile.pairs + b * kTile + j * kLanes), much);
         IG_KEEP(sum[r][j]);
       }
     }
-    fetch(x + m.ahead, kDwords * R);
     for (int some = 0; some < kDwords; some += 8) {
 #pragma GCC unroll 4
       for (int q = some; q < some + 8; q += 2) {
@@ -64,7 +64,7 @@ static __attribute__((noinline)) void winograd_block(Meeting m) {
           IG_KEEP(x1);
 #pragma GCC unroll 2
           for (int j = 0; j < 2; j++) {
-            sum[r][j] = dot16(sum[r][j], _mm512_add_epi16(w0[j], x1), _mm512_add_epi16(w1[j], x0));
+            sum[r][j] = dot16(sum[r][j], words(w0[j], x1), words(w1[j], x0));
             IG_KEEP(sum[r][j]);
           }
         }
