@@ -29,7 +29,7 @@ static void few_whole(const Weights& w, const Activations& x, int64_t n0, int64_
       }
       codes += 32;
       prefetch_tile(w, n0 + kFewTile, k0 + k);
-      if constexpr (R0 + R1 <= 6) {
+      if constexpr (R0 + R1 <= 6) {  // whose twelve sums leave registers for weights
         few_block<R0, R1, Fit, true, false, Blocks>(turned, scales, c, blocks, data0, data1, by, sums, stride, y);
       } else {
         few_block<R0, 0, Fit, true, false, Blocks>(turned, scales, c, blocks, data0, nullptr, by, sums, stride, y);

@@ -24,7 +24,7 @@ static void pair_codes(int columns, int block, Tile& t) {
     }
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
-      store_lanes(t.pairs + b * kTile + j * kLanes, less(zeros(), sum[j]));
+      store_lanes(t.pairs + b * kTile + j * kLanes, subtract(zeros(), sum[j]));
     }
   }
 }
@@ -42,7 +42,7 @@ static __attribute__((noinline)) void winograd_block(Meeting m) {
       I much = repeat(m.pairs[r * m.stride + b]);
 #pragma GCC unroll 2
       for (int j = 0; j < 2; j++) {
-        sum[r][j] = less(load_lanes(m.tile.pairs + b * kTile + j * kLanes), much);
+        sum[r][j] = subtract(load_lanes(m.tile.pairs + b * kTile + j * kLanes), much);
         IG_KEEP(sum[r][j]);
       }
     }
@@ -64,7 +64,7 @@ static __attribute__((noinline)) void winograd_block(Meeting m) {
           IG_KEEP(x1);
 #pragma GCC unroll 2
           for (int j = 0; j < 2; j++) {
-            sum[r][j] = dot16(sum[r][j], words(w0[j], x1), words(w1[j], x0));
+            sum[r][j] = dot16(sum[r][j], add_words(w0[j], x1), add_words(w1[j], x0));
             IG_KEEP(sum[r][j]);
           }
         }
