@@ -21,7 +21,8 @@ IG_INLINE int sums_that_fit(const Weights& w) {
   return w.bits == 6 ? 2 : 8;
 }
 
-// The products of R activation rows with a tile; Fit is 0 for int16, else the number of int8 sums that fit in 16 bits.
+// The products of R activation rows with a tile; Fit is 0 for int16, which winograd_block takes where sums saturate, else the number of
+// int8 sums that fit in 16 bits.
 template <int R, int Fit, int Block>
 static __attribute__((noinline)) void integer_block(Meeting m) {
   constexpr int kDwords = Block / (Fit ? 4 : 2);
@@ -33,50 +34,48 @@ static __attribute__((noinline)) void integer_block(Meeting m) {
     for (int r = 0; r < R; r++) {
       sum[r][0] = sum[r][1] = zeros();
     }
-    if constexpr (Fit == 0 || !kSaturates) {
-      for (int some = 0; some < kDwords; some += 4) {
+#if defined(__AVX512VNNI__)
+    for (int some = 0; some < kDwords; some += 4) {
 #pragma GCC unroll 4
-        for (int q = some; q < some + 4; q++) {
-          I w0 = load_lanes(w + q * kTile), w1 = load_lanes(w + q * kTile + kLanes);
-#pragma GCC unroll 4
-          for (int r = 0; r < R; r++) {
-            I v = repeat(x[q * R + r]);
-            sum[r][0] = Fit ? dot8(sum[r][0], w0, v) : dot16(sum[r][0], w0, v);
-            sum[r][1] = Fit ? dot8(sum[r][1], w1, v) : dot16(sum[r][1], w1, v);
-            IG_KEEP(sum[r][0]);
-            IG_KEEP(sum[r][1]);
-          }
-        }
-      }
-    } else {
-#if !defined(__AVX512VNNI__)
-      constexpr int kTogether = Fit < kDwords ? Fit : kDwords;
-      for (int p = 0; p < kDwords; p += kTogether) {
-        I narrow[R][2];
+      for (int q = some; q < some + 4; q++) {
+        I w0 = load_lanes(w + q * kTile), w1 = load_lanes(w + q * kTile + kLanes);
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++) {
-          narrow[r][0] = narrow[r][1] = zeros();
-        }
-#pragma GCC unroll 8
-        for (int q = 0; q < kTogether; q++) {
-          I w0 = load_lanes(w + (p + q) * kTile), w1 = load_lanes(w + (p + q) * kTile + kLanes);
-#pragma GCC unroll 4
-          for (int r = 0; r < R; r++) {
-            I v = repeat(x[(p + q) * R + r]);
-            narrow[r][0] = dot8(narrow[r][0], w0, v);
-            narrow[r][1] = dot8(narrow[r][1], w1, v);
-            IG_KEEP(narrow[r][0]);
-            IG_KEEP(narrow[r][1]);
-          }
-        }
-#pragma GCC unroll 4
-        for (int r = 0; r < R; r++) {
-          sum[r][0] = widened(sum[r][0], narrow[r][0]);
-          sum[r][1] = widened(sum[r][1], narrow[r][1]);
+          I v = repeat(x[q * R + r]);
+          sum[r][0] = Fit ? dot8(sum[r][0], w0, v) : dot16(sum[r][0], w0, v);
+          sum[r][1] = Fit ? dot8(sum[r][1], w1, v) : dot16(sum[r][1], w1, v);
+          IG_KEEP(sum[r][0]);
+          IG_KEEP(sum[r][1]);
         }
       }
-#endif
     }
+#else
+    constexpr int kTogether = Fit < kDwords ? Fit : kDwords;
+    for (int p = 0; p < kDwords; p += kTogether) {
+      I narrow[R][2];
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        narrow[r][0] = narrow[r][1] = zeros();
+      }
+#pragma GCC unroll 8
+      for (int q = 0; q < kTogether; q++) {
+        I w0 = load_lanes(w + (p + q) * kTile), w1 = load_lanes(w + (p + q) * kTile + kLanes);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+          I v = repeat(x[(p + q) * R + r]);
+          narrow[r][0] = dot8(narrow[r][0], w0, v);
+          narrow[r][1] = dot8(narrow[r][1], w1, v);
+          IG_KEEP(narrow[r][0]);
+          IG_KEEP(narrow[r][1]);
+        }
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        sum[r][0] = widened(sum[r][0], narrow[r][0]);
+        sum[r][1] = widened(sum[r][1], narrow[r][1]);
+      }
+    }
+#endif
     IG_BARRIER();
     add_scaled<R>(m, b, sum);
     w += kDwords * kTile;
@@ -119,12 +118,18 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
   if (l.winograd) {
     return with_block(l.block, [&]<int Block>() { with_rows(rows, [&]<int R>() { winograd_block<R, Block>(meeting); }); });
   }
-#if !defined(__AVX512VNNI__)
-  if (l.mode == Mode::i8 && sums_that_fit(w) < 8) {
-    return sums_that_fit(w) == 2 ? integers.template operator()<2>() : integers.template operator()<4>();
+#if defined(__AVX512VNNI__)
+  l.mode == Mode::i16 ? integers.template operator()<0>() : integers.template operator()<8>();
+#else
+  switch (sums_that_fit(w)) {
+    case 2:
+      return integers.template operator()<2>();
+    case 4:
+      return integers.template operator()<4>();
+    default:
+      return integers.template operator()<8>();
   }
 #endif
-  l.mode == Mode::i16 ? integers.template operator()<0>() : integers.template operator()<8>();
 }
 
 static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const Taker& done) {
