@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // dial opens a connection to the server.
@@ -67,8 +69,8 @@ func TestSlowReader(t *testing.T) {
 func TestBadHeads(t *testing.T) {
 	f := serve(t, nil)
 	for _, say := range []string{
-		"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("b", 2*maxHeader) + "\r\n\r\n",
-		"GET /" + strings.Repeat("a", 2*maxHeader) + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("b", 2*limits.RequestHeader) + "\r\n\r\n",
+		"GET /" + strings.Repeat("a", 2*limits.RequestHeader) + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"hello\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
 	} {

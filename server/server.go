@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
@@ -47,14 +48,10 @@ type Options struct {
 	Log     func(format string, args ...any) // what whoever runs the server should know; may be nil
 
 	patience    time.Duration // in tests: in place of all times for what clients do
-	connections int           // in tests: in place of maxConnections
+	connections int           // in tests: in place of limits.Connections
 }
 
-const (
-	defaultMaxBody = 128 << 20
-	maxHeader      = 64 << 10 // bytes of a request's head
-	maxConnections = 4096     // more wait until others have ended
-)
+const defaultMaxBody = 128 << 20
 
 // times bound what clients do not do.
 type times struct {
@@ -103,7 +100,7 @@ func New(o Options) *Server {
 		o.Memory = machineMemory()
 	}
 	if o.connections <= 0 {
-		o.connections = maxConnections
+		o.connections = limits.Connections
 	}
 	s := &Server{opts: o, times: o.times(), guard: newGuard(o), creating: make(chan struct{}, 1)}
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
@@ -116,7 +113,7 @@ func New(o Options) *Server {
 		Handler:           s,
 		ReadHeaderTimeout: s.times.header,
 		IdleTimeout:       s.times.idle,
-		MaxHeaderBytes:    maxHeader,
+		MaxHeaderBytes:    limits.RequestHeader,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          quiet(),
 	}

@@ -1,0 +1,16 @@
+package limits
+
+// Limits of a request to the server.
+const (
+	// RequestHeader bounds a request's header.
+	RequestHeader = 64 << 10
+	// Connections bounds the open connections of a server; more wait in the system's queue.
+	Connections = 4096
+)
+
+func init() {
+	register(
+		Limit{"RequestHeader", "header of a request", RequestHeader, Bytes, "server.TestBadHeads"},
+		Limit{"Connections", "open connections of a server", Connections, Count, "server.TestManyConnections"},
+	)
+}
