@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/ingotml/ingot"
 
-// arrows says what each room may import, beside packages below itself and limits. docs/design.md draws the same.
+// arrows says what each room may import, beside packages below itself and limits. docs/design/overview.md draws the same.
 var arrows = map[string][]string{
 	"cmd":         {"*"},
 	"bench":       {"*"},
