@@ -18,12 +18,15 @@ import (
 
 const module = "github.com/ingotml/ingot"
 
-// arrows says what each room may import, beside packages below itself and limits. docs/design/overview.md draws the same.
+// arrows lists what each room may import beside packages below itself and limits. docs/design/overview.md has the
+// same table.
 var arrows = map[string][]string{
-	"cmd":         {"*"},
-	"bench":       {"*"},
-	"server":      {"runtime", "convert", "registry", "chat", "manifest", "modelfile"},
-	"runtime":     {"models", "cache", "mlx", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize", "safetensors"},
+	"cmd":    {"*"},
+	"bench":  {"*"},
+	"server": {"runtime", "convert", "registry", "chat", "manifest", "modelfile"},
+	"runtime": {
+		"models", "cache", "mlx", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize", "safetensors",
+	},
 	"models":      {"arch", "cache", "mlx"},
 	"cache":       {"mlx"},
 	"mlx":         {},
@@ -101,7 +104,8 @@ func TestPackageDocs(t *testing.T) {
 	for _, p := range packages(t) {
 		var with []string
 		for _, name := range append(p.GoFiles, p.CgoFiles...) {
-			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+			mode := parser.PackageClauseOnly | parser.ParseComments
+			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, mode)
 			if err != nil {
 				t.Fatal(err)
 			}
