@@ -2,18 +2,18 @@ package quantize
 
 import "math"
 
-// affineStep finds the scale and the bias of a group whose ends are lo and hi, so that the end farther from zero is coded
-// exactly: it becomes the bias, and is a whole number of steps. A group that is zero within half a step of the smallest
-// scale has the bias 0.
+// affineStep returns the scale and bias of a group with minimum lo and maximum hi. The end farther from zero becomes
+// the bias and is encoded exactly: it is an integer number of steps. If the whole group is within half a step of the
+// smallest scale around zero, the bias is 0.
 //
-// The scale is 0 where all elements are equal and large, and infinite where hi-lo is.
+// The scale is 0 if all elements are equal and large, and infinite if hi-lo is.
 func affineStep(lo, hi float32, bits int) (scale, bias float32) {
 	scale = max((hi-lo)/float32(int(1)<<bits-1), 1e-7)
 	edge := lo
 	if !(abs(lo) > abs(hi)) {
 		edge, scale = hi, -scale
 	}
-	// The sum rounds to the nearest integer, ties to even, what is not a whole number already.
+	// Adding and subtracting 1.5*2^52 rounds to the nearest integer, ties to even.
 	steps := float32(float64(edge/scale) + 0x1.8p52 - 0x1.8p52)
 	if steps != 0 {
 		scale, bias = edge/steps, edge
@@ -23,10 +23,10 @@ func affineStep(lo, hi float32, bits int) (scale, bias float32) {
 
 func abs(f float32) float32 { return math.Float32frombits(math.Float32bits(f) &^ signBit) }
 
-// usable reports whether a quotient by this scale is a number; where it is not, all codes are 0.
+// usable reports whether dividing by scale gives a number. If not, all codes are 0.
 func usable(scale float32) bool { return scale != 0 && !math.IsInf(float64(scale), 0) }
 
-// encodeAffine codes whole groups. Slices have the right lengths.
+// encodeAffine encodes whole groups. The caller has checked the lengths.
 func (t Type) encodeAffine(dst Blocks, src []byte, from DType) error {
 	if hasAVX2 {
 		return t.encodeAffineAVX2(dst, src, from)
@@ -34,7 +34,7 @@ func (t Type) encodeAffine(dst Blocks, src []byte, from DType) error {
 	return t.encodeAffineGo(dst, src, from)
 }
 
-// encodeAffineGo is the definition.
+// encodeAffineGo is the reference implementation.
 func (t Type) encodeAffineGo(dst Blocks, src []byte, from DType) error {
 	var w block
 	size, bits := t.GroupSizes(from), t.Bits()

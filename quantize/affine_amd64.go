@@ -1,22 +1,22 @@
 package quantize
 
-// Affine groups are coded in batches, so that scales too are computed eight at a time: the ends of all groups, then
-// their steps, then the codes. The functions in assembly do what [Type.encodeAffineGo] does, and are compared with it
-// in tests.
+// Affine groups are encoded in batches so that scales are vectorized too: first the ends of all groups, then their
+// scales and biases, then the codes. Tests compare the assembly with [Type.encodeAffineGo].
 
 // affineGroups is the state of a batch.
 type affineGroups struct {
 	//lint:ignore U1000 used in assembly
-	lo, hi [affineBatch]uint32 // the ends of groups, ordered like integers; elements of 16 bits in the upper halves
+	// minimum and maximum per group, ordered as integers; 16-bit elements are in the upper halves
+	lo, hi [affineBatch]uint32
 	//lint:ignore U1000 used in assembly
-	scale, bias    [affineBatch]float32 // what codes are made with; a scale of 0 is infinite here
+	scale, bias    [affineBatch]float32 // float32 values that make the codes; a zero scale is stored as infinity
 	scales, biases [4 * affineBatch]byte
-	join           [16]byte // which bytes of two words of 64 bits have codes
+	join           [16]byte // shuffle that joins the codes of two 64-bit words
 }
 
 const affineBatch = 32
 
-// endsAffine16 and endsAffine32 find the ends of groups of n elements, a multiple of 32.
+// endsAffine16 and endsAffine32 find the minimum and maximum of groups of n elements; n is a multiple of 32.
 //
 //go:noescape
 func endsAffine16(b *affineGroups, src *byte, groups, n int)
@@ -24,13 +24,13 @@ func endsAffine16(b *affineGroups, src *byte, groups, n int)
 //go:noescape
 func endsAffine32(b *affineGroups, src *byte, groups, n int)
 
-// stepsAffine is affineStep for groups, as if they were a multiple of 8, and rounds what is stored. It returns whether an end is
-// not finite. Largest is the largest code.
+// stepsAffine computes affineStep for groups, rounded up to a multiple of 8, and rounds the stored values. largest is
+// the largest code. It returns whether an end is not finite.
 //
 //go:noescape
 func stepsAffine(b *affineGroups, groups int, largest float32, kind int) (bad int)
 
-// The last pass writes packed codes, and where they have neither 4 nor 8 bits up to 12 bytes more.
+// The last pass writes packed codes. Except for 4 and 8 bits, it may write up to 12 bytes past the end.
 //
 //go:noescape
 func codesAffineBF16(dst, src *byte, b *affineGroups, groups, n, bits int)
@@ -41,7 +41,7 @@ func codesAffineF16(dst, src *byte, b *affineGroups, groups, n, bits int)
 //go:noescape
 func codesAffineF32(dst, src *byte, b *affineGroups, groups, n, bits int)
 
-// The kinds of elements that stepsAffine knows.
+// Element types for stepsAffine.
 const (
 	kindBF16 = iota
 	kindF16
@@ -51,7 +51,7 @@ const (
 func (t Type) encodeAffineAVX2(dst Blocks, src []byte, from DType) error {
 	var (
 		b     affineGroups
-		spare [affineBatch*128*6/8 + 12]byte // where there is room for what is written too much
+		spare [affineBatch*128*6/8 + 12]byte // room for the bytes written past the end
 		size  = t.GroupSizes(from)
 		bits  = t.Bits()
 		n     = t.Group()

@@ -30,9 +30,11 @@ func sameAffine(t *testing.T, src []byte, from DType) {
 				what      string
 				got, want []byte
 				size      int
-			}{{"scale", got.Scales, want.Scales, size.Scales}, {"bias", got.Biases, want.Biases, size.Biases}, {"codes", got.Packed, want.Packed, size.Packed}} {
+			}{{"scale", got.Scales, want.Scales, size.Scales}, {"bias", got.Biases, want.Biases, size.Biases},
+				{"codes", got.Packed, want.Packed, size.Packed}} {
 				if a, b := p.got[g*p.size:][:p.size], p.want[g*p.size:][:p.size]; !bytes.Equal(a, b) {
-					t.Fatalf("%s of %s, group %d: got %s %x, want %x\n%s", q, from, g, p.what, a, b, rowText(src[g*size.Source:][:size.Source], from))
+					t.Fatalf("%s of %s, group %d: got %s %x, want %x\n%s", q, from, g, p.what, a, b,
+						rowText(src[g*size.Source:][:size.Source], from))
 				}
 			}
 		}
@@ -41,8 +43,10 @@ func sameAffine(t *testing.T, src []byte, from DType) {
 
 // specials are bits of float32 at which something changes: zeros, subnormals, the ends of ranges, ties of codes.
 var specials = []uint32{
-	0, 1, 0x7fffff, 0x800000, 0x00010000, 0x33800000, 0x33d6bf94, 0x33d6bf95, 0x33d6bf96, 0x387fe000, 0x38800000, 0x3f000000, 0x3f800000,
-	0x3fc00000, 0x40700000, 0x41700000, 0x477fe000, 0x477fefff, 0x477ff000, 0x47800000, 0x73c00000, 0x7e800000, 0x7f000000, 0x7f7f0000, 0x7f7fffff,
+	0, 1, 0x7fffff, 0x800000, 0x00010000, 0x33800000, 0x33d6bf94, 0x33d6bf95, 0x33d6bf96, 0x387fe000, 0x38800000,
+	0x3f000000, 0x3f800000,
+	0x3fc00000, 0x40700000, 0x41700000, 0x477fe000, 0x477fefff, 0x477ff000, 0x47800000, 0x73c00000, 0x7e800000, 0x7f000000,
+	0x7f7f0000, 0x7f7fffff,
 }
 
 func TestAffineAVX2(t *testing.T) {

@@ -2,8 +2,8 @@ package quantize
 
 import "math"
 
-// decodeAffine decodes whole groups. The product and the sum are each rounded to the type of the scales, then the sum to
-// that of the target.
+// decodeAffine decodes whole groups. The product and the sum are each rounded to the type of the scales, and the sum
+// then to the target type.
 func (t Type) decodeAffine(dst []byte, to DType, src Blocks, scales DType) {
 	var (
 		codes  [128]uint8
@@ -35,7 +35,7 @@ func (t Type) decodeAffine(dst []byte, to DType, src Blocks, scales DType) {
 	}
 }
 
-// line replaces codes by code*scale + bias in the arithmetic of type d.
+// line replaces codes by code*scale + bias, computed in type d.
 func (d DType) line(v []float32, scale, bias float32) {
 	switch d {
 	case BF16:
@@ -54,7 +54,7 @@ func lineBF16(v []float32, scale, bias float32) {
 		}
 		return
 	}
-	for i, c := range v { // the same without NaN
+	for i, c := range v { // as above, without NaN
 		p := math.Float32bits(c * scale)
 		p = (p + 0x7fff + p>>16&1) &^ 0xffff
 		s := math.Float32bits(math.Float32frombits(p) + bias)
@@ -71,7 +71,7 @@ func lineF16(v []float32, scale, bias float32) {
 
 func lineF32(v []float32, scale, bias float32) {
 	for i, c := range v {
-		// The conversion keeps processors that could from fusing the two.
+		// The conversion prevents a fused multiply-add.
 		r := float32(c*scale) + bias
 		if r != r {
 			r = math.Float32frombits(defaultNaN)
@@ -80,5 +80,5 @@ func lineF32(v []float32, scale, bias float32) {
 	}
 }
 
-// defaultNaN is what x86-64 makes of 0*infinity; others set another sign.
+// defaultNaN is the result of 0*infinity on x86-64; other processors set another sign.
 const defaultNaN = 0xffc00000

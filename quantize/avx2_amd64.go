@@ -2,12 +2,11 @@ package quantize
 
 import "golang.org/x/sys/cpu"
 
-// hasAVX2 says whether the functions in assembly may be called. They do what the functions in Go do, and are compared with
-// them in tests.
+// hasAVX2 reports whether the assembly may be called. Tests compare it with the Go functions.
 var hasAVX2 = cpu.X86.HasAVX2
 
-// The loaders read n elements, a multiple of 8, as bits of float32. They return three of them, from before the conversion and
-// in the upper half where elements have 16 bits: the largest as signed and as unsigned numbers, and the smallest unsigned.
+// The loaders read n elements, a multiple of 8, as float32 bits. They return the signed maximum, the unsigned maximum
+// and the unsigned minimum of the bits before conversion; 16-bit elements are in the upper half.
 //
 //go:noescape
 func loadBF16AVX2(dst *uint32, src *byte, n int) (signed, unsigned, nearest uint32)

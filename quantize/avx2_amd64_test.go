@@ -31,7 +31,8 @@ func TestLoadAVX2(t *testing.T) {
 					}
 					continue
 				}
-				if want != got || math.Float32frombits(lo) != math.Float32frombits(lo2) || math.Float32frombits(hi) != math.Float32frombits(hi2) {
+				if want != got || math.Float32frombits(lo) != math.Float32frombits(lo2) ||
+					math.Float32frombits(hi) != math.Float32frombits(hi2) {
 					t.Fatalf("%s %x: got %x to %x in %x, want %x to %x in %x", d, src, lo2, hi2, got[:n], lo, hi, want[:n])
 				}
 			}

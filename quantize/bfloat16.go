@@ -2,7 +2,7 @@ package quantize
 
 import "math"
 
-// toBF16 rounds to the nearest, ties to even; every NaN becomes one.
+// toBF16 rounds to nearest, ties to even. Every NaN becomes the same NaN.
 func toBF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	if b&^signBit > infBits {
@@ -13,5 +13,5 @@ func toBF16(f float32) uint16 {
 
 func fromBF16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
 
-// roundBF16 is toBF16 and back.
+// roundBF16 rounds to BF16 precision.
 func roundBF16(f float32) float32 { return fromBF16(toBF16(f)) }

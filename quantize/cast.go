@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Cast writes the elements of src as another type: BF16, F16 or F32 from any type of this package, as the engine's astype
-// does. Numbers are rounded to the nearest, ties to even; those too large become infinities.
+// Cast converts the elements of src, of any type of this package, to BF16, F16 or F32, as the engine's astype does. It
+// rounds to nearest, ties to even; overflow gives an infinity.
 //
-// Integers and F64 go through F32, so that they are rounded twice on the way to BF16 and F16. Integers up to 2^24, and
-// everything that comes from BF16, F16 and F32, are rounded once at most.
+// Integers and F64 are converted through F32, so conversion to BF16 and F16 rounds twice. Integers up to 2^24, and
+// values from BF16, F16 and F32, round at most once.
 //
-// NaN stays NaN: of one value in BF16, of one value and its sign in F16; elsewhere payloads are kept and made quiet.
+// NaN stays NaN. BF16 has one NaN, F16 one per sign; other types keep the payload and make it quiet.
 func Cast(dst []byte, to DType, src []byte, from DType) error {
 	switch {
 	case !to.isTarget():
@@ -19,7 +19,7 @@ func Cast(dst []byte, to DType, src []byte, from DType) error {
 	case from.Size() == 0:
 		return fmt.Errorf("%w: %s cannot be cast", ErrDType, from)
 	case len(src)%from.Size() != 0:
-		return fmt.Errorf("%w: %d bytes are no whole number of elements of %s", ErrLength, len(src), from)
+		return fmt.Errorf("%w: %d bytes are not a whole number of elements of %s", ErrLength, len(src), from)
 	case len(dst)/to.Size() != len(src)/from.Size() || len(dst)%to.Size() != 0:
 		return fmt.Errorf("%w: %d bytes for %d elements of %s", ErrLength, len(dst), len(src)/from.Size(), to)
 	case from == to:
@@ -36,12 +36,12 @@ func Cast(dst []byte, to DType, src []byte, from DType) error {
 	return nil
 }
 
-// encodeCast is Cast, for finite numbers that stay finite.
+// encodeCast is Cast for finite numbers that stay finite.
 func (t Type) encodeCast(dst, src []byte, from DType) error {
 	if err := Cast(dst, t.DType(), src, from); err != nil {
 		return err
 	}
-	// What is not finite stays so.
+	// A cast never makes an infinity or NaN finite, so checking the result finds both.
 	i := indexNotFinite(dst, t.DType())
 	if i < 0 {
 		return nil
@@ -53,7 +53,7 @@ func (t Type) encodeCast(dst, src []byte, from DType) error {
 	return &ElementError{int64(i), v, fmt.Errorf("%w for %s", ErrOverflow, t.DType())}
 }
 
-// CheckFinite returns an [ElementError] for the first NaN or infinity among elements of type d, a type that [Cast] reads.
+// CheckFinite returns an [ElementError] for the first NaN or infinity in src, whose elements have type d.
 func CheckFinite(src []byte, d DType) error {
 	if i := indexNotFinite(src, d); i >= 0 {
 		return &ElementError{int64(i), valueAt(src, d, i), ErrNotFinite}
@@ -61,9 +61,9 @@ func CheckFinite(src []byte, d DType) error {
 	return nil
 }
 
-// indexNotFinite returns -1 where all elements are finite.
+// indexNotFinite returns the index of the first NaN or infinity, or -1.
 func indexNotFinite(src []byte, d DType) int {
-	var exponents, ones uint64 // masks of the exponent fields of a word, and a one at the end of each
+	var exponents, ones uint64 // exponent masks for one word, and the lowest exponent bit of each element
 	switch d {
 	case BF16:
 		exponents, ones = 0x7f807f807f807f80, 0x0080008000800080
@@ -76,7 +76,7 @@ func indexNotFinite(src []byte, d DType) int {
 	default:
 		return -1
 	}
-	// A field of all ones carries into the place of the sign.
+	// An all-ones exponent carries into the sign bit.
 	carries := (exponents + ones) &^ exponents
 	i := 0
 	for ; i+8 <= len(src); i += 8 {

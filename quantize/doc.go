@@ -1,22 +1,22 @@
-// Package quantize turns weights into the number formats that the engine computes with, and back, without the engine.
+// Package quantize converts weights to the number formats of the engine and back, without the engine.
 //
-// A [Type] names a format. Elements are coded in groups of [Type.Group] consecutive elements of a row; a tensor becomes up to
-// three arrays ([Type.Parts] gives their shapes):
+// A [Type] names a format. Elements are encoded in groups of [Type.Group] consecutive elements of a row. A tensor
+// becomes up to three arrays ([Type.Parts] returns their shapes):
 //
-//   - packed: U32, the codes as one little-endian stream of bits, element 0 in the lowest bits of byte 0. Codes of 3, 5 and
+//   - packed: U32, the codes as one little-endian bit stream, element 0 in the lowest bits of byte 0. Codes of 3, 5 and
 //     6 bits cross byte and word boundaries without padding.
-//   - scales: one per group; of the source's type in affine formats, U8 in mxfp4 and mxfp8 (E8M0: a power of two) and in
-//     nvfp4 (E4M3).
+//   - scales: one per group; of the source's type in affine formats, U8 in mxfp4 and mxfp8 (E8M0: a power of two) and
+//     in nvfp4 (E4M3).
 //   - biases: one per group, affine formats only.
 //
 // Contract:
-//   - A rule ([Type.Rule]) is a version. Codes, scales and biases of affine-1, mxfp4-1, mxfp8-1 and nvfp4-1 equal, byte for byte,
-//     what quantize of MLX 0.32.4 gives in its CPU wheel for x86-64, for every finite source; [Type.Decode] equals its
-//     dequantize, [Cast] its astype. They do so on every processor: no sum and product is fused here.
-//   - Encoding is a function of each group alone. Any whole number of groups may be given at a time, so a tensor may be
-//     streamed and split over goroutines; nothing is shared, and nothing is allocated but an error.
-//   - NaN and infinities in a source are an [ElementError] that says where. What was written by then is of no use.
+//   - A rule ([Type.Rule]) is a version. For every finite source, the codes, scales and biases of affine-1, mxfp4-1,
+//     mxfp8-1 and nvfp4-1 equal, byte for byte, the output of quantize in MLX 0.32.4's CPU wheel for x86-64.
+//     [Type.Decode] equals its dequantize, [Cast] its astype. This holds on every processor: no multiply-add is fused.
+//   - Encoding is a function of each group alone. Callers may pass any whole number of groups at a time, so a tensor
+//     can be streamed and split over goroutines. Nothing is shared, and only errors allocate.
+//   - NaN and infinities in a source are an [ElementError] with the index. Discard the output in that case.
 //   - Slices of a wrong length are an error, never a panic.
 //
-// What follows from the rules, and looks wrong at first sight, is written at [Type.Encode].
+// [Type.Encode] documents the surprising consequences of the rules.
 package quantize

@@ -1,9 +1,9 @@
 package quantize
 
-// DType is the type of a plain element, spelled as in a safetensors header.
+// DType is the type of an unquantized element, spelled as in a safetensors header.
 type DType string
 
-// The types that [Cast] reads. It writes the first three, and only those can be quantized.
+// The types that [Cast] reads. It writes the first three, and only these can be quantized.
 const (
 	BF16 DType = "BF16"
 	F16  DType = "F16"
@@ -20,7 +20,7 @@ const (
 	Bool DType = "BOOL"
 )
 
-// Size returns the size of an element in bytes, 0 for a type that is not in the list above.
+// Size returns the size of an element in bytes, or 0 for an unknown type.
 func (d DType) Size() int {
 	switch d {
 	case I8, U8, Bool:
@@ -35,5 +35,5 @@ func (d DType) Size() int {
 	return 0
 }
 
-// isTarget reports whether d is one of the types that the engine computes in.
+// isTarget reports whether the engine computes in d.
 func (d DType) isTarget() bool { return d == BF16 || d == F16 || d == F32 }

@@ -2,20 +2,22 @@ package quantize
 
 import "fmt"
 
-// Blocks are the arrays of a coded tensor, or the same groups of each; those that a format lacks are empty.
+// Blocks holds the arrays of an encoded tensor, or the same range of groups of each. Arrays that a format lacks are
+// empty.
 type Blocks struct{ Packed, Scales, Biases []byte }
 
-// after is what follows one group.
+// after returns the blocks behind the first group.
 func (b Blocks) after(size Sizes) Blocks {
 	return Blocks{b.Packed[size.Packed:], b.Scales[size.Scales:], b.Biases[size.Biases:]}
 }
 
-// check compares lengths with those of a number of groups.
+// check compares the lengths with a number of groups.
 func (b Blocks) check(t Type, size Sizes, groups int) error {
 	for _, p := range []struct {
 		what      string
 		have, one int
-	}{{"packed", len(b.Packed), size.Packed}, {"scales", len(b.Scales), size.Scales}, {"biases", len(b.Biases), size.Biases}} {
+	}{{"packed", len(b.Packed), size.Packed}, {"scales", len(b.Scales), size.Scales},
+		{"biases", len(b.Biases), size.Biases}} {
 		if p.have != groups*p.one {
 			return fmt.Errorf("%w: %s of %d groups of %s: %d bytes, want %d", ErrLength, p.what, groups, t, p.have, groups*p.one)
 		}
@@ -23,29 +25,29 @@ func (b Blocks) check(t Type, size Sizes, groups int) error {
 	return nil
 }
 
-// Encode codes src, a whole number of groups of elements of type from, into slices of exactly the bytes that
-// [Type.GroupSizes] tells, each times the number of groups. A cast goes to Packed.
+// Encode encodes src, a whole number of groups of elements of type from. dst must have exactly the bytes of
+// [Type.GroupSizes] times the number of groups. A cast goes to Packed.
 //
-// A NaN or an infinity in src, and in a cast a number that the target cannot hold, is an [ElementError].
+// A NaN or infinity in src, or, in a cast, a number out of the target's range, is an [ElementError].
 //
-// Surprises of the rules, which are those of the engine:
-//   - affine: the scale that codes are made with is the float32 one, that which is stored is rounded to the type of
-//     the source. A group of zeros has the scale -1e-7. A range beyond float32 gives an infinite scale, and codes that decode
-//     to NaN. Equal elements from about 3.4e31 on give the scale -0; they decode right.
-//   - mxfp4, mxfp8: the scale is the smallest power of two that is not below the largest magnitude over 6 or 448, a
-//     quotient rounded to the type of the source, so that it may be too small by that rounding: in F16, where small
-//     quotients are subnormal, mxfp8 may cut magnitudes below 0.001 by some percent, and below 0.0001 by up to a third. A
-//     group whose quotient is 0 has the scale 1. A scale below 2^-127 is stored modulo 256, and decodes to something huge.
+// Surprises of the rules, which follow the engine:
+//   - affine: codes are made with the float32 scale; the stored scale is rounded to the source's type. A group of zeros
+//     has the scale -1e-7. A range beyond float32 gives an infinite scale, and codes that decode to NaN. Equal elements
+//     from about 3.4e31 on give the scale -0; they decode correctly.
+//   - mxfp4, mxfp8: the scale is the smallest power of two not below the largest magnitude over 6 or 448. The quotient
+//     is rounded to the source's type, so the scale may be too small by that rounding: in F16, where small quotients
+//     are subnormal, mxfp8 may clip magnitudes below 0.001 by some percent, and below 0.0001 by up to a third. A group
+//     whose quotient is 0 has the scale 1. A scale below 2^-127 is stored modulo 256 and decodes to a huge value.
 //   - mxfp4, nvfp4: a tie goes to the code nearer to zero, and there is no code for -0; mxfp8 keeps the sign of zeros.
-//   - nvfp4: a group below 6*2^-10 becomes zero, and magnitudes above 2688 are cut; far beyond that codes are of numbers
-//     too small, down to 0.
+//   - nvfp4: a group below 6*2^-10 becomes zero, and magnitudes above 2688 are clipped; far above that, codes are too
+//     small, down to 0.
 func (t Type) Encode(dst Blocks, src []byte, from DType) error {
 	if err := t.check(from); err != nil {
 		return err
 	}
 	size := t.GroupSizes(from)
 	if len(src)%size.Source != 0 {
-		return fmt.Errorf("%w: %d bytes of %s are no whole number of groups of %s", ErrLength, len(src), from, t)
+		return fmt.Errorf("%w: %d bytes of %s are not a whole number of groups of %s", ErrLength, len(src), from, t)
 	}
 	if err := dst.check(t, size, len(src)/size.Source); err != nil {
 		return err
@@ -61,11 +63,11 @@ func (t Type) Encode(dst Blocks, src []byte, from DType) error {
 	return t.encodeNV(dst, src, from)
 }
 
-// Decode writes what the codes in src stand for, as elements of type to: BF16, F16 or F32. The type of the scales and
-// biases of an affine format is scales; other formats ignore it. dst has the size of a whole number of groups. A cast is
-// not decoded, but cast by [Cast].
+// Decode writes the values of the codes in src as elements of type to: BF16, F16 or F32. scales is the type of an
+// affine format's scales and biases; other formats ignore it. dst must hold a whole number of groups. Casts are not
+// decoded; use [Cast].
 //
-// The arithmetic is that of the engine: affine formats compute in the type of the scales, the others in type to.
+// The arithmetic follows the engine: affine formats compute in the type of the scales, others in type to.
 func (t Type) Decode(dst []byte, to DType, src Blocks, scales DType) error {
 	if t.mode() < modeAffine {
 		return fmt.Errorf("%w: %q has nothing to decode", ErrType, t)
@@ -80,7 +82,7 @@ func (t Type) Decode(dst []byte, to DType, src Blocks, scales DType) error {
 	}
 	width := to.Size() * t.Group()
 	if len(dst)%width != 0 {
-		return fmt.Errorf("%w: %d bytes of %s are no whole number of groups of %s", ErrLength, len(dst), to, t)
+		return fmt.Errorf("%w: %d bytes of %s are not a whole number of groups of %s", ErrLength, len(dst), to, t)
 	}
 	if err := src.check(t, t.GroupSizes(scales), len(dst)/width); err != nil {
 		return err
@@ -96,7 +98,7 @@ func (t Type) Decode(dst []byte, to DType, src Blocks, scales DType) error {
 	return nil
 }
 
-// notFinite is the error of a group that is known not to be finite; its first element is number first.
+// notFinite returns the error for a group that contains a NaN or infinity. first is the index of its first element.
 func notFinite(group []byte, d DType, first int) error {
 	i := indexNotFinite(group, d)
 	return &ElementError{int64(first + i), valueAt(group, d, i), ErrNotFinite}

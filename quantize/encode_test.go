@@ -35,7 +35,8 @@ func TestNotFinite(t *testing.T) {
 						src := elements(from, v...)
 						var e *ElementError
 						err := q.Encode(buffers(q, src, from), src, from)
-						if !errors.Is(err, ErrNotFinite) || !errors.As(err, &e) || e.Index != int64(at) || math.IsNaN(e.Value) != math.IsNaN(float64(bad)) {
+						if !errors.Is(err, ErrNotFinite) || !errors.As(err, &e) || e.Index != int64(at) ||
+							math.IsNaN(e.Value) != math.IsNaN(float64(bad)) {
 							t.Fatalf("%s of %s, %v at %d among %v: got %v", q, from, bad, at, fill, err)
 						}
 						if err := CheckFinite(src, from); !errors.As(err, &e) || e.Index != int64(at) {
@@ -100,7 +101,8 @@ func TestCastOverflow(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	src = le.AppendUint64(nil, 1<<40)
-	if err := ToF16.Encode(buffers(ToF16, src, I64), src, I64); fmt.Sprint(err) != "element 0 is 1.09951e+12: too large for F16" {
+	if err := ToF16.Encode(buffers(ToF16, src, I64), src,
+		I64); fmt.Sprint(err) != "element 0 is 1.09951e+12: too large for F16" {
 		t.Errorf("got %v", err)
 	}
 	if err := ToBF16.Encode(buffers(ToBF16, src, I64), src, I64); err != nil {
@@ -285,7 +287,8 @@ func FuzzEncode(f *testing.F) {
 					}
 				}
 				if math.Abs(x-y) > allowed {
-					t.Fatalf("%s of %s: %v became %v, want within %v\ngroup %v\n  got %v", q, from, x, y, allowed, v[g:g+q.Group()], out[g:g+q.Group()])
+					t.Fatalf("%s of %s: %v became %v, want within %v\ngroup %v\n  got %v", q, from, x, y, allowed, v[g:g+q.Group()],
+						out[g:g+q.Group()])
 				}
 			}
 		}

@@ -7,25 +7,25 @@ import (
 )
 
 var (
-	// ErrType says that a name is that of no format.
+	// ErrType reports an unknown format name.
 	ErrType = errors.New("unknown quantization type")
-	// ErrDType says that a format or a cast does not take elements of this type.
+	// ErrDType reports an element type that a format or cast does not accept.
 	ErrDType = errors.New("unsupported element type")
-	// ErrShape says that a tensor of this shape cannot be coded.
+	// ErrShape reports a shape that cannot be encoded.
 	ErrShape = errors.New("unsupported shape")
-	// ErrLength says that slices do not fit each other.
+	// ErrLength reports slices whose lengths do not match.
 	ErrLength = errors.New("wrong length")
-	// ErrNotFinite says that a source holds NaN or an infinity.
+	// ErrNotFinite reports a NaN or infinity in a source.
 	ErrNotFinite = errors.New("not a finite number")
-	// ErrOverflow says that a finite number of the source is beyond the range of the target.
+	// ErrOverflow reports a finite source number outside the target's range.
 	ErrOverflow = errors.New("too large")
 )
 
-// ElementError is about one element of a source.
+// ElementError is an error about one element of a source.
 type ElementError struct {
-	Index int64   // counted from the start of the slice that was given
+	Index int64   // from the start of the given slice
 	Value float64 // of the element
-	Err   error   // ErrNotFinite, or one that wraps ErrOverflow
+	Err   error   // ErrNotFinite, or wraps ErrOverflow
 }
 
 func (e *ElementError) Error() string {

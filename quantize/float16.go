@@ -2,14 +2,14 @@ package quantize
 
 import "math"
 
-// Rounding to F16 adds a number 2^13 times the binade of the one to be rounded: such numbers are as far apart as those of F16
-// are in the binade, and the sum counts them in its lowest bits. Below 2^-14 F16 is as in the next binade.
+// Rounding to F16 adds 2^13 times the number's binade: around that sum, float32 has the spacing of F16 in the number's
+// binade, and the lowest bits of the sum are the F16 mantissa. Below 2^-14, F16 has the spacing of the next binade.
 const (
 	f16Binade  = 113 << 23 // bits of 2^-14
 	f16Counter = 13 << 23
 )
 
-// toF16 rounds to the nearest, ties to even, and to an infinity from 65520 on. NaN becomes a NaN of the same sign.
+// toF16 rounds to nearest, ties to even. Values from 65520 on become infinities. NaN keeps its sign.
 func toF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	sign := b >> 16 & 0x8000
@@ -20,17 +20,17 @@ func toF16(f float32) uint16 {
 	if b >= 0x47800000 { // 2^16
 		h = 0x7c00
 		if b > infBits {
-			h = 0x7d00 // as the engine has it
+			h = 0x7d00 // the engine's NaN
 		}
 	}
 	return uint16(sign | h)
 }
 
-// fromF16 is exact. NaN keeps its sign and payload and becomes quiet. It selects instead of branching: zeros and subnormals
-// are common, and in no order.
+// fromF16 is exact. NaN keeps its sign and payload and becomes quiet. It selects instead of branching because zeros and
+// subnormals are common and unpredictable.
 func fromF16(h uint16) float32 {
 	sign, b := uint32(h&0x8000)<<16, uint32(h&0x7fff)<<13
-	// Exponent and mantissa are where float32 has them; its exponents are from another zero.
+	// Exponent and mantissa have float32's positions; the factor corrects the exponent bias.
 	f := math.Float32bits(math.Float32frombits(b) * 0x1p112)
 	if b >= 0x7c00<<13 {
 		f = b | infBits
@@ -41,7 +41,7 @@ func fromF16(h uint16) float32 {
 	return math.Float32frombits(sign | f)
 }
 
-// roundF16 is toF16 and back.
+// roundF16 rounds to F16 precision.
 func roundF16(f float32) float32 {
 	b := math.Float32bits(f)
 	sign := b & signBit

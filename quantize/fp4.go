@@ -2,10 +2,11 @@ package quantize
 
 import "math"
 
-// e2m1 holds the values of the codes; bit 3 is the sign.
+// e2m1 maps codes to values; bit 3 is the sign.
 var e2m1 = [16]float32{0, 0.5, 1, 1.5, 2, 3, 4, 6, float32(math.Copysign(0, -1)), -0.5, -1, -1.5, -2, -3, -4, -6}
 
-// nearestE2M1 is the definition: the first code whose value is nearest, by differences that are rounded to float32.
+// nearestE2M1 is the reference implementation: the first code with the nearest value, by differences rounded to
+// float32.
 func nearestE2M1(x float32) uint8 {
 	best, least := uint8(0), abs(x-e2m1[0])
 	for i, v := range e2m1 {
@@ -16,14 +17,14 @@ func nearestE2M1(x float32) uint8 {
 	return best
 }
 
-// Below 2^20 those differences tell the codes apart, so that a code is a matter of the seven bounds between neighbours, each
-// of which belongs to the code nearer to zero, and -0 has no code. The bounds are 0.25 to 5, and have two bits of mantissa at most: so the number of the quarter of a binade that a
-// magnitude lies in, upper end included, tells the code. Quarters are counted from the one that ends at 0.25, which
-// stands for all below. Bit 5 of an index is the sign.
+// Below 2^20 those differences distinguish all codes, so the code follows from the seven bounds between neighbours.
+// Each bound belongs to the code nearer to zero, and -0 has no code. The bounds are 0.25 to 5 and have at most two
+// mantissa bits, so the quarter of a binade that contains a magnitude, upper end included, determines the code.
+// Quarters are counted from the one that ends at 0.25, which covers everything below. Bit 5 of an index is the sign.
 const (
 	quarterShift = 21
 	firstQuarter = 125<<23 + 1 - 1<<quarterShift
-	quarterLimit = 56 // upper end of the last of 32
+	quarterLimit = 56 // upper end of the last of 32 quarters
 )
 
 var quarters = func() (table [64]uint8) {
@@ -35,13 +36,13 @@ var quarters = func() (table [64]uint8) {
 	return table
 }()
 
-// quarter returns the code of an element; from is firstQuarter moved by the exponent of the scale.
+// quarter returns the code of an element. from is firstQuarter shifted by the exponent of the scale.
 func quarter(w uint32, from int32) uint32 {
 	i := max((int32(w&^signBit)-from)>>quarterShift, 0)
 	return uint32(quarters[(uint32(i)|w>>26&32)&63])
 }
 
-// packE2M1 codes elements of which none is subnormal, divided by 2^exp, which gives up to quarterLimit.
+// packE2M1 encodes elements divided by 2^exp. No element is subnormal, and the quotients reach at most quarterLimit.
 func packE2M1(dst []byte, w []uint32, exp int) {
 	from := int32(firstQuarter + exp<<23)
 	for ; len(w) >= 8 && len(dst) >= 4; w, dst = w[8:], dst[4:] {
@@ -51,7 +52,7 @@ func packE2M1(dst []byte, w []uint32, exp int) {
 	}
 }
 
-// decodeFP4 decodes whole groups of mxfp4 and nvfp4 in the arithmetic of the target.
+// decodeFP4 decodes whole groups of mxfp4 and nvfp4, computing in the target type.
 func (t Type) decodeFP4(dst []byte, to DType, src Blocks) {
 	var (
 		table  [16]float32

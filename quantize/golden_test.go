@@ -136,7 +136,8 @@ func TestBulk(t *testing.T) {
 				want, _ := golden(fmt.Sprintf("%s.%s", q, from))
 				for k, src := range byKind {
 					got, decoded := encode(t, q, src, from)
-					have := []string{digest(got.Packed, got.Scales, got.Biases), digest(decoded[BF16]), digest(decoded[F16]), digest(decoded[F32])}
+					have := []string{digest(got.Packed, got.Scales, got.Biases), digest(decoded[BF16]), digest(decoded[F16]),
+						digest(decoded[F32])}
 					for i, what := range []string{"codes", "as BF16", "as F16", "as F32"} {
 						if w := hex.EncodeToString(part(part(want, k, kinds), i, 4)); have[i] != w {
 							t.Errorf("%s of %s, kind %d, %s: differs from the engine's", q, from, k, what)
@@ -159,7 +160,8 @@ func TestPeaks(t *testing.T) {
 		for _, q := range []Type{MXFP4, MXFP8, NVFP4} {
 			want, _ := golden(fmt.Sprintf("peaks.%s.%s", q, from))
 			got, decoded := encode(t, q, src, from)
-			have := []string{digest(got.Packed, got.Scales, got.Biases), digest(decoded[BF16]), digest(decoded[F16]), digest(decoded[F32])}
+			have := []string{digest(got.Packed, got.Scales, got.Biases), digest(decoded[BF16]), digest(decoded[F16]),
+				digest(decoded[F32])}
 			for i, what := range []string{"codes", "as BF16", "as F16", "as F32"} {
 				if w := hex.EncodeToString(part(want, i, 4)); have[i] != w {
 					t.Errorf("%s of %s, %s: differs from the engine's", q, from, what)

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Sizes are bytes.
+// Sizes are in bytes.
 type Sizes struct{ Source, Packed, Scales, Biases int }
 
-// GroupSizes returns what one group takes before and after coding, when its elements are of type src. A cast has groups of
-// one element. All are 0 where t does not take src.
+// GroupSizes returns the bytes of one group before and after encoding, for elements of type src. A cast has groups of
+// one element. All sizes are 0 if t does not accept src.
 func (t Type) GroupSizes(src DType) Sizes {
 	n := src.Size()
 	switch {
@@ -24,7 +24,7 @@ func (t Type) GroupSizes(src DType) Sizes {
 	return Sizes{Source: n * t.Group(), Packed: t.Group() * t.Bits() / 8, Scales: 1}
 }
 
-// check says whether elements of type src can become t.
+// check returns an error if elements of type src cannot become t.
 func (t Type) check(src DType) error {
 	switch {
 	case t.IsCast() && src.Size() > 0, t.mode() >= modeAffine && src.isTarget():
@@ -37,13 +37,13 @@ func (t Type) check(src DType) error {
 	return fmt.Errorf("%w: %s takes BF16, F16 and F32, not %s (cast it first)", ErrDType, t, src)
 }
 
-// Part is one array of a coded tensor. The zero value is one that the format does not have.
+// Part is one array of an encoded tensor. The zero value means that the format lacks the array.
 type Part struct {
 	DType DType
 	Shape []int64
 }
 
-// Size returns the bytes of the array.
+// Size returns the array's bytes.
 func (p Part) Size() int64 {
 	if p.DType == "" {
 		return 0
@@ -55,11 +55,11 @@ func (p Part) Size() int64 {
 	return n
 }
 
-// Parts are the arrays that a tensor becomes.
+// Parts are the arrays of an encoded tensor.
 type Parts struct{ Packed, Scales, Biases Part }
 
-// Parts returns the arrays of a tensor whose elements are of type src. A quantized tensor has two dimensions or more, the last a
-// multiple of the group; a cast takes any shape, and its elements are Packed.
+// Parts returns the arrays of a tensor of type src. A quantized tensor has at least two dimensions, and the last is a
+// multiple of the group size. A cast accepts any shape; its elements are in Packed.
 func (t Type) Parts(src DType, shape []int64) (Parts, error) {
 	if err := t.check(src); err != nil {
 		return Parts{}, err
@@ -75,7 +75,8 @@ func (t Type) Parts(src DType, shape []int64) (Parts, error) {
 	}
 	cols := shape[len(shape)-1]
 	if cols%int64(t.Group()) != 0 {
-		return Parts{}, fmt.Errorf("%w %v: the last dimension is no multiple of %s's group of %d", ErrShape, shape, t, t.Group())
+		return Parts{}, fmt.Errorf("%w %v: the last dimension is not a multiple of %s's group of %d", ErrShape, shape, t,
+			t.Group())
 	}
 	p := Parts{
 		Packed: Part{U32, withLast(shape, cols/32*int64(t.Bits())+cols%32*int64(t.Bits())/32)},
@@ -88,7 +89,7 @@ func (t Type) Parts(src DType, shape []int64) (Parts, error) {
 	return p, nil
 }
 
-// UnpackedShape returns the shape of the tensor whose packed array has this one.
+// UnpackedShape returns the tensor's shape, given the shape of its packed array.
 func (t Type) UnpackedShape(packed []int64) ([]int64, error) {
 	if t.mode() < modeAffine || len(packed) < 2 {
 		return nil, fmt.Errorf("%w %v: no packed array of %q", ErrShape, packed, t)
@@ -98,7 +99,8 @@ func (t Type) UnpackedShape(packed []int64) ([]int64, error) {
 	}
 	words, perGroup := packed[len(packed)-1], int64(t.Group()*t.Bits()/32)
 	if words%perGroup != 0 || words/perGroup > math.MaxInt32 {
-		return nil, fmt.Errorf("%w %v: the last dimension of a packed array of %s is a multiple of %d", ErrShape, packed, t, perGroup)
+		return nil, fmt.Errorf("%w %v: the last dimension of a packed array of %s is a multiple of %d", ErrShape, packed, t,
+			perGroup)
 	}
 	return withLast(packed, words/perGroup*int64(t.Group())), nil
 }
@@ -109,7 +111,7 @@ func withLast(shape []int64, last int64) []int64 {
 	return out
 }
 
-// checkShape bounds the number of elements, so that sizes in bits fit an int64.
+// checkShape bounds the number of elements so that sizes in bits fit in an int64.
 func checkShape(shape []int64) error {
 	n := int64(1)
 	for _, d := range shape {

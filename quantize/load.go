@@ -7,12 +7,11 @@ import (
 
 var le = binary.LittleEndian
 
-// block holds one group, whatever its size, as the bits of float32.
+// block holds one group of any size as float32 bits.
 type block [128]uint32
 
-// load reads one group of a type that can be quantized, a multiple of 16 elements, and returns the smallest and the largest
-// as bits of float32; which of the zeros a zero is, is not defined. NaN and infinities count as beyond all numbers, on the
-// side of their sign.
+// load reads one group, a multiple of 16 elements, and returns its minimum and maximum as float32 bits. It does not
+// distinguish -0 and 0. NaN and infinities order beyond all numbers, on the side of their sign.
 func (d DType) load(dst *block, src []byte) (lo, hi uint32) {
 	if hasAVX2 {
 		return d.loadAVX2(dst, src)
@@ -20,7 +19,7 @@ func (d DType) load(dst *block, src []byte) (lo, hi uint32) {
 	return d.loadGo(dst, src)
 }
 
-// loadGo is the definition.
+// loadGo is the reference implementation.
 func (d DType) loadGo(dst *block, src []byte) (lo, hi uint32) {
 	switch d {
 	case BF16:
@@ -46,7 +45,7 @@ func (d DType) loadAVX2(dst *block, src []byte) (lo, hi uint32) {
 	return ends(loadF32AVX2(&dst[0], &src[0], n))
 }
 
-// upperF16 converts the number in the upper half of a word.
+// upperF16 converts the F16 in the upper half of a word.
 func upperF16(h uint32) uint32 { return math.Float32bits(fromF16(uint16(h >> 16))) }
 
 const (
@@ -54,12 +53,12 @@ const (
 	infBits = 0x7f800000
 )
 
-// finite reports whether what a loader returned are the ends of a group without NaN and infinities.
+// finite reports whether the ends from a loader belong to a group without NaN and infinities.
 func finite(lo, hi uint32) bool { return lo&^signBit < infBits && hi&^signBit < infBits }
 
-// ends returns the smallest and the largest float of a group. The bits of floats are in the order of signed integers, but for
-// negative floats among themselves, which run backwards. So the largest as signed and as unsigned integers are the largest
-// and the smallest float. In a group of one sign one of them is not, and that end is the float nearest to zero.
+// ends returns a group's minimum and maximum. As integers, float bits order correctly except among negative numbers,
+// whose order is reversed. The signed and unsigned maxima are therefore the largest and the smallest float. In a group
+// of one sign, one of them is wrong, and that end is the float nearest to zero.
 func ends(signed, unsigned, nearest uint32) (lo, hi uint32) {
 	switch {
 	case signed >= signBit:
@@ -70,7 +69,7 @@ func ends(signed, unsigned, nearest uint32) (lo, hi uint32) {
 	return unsigned, signed
 }
 
-// nearest returns the smallest bits, but for groups of two signs, which do not need them.
+// nearest returns the smallest bits. Groups with both signs do not need them.
 func nearest(group []uint32, signed, unsigned uint32) uint32 {
 	n := unsigned
 	if signed >= signBit || unsigned < signBit {
@@ -110,8 +109,8 @@ func loadF16(dst *block, src []byte) (lo, hi uint32) {
 	return ends(hi, lo, nearest(dst[:n], hi, lo))
 }
 
-// widenF16 is fromF16 for finite numbers, in the upper half of a word, and without a branch: sign, exponent and mantissa
-// are moved to where float32 has them, which gives the number divided by 2^112, subnormal or not.
+// widenF16 is fromF16 for finite numbers in the upper half of a word, without a branch: it moves sign, exponent and
+// mantissa to float32's positions, which gives the number divided by 2^112, subnormal or not.
 func widenF16(h uint32) uint32 {
 	return math.Float32bits(math.Float32frombits(uint32(int32(h)>>3)&0x8fffe000) * 0x1p112)
 }

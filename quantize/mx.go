@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// mxExponent returns the exponent of a group's scale: of the smallest power of two not below peak/largest in the arithmetic of
-// the source, 0 where that quotient is 0.
+// mxExponent returns the exponent of a group's scale: the smallest power of two not below peak/largest, computed in the
+// source's type, or 0 if that quotient is 0.
 func mxExponent(peak, largest float32, from DType) int {
 	b := math.Float32bits(from.round(peak / largest))
 	switch {
@@ -18,10 +18,10 @@ func mxExponent(peak, largest float32, from DType) int {
 	return int((b+0x7fffff)>>23) - 127
 }
 
-// powerOf2 returns 2^exp, infinity from 128 on; exact from -149 on.
+// powerOf2 returns 2^exp: infinity from 128 on, exact from -149 on.
 func powerOf2(exp int) float32 { return float32(math.Ldexp(1, exp)) }
 
-// product is a*b; its NaN, from 0 times infinity, is the one of x86-64.
+// product returns a*b. Its NaN, from 0 times infinity, has x86-64's sign.
 func product(a, b float32) float32 {
 	p := a * b
 	if p != p {
@@ -41,11 +41,11 @@ func (d DType) round(f float32) float32 {
 	return f
 }
 
-// smallExponent bounds the groups in which subnormal elements, and those that are subnormal after the division by the
-// scale, are far below the smallest code. The division is then exact for all others.
+// smallExponent bounds the scale below which elements that are subnormal, before or after division by the scale, may
+// matter. Above it they are far below the smallest code, and the division is exact for all others.
 const smallExponent = -100
 
-// encodeMX codes whole groups of mxfp4 and mxfp8. Slices have the right lengths.
+// encodeMX encodes whole groups of mxfp4 and mxfp8. The caller has checked the lengths.
 func (t Type) encodeMX(dst Blocks, src []byte, from DType) error {
 	var w block
 	size, largest := t.GroupSizes(from), float32(6)
@@ -73,7 +73,7 @@ func (t Type) encodeMX(dst Blocks, src []byte, from DType) error {
 	return nil
 }
 
-// divideMX is the definition.
+// divideMX is the reference implementation.
 func (t Type) divideMX(dst []byte, w []uint32, scale float32, from DType) {
 	for i, b := range w {
 		x := from.round(math.Float32frombits(b) / scale)
@@ -95,7 +95,7 @@ func packE4M3(dst []byte, w []uint32, factor float32) {
 	}
 }
 
-// decodeMXFP8 decodes whole groups in the arithmetic of the target.
+// decodeMXFP8 decodes whole groups, computing in the target type.
 func decodeMXFP8(dst []byte, to DType, src Blocks) {
 	var (
 		values [32]float32

@@ -2,7 +2,7 @@ package quantize
 
 import "math"
 
-// divideBy replaces elements by their quotients in the arithmetic of type d, but for those that are subnormal in F16.
+// divideBy divides elements in the arithmetic of type d. It leaves F16 subnormals unchanged.
 func divideBy(w []uint32, scale float32, d DType) {
 	switch d {
 	case BF16:
@@ -22,7 +22,7 @@ func divideBy(w []uint32, scale float32, d DType) {
 	}
 }
 
-// encodeNV codes whole groups of nvfp4. Slices have the right lengths.
+// encodeNV encodes whole groups of nvfp4. The caller has checked the lengths.
 func (t Type) encodeNV(dst Blocks, src []byte, from DType) error {
 	var w block
 	size := t.GroupSizes(from)
@@ -37,16 +37,16 @@ func (t Type) encodeNV(dst Blocks, src []byte, from DType) error {
 		scale := e4m3[code]
 		dst.Scales[g] = code
 		packed := dst.Packed[g*size.Packed:][:size.Packed]
-		if code == 0 { // all quotients are infinite or NaN, from which all codes are equally far
+		if code == 0 { // all quotients are infinite or NaN, so every code is equally far
 			clear(packed)
 			continue
 		}
 		if code < 0x7e || peak/scale < quarterLimit {
-			divideBy(w[:t.Group()], scale, from) // what is subnormal has the code 0
+			divideBy(w[:t.Group()], scale, from) // subnormals have the code 0
 			packE2M1(packed, w[:t.Group()], 0)
 			continue
 		}
-		// Quotients may be too large for all codes to be told apart.
+		// The quotients may be too large to distinguish codes.
 		for k := range packed {
 			even := from.round(math.Float32frombits(w[2*k]) / scale)
 			odd := from.round(math.Float32frombits(w[2*k+1]) / scale)

@@ -2,10 +2,10 @@ package quantize
 
 import "math"
 
-// span is the number of elements that are packed at a time: a whole number of words in every format.
+// span is the number of elements packed at a time: a whole number of words in every format.
 const span = 32
 
-// pack codes a multiple of span elements.
+// pack encodes a multiple of span elements.
 func pack(dst []byte, w []uint32, scale, bias float32, bits int) {
 	for ; len(w) >= span; w, dst = w[span:], dst[span/8*bits:] {
 		s := (*[span]uint32)(w)
@@ -26,16 +26,16 @@ func pack(dst []byte, w []uint32, scale, bias float32, bits int) {
 	}
 }
 
-// code returns the code of an element, (w-bias)/scale to the nearest, ties to even. It is never below 0: the bias is the end
-// from which the scale points inwards, or is 0 where every quotient rounds to 0. It may be above limit.
+// code returns (w-bias)/scale rounded to nearest, ties to even. It is never negative: the bias is the end from which
+// the scale points inwards, or is 0 and every quotient rounds to 0. It may exceed limit.
 //
-// A sum with 1.5*2^23 leaves the integer nearest to a small number in its lowest bits.
+// Adding 1.5*2^23 leaves the nearest integer of a small number in the lowest bits.
 func code(w uint32, scale, bias float32, limit uint64) uint64 {
 	n := float32((math.Float32frombits(w)-bias)/scale) + 0x1.8p23
 	return min(uint64(math.Float32bits(n)&0xffff), limit)
 }
 
-// The packers are alike, and written out because constant shifts and one pass over the elements are twice as fast.
+// The packers are written out because constant shifts in one pass over the elements are twice as fast.
 
 func pack2(dst []byte, w *[span]uint32, s, b float32) {
 	for i := 0; i < span/8; i++ {

@@ -5,20 +5,22 @@ import (
 	"strings"
 )
 
-// aliases are names with more than one meaning in use; the note says which one is taken.
+// aliases are names with more than one meaning in use. The note states the meaning chosen here.
 var aliases = map[string]struct {
 	t    Type
 	note string
 }{
-	"q4":  {Int4, "q4 is int4: affine, 4 bits, groups of 64"},
-	"q8":  {Int8, "q8 is int8: affine, 8 bits, groups of 64"},
-	"fp4": {MXFP4, "fp4 is mxfp4, a 4 bit float with a power of two per 32 elements; the other 4 bit float is nvfp4, and int4 is no float"},
-	"fp8": {MXFP8, "fp8 is mxfp8, an 8 bit float with a power of two per 32 elements; int8 is no float"},
+	"q4": {Int4, "q4 is int4: affine, 4 bits, groups of 64"},
+	"q8": {Int8, "q8 is int8: affine, 8 bits, groups of 64"},
+	"fp4": {MXFP4,
+		"fp4 is mxfp4, 4-bit floats with a power-of-two scale per 32 elements; " +
+			"the other 4-bit float format is nvfp4, and int4 is an integer format"},
+	"fp8": {MXFP8, "fp8 is mxfp8, 8-bit floats with a power-of-two scale per 32 elements; int8 is an integer format"},
 }
 
-// ParseType reads the name of a format, in any case: int2, int3, int4, int5, int6, int8 with or without -g32, -g64 or -g128 (64
-// is the default); mxfp4, mxfp8, nvfp4; bf16, f16, f32; and the aliases q4, q8, fp4 and fp8. For an alias the note, one
-// line to be shown to the user, says what it was taken for. The error of an unknown name lists all.
+// ParseType parses a format's name, in any case: int2, int3, int4, int5, int6, int8, optionally with -g32, -g64 (the
+// default) or -g128; mxfp4, mxfp8, nvfp4; bf16, f16, f32; and the aliases q4, q8, fp4 and fp8. For an alias, note is
+// one line for the user that states its meaning. The error for an unknown name lists all names.
 func ParseType(s string) (t Type, note string, err error) {
 	name := strings.ToLower(s)
 	if a, ok := aliases[name]; ok {
@@ -33,10 +35,10 @@ func ParseType(s string) (t Type, note string, err error) {
 		"mxfp4, mxfp8, nvfp4, bf16, f16 or f32 (or an alias: q4, q8, fp4, fp8)", ErrType, s)
 }
 
-// MarshalText returns the name; none is empty.
+// MarshalText returns the name. The zero Type is empty.
 func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads what [ParseType] reads, and "" as none.
+// UnmarshalText accepts what [ParseType] accepts, and "" for the zero Type.
 func (t *Type) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*t = 0

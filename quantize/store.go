@@ -2,8 +2,8 @@ package quantize
 
 import "math"
 
-// store writes values as elements of a type that the engine computes in, each rounded to the nearest, ties to even. dst is
-// long enough.
+// store writes values as elements of type d, rounded to nearest, ties to even. The caller has checked the length of
+// dst.
 func (d DType) store(dst []byte, v []float32) {
 	switch d {
 	case BF16:

@@ -2,11 +2,11 @@ package quantize
 
 import "fmt"
 
-// Type is a number format that weights are stored in: a quantized one, or a plain one that they are cast to. The zero value is
-// none: the source stays as it is. Types are comparable, and text in JSON.
+// Type is a storage format of weights: quantized, or a cast. The zero value keeps the source's type. Types are
+// comparable and marshal to text.
 type Type uint16
 
-// The formats. Affine ones are in groups of 64; [Type.WithGroup] gives the others.
+// The formats. Affine formats have groups of 64; [Type.WithGroup] returns the others.
 const (
 	Int2 = Type(modeAffine<<modeShift | 6<<groupShift | 2)
 	Int3 = Type(modeAffine<<modeShift | 6<<groupShift | 3)
@@ -15,10 +15,10 @@ const (
 	Int6 = Type(modeAffine<<modeShift | 6<<groupShift | 6)
 	Int8 = Type(modeAffine<<modeShift | 6<<groupShift | 8)
 
-	// MXFP4 and MXFP8 are E2M1 and E4M3 in groups of 32 with a power of two (OCP Microscaling Formats 1.0).
+	// MXFP4 and MXFP8 are E2M1 and E4M3 in groups of 32 with a power-of-two scale (OCP Microscaling Formats 1.0).
 	MXFP4 = Type(modeMX<<modeShift | 5<<groupShift | 4)
 	MXFP8 = Type(modeMX<<modeShift | 5<<groupShift | 8)
-	// NVFP4 is E2M1 in groups of 16 with an E4M3 scale, and no scale of the whole tensor.
+	// NVFP4 is E2M1 in groups of 16 with an E4M3 scale, without a per-tensor scale.
 	NVFP4 = Type(modeNV<<modeShift | 4<<groupShift | 4)
 
 	// ToBF16, ToF16 and ToF32 are casts.
@@ -27,7 +27,7 @@ const (
 	ToF32  = Type(modeCast<<modeShift | 0<<groupShift | 32)
 )
 
-// A Type is its mode, the logarithm of its group, and its bits.
+// A Type packs its mode, log2 of its group size, and its bits.
 const (
 	modeShift  = 12
 	groupShift = 6
@@ -40,7 +40,7 @@ const (
 
 func (t Type) mode() int { return int(t >> modeShift) }
 
-// Types lists all formats, in the order in which messages name them.
+// Types lists all formats, in the order that messages use.
 func Types() []Type {
 	var all []Type
 	for _, t := range []Type{Int2, Int3, Int4, Int5, Int6, Int8} {
@@ -51,7 +51,8 @@ func Types() []Type {
 	return append(all, MXFP4, MXFP8, NVFP4, ToBF16, ToF16, ToF32)
 }
 
-// WithGroup returns the affine format of t's bits with another group: 32, 64 or 128. Other formats and other groups give 0.
+// WithGroup returns the affine format with t's bits and group size 32, 64 or 128. It returns 0 for other formats and
+// sizes.
 func (t Type) WithGroup(group int) Type {
 	log, ok := map[int]Type{32: 5, 64: 6, 128: 7}[group]
 	if t.mode() != modeAffine || !ok {
@@ -60,10 +61,10 @@ func (t Type) WithGroup(group int) Type {
 	return t&^(15<<groupShift) | log<<groupShift
 }
 
-// IsCast reports whether t is a plain type, without groups.
+// IsCast reports whether t is a cast.
 func (t Type) IsCast() bool { return t.mode() == modeCast }
 
-// DType returns what a cast casts to, "" for other formats.
+// DType returns the target type of a cast, or "".
 func (t Type) DType() DType {
 	switch t {
 	case ToBF16:
@@ -76,10 +77,10 @@ func (t Type) DType() DType {
 	return ""
 }
 
-// Bits returns the size of an element's code in bits, without scales and biases.
+// Bits returns the bits of one element's code, without scales and biases.
 func (t Type) Bits() int { return int(t & (1<<groupShift - 1)) }
 
-// Group returns the number of elements that share a scale, 0 for casts.
+// Group returns the number of elements that share a scale, or 0 for casts.
 func (t Type) Group() int {
 	if t.mode() < modeAffine {
 		return 0
@@ -87,7 +88,7 @@ func (t Type) Group() int {
 	return 1 << (t >> groupShift & 15)
 }
 
-// Mode returns the engine's name of the family: "affine", "mxfp4", "mxfp8" or "nvfp4"; "" for casts.
+// Mode returns the engine's name of the format: "affine", "mxfp4", "mxfp8" or "nvfp4", or "" for casts.
 func (t Type) Mode() string {
 	switch {
 	case t.mode() == modeAffine:
@@ -98,8 +99,8 @@ func (t Type) Mode() string {
 	return ""
 }
 
-// Rule returns the version of the arithmetic that makes codes and scales: "affine-1", "mxfp4-1", "mxfp8-1", "nvfp4-1"; "" for
-// casts, which are defined by the types alone. Equal rules give equal bytes for ever.
+// Rule returns the version of the encoding arithmetic: "affine-1", "mxfp4-1", "mxfp8-1", "nvfp4-1", or "" for casts,
+// which the types define. The bytes of a rule never change.
 func (t Type) Rule() string {
 	if m := t.Mode(); m != "" {
 		return m + "-1"
@@ -107,8 +108,8 @@ func (t Type) Rule() string {
 	return ""
 }
 
-// BitsPerWeight returns the bits that one element takes, its share of scales and biases counted, when elements of type
-// src are coded. The scales of affine formats are of type src.
+// BitsPerWeight returns the bits per element for a source of type src, including scales and biases. Affine scales have
+// type src.
 func (t Type) BitsPerWeight(src DType) float64 {
 	s := t.GroupSizes(src)
 	if t.Group() == 0 {
@@ -117,7 +118,8 @@ func (t Type) BitsPerWeight(src DType) float64 {
 	return float64(8*(s.Packed+s.Scales+s.Biases)) / float64(t.Group())
 }
 
-// String returns the name that [ParseType] reads: "int4" for the usual group of 64, "int3-g32", "mxfp4", "bf16"; "" for none.
+// String returns the name for [ParseType]: "int4" (the default group of 64), "int3-g32", "mxfp4", "bf16", or "" for the
+// zero Type.
 func (t Type) String() string {
 	switch t {
 	case 0:

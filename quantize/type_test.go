@@ -37,20 +37,23 @@ func TestParseType(t *testing.T) {
 		{in: "FP8", want: MXFP8, name: "mxfp8", note: "mxfp8"},
 	} {
 		got, note, err := ParseType(c.in)
-		if err != nil || got != c.want || got.String() != c.name || (note == "") != (c.note == "") || !strings.Contains(note, c.note) {
+		if err != nil || got != c.want || got.String() != c.name || (note == "") != (c.note == "") ||
+			!strings.Contains(note, c.note) {
 			t.Errorf("%s: got %s, %q, %v, want %s with a note about %q", c.in, got, note, err, c.name, c.note)
 		}
 	}
 }
 
 func TestParseTypeRefuses(t *testing.T) {
-	for _, in := range []string{"", "int7", "int4-g16", "int4-g", "int4-", "-g32", "mxfp4-g32", "q4_K_M", " int4", "int4 ", "fp4-g32", "f64", "bf16-g64", "Type(0)"} {
+	for _, in := range []string{"", "int7", "int4-g16", "int4-g", "int4-", "-g32", "mxfp4-g32", "q4_K_M", " int4", "int4 ",
+		"fp4-g32", "f64", "bf16-g64", "Type(0)"} {
 		got, _, err := ParseType(in)
 		if !errors.Is(err, ErrType) || got != 0 {
 			t.Errorf("%q: got %s, %v, want an error", in, got, err)
 			continue
 		}
-		for _, name := range []string{"int2", "int3", "int4", "int5", "int6", "int8", "-g32", "-g64", "-g128", "mxfp4", "mxfp8", "nvfp4", "bf16", "f16", "f32", "q4", "q8", "fp4", "fp8"} {
+		for _, name := range []string{"int2", "int3", "int4", "int5", "int6", "int8", "-g32", "-g64", "-g128", "mxfp4",
+			"mxfp8", "nvfp4", "bf16", "f16", "f32", "q4", "q8", "fp4", "fp8"} {
 			if !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q: %v: want one line that names %s", in, err, name)
 			}
@@ -95,7 +98,8 @@ func TestProperties(t *testing.T) {
 		ToF32:               {"", "", 32, 0, true, F32, 32, 32, 2, 4, 0, 0},
 	} {
 		s := q.GroupSizes(BF16)
-		got := facts{q.Mode(), q.Rule(), q.Bits(), q.Group(), q.IsCast(), q.DType(), q.BitsPerWeight(BF16), q.BitsPerWeight(F32), s.Source, s.Packed, s.Scales, s.Biases}
+		got := facts{q.Mode(), q.Rule(), q.Bits(), q.Group(), q.IsCast(), q.DType(), q.BitsPerWeight(BF16),
+			q.BitsPerWeight(F32), s.Source, s.Packed, s.Scales, s.Biases}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: %s", q, d)
 		}
@@ -108,7 +112,8 @@ func TestProperties(t *testing.T) {
 func TestTypeJSON(t *testing.T) {
 	type recipe struct{ A, B Type }
 	var got recipe
-	if err := json.Unmarshal([]byte(`{"A":"INT3-g32","B":""}`), &got); err != nil || got != (recipe{A: Int3.WithGroup(32)}) {
+	if err := json.Unmarshal([]byte(`{"A":"INT3-g32","B":""}`), &got); err != nil ||
+		got != (recipe{A: Int3.WithGroup(32)}) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	text, err := json.Marshal(map[Type]Type{NVFP4: ToF16})
@@ -130,7 +135,8 @@ func TestParts(t *testing.T) {
 		bytes int64
 	}{
 		{Int4, BF16, []int64{3, 128}, Parts{part(U32, 3, 16), part(BF16, 3, 2), part(BF16, 3, 2)}, 192 + 12 + 12},
-		{Int3.WithGroup(32), F32, []int64{2, 5, 32}, Parts{part(U32, 2, 5, 3), part(F32, 2, 5, 1), part(F32, 2, 5, 1)}, 120 + 40 + 40},
+		{Int3.WithGroup(32), F32, []int64{2, 5, 32},
+			Parts{part(U32, 2, 5, 3), part(F32, 2, 5, 1), part(F32, 2, 5, 1)}, 120 + 40 + 40},
 		{Int5, F16, []int64{0, 64}, Parts{part(U32, 0, 10), part(F16, 0, 1), part(F16, 0, 1)}, 0},
 		{MXFP8, F16, []int64{1, 96}, Parts{part(U32, 1, 24), part(U8, 1, 3), Part{}}, 99},
 		{NVFP4, BF16, []int64{2, 48}, Parts{part(U32, 2, 6), part(U8, 2, 3), Part{}}, 54},
@@ -176,7 +182,8 @@ func TestPartsRefuses(t *testing.T) {
 			t.Errorf("%q of %s %v: got %v, %v, want %v", c.q, c.src, c.shape, got, err, c.want)
 		}
 	}
-	for q, shape := range map[Type][]int64{Int4: {2, 7}, Int3: {2, 9}, MXFP4: {4}, ToF16: {2, 2}, Int8: {-2, 16}, 0: {2, 16}, Int2: {1, 1 << 54}} {
+	for q, shape := range map[Type][]int64{Int4: {2, 7}, Int3: {2, 9}, MXFP4: {4}, ToF16: {2, 2}, Int8: {-2, 16},
+		0: {2, 16}, Int2: {1, 1 << 54}} {
 		if got, err := q.UnpackedShape(shape); !errors.Is(err, ErrShape) {
 			t.Errorf("%q: %v unpacks to %v, %v", q, shape, got, err)
 		}

@@ -1,6 +1,6 @@
 package quantize
 
-// unpack reads a group's codes, a multiple of 8.
+// unpack reads a group's codes; their number is a multiple of 8.
 func unpack(codes []uint8, src []byte, bits uint) {
 	mask := uint64(1)<<bits - 1
 	for i := 0; i+8 <= len(codes); i += 8 {
@@ -27,7 +27,7 @@ func unpack(codes []uint8, src []byte, bits uint) {
 	}
 }
 
-// lookup writes the element that each code stands for. The table holds 64 elements of dst's type, whose size is 2 or 4.
+// lookup maps codes to elements. The table holds 64 elements of dst's type, whose size is 2 or 4 bytes.
 func lookup(dst []byte, codes []uint8, table *[256]byte, size int) {
 	if size == 2 {
 		dst = dst[:2*len(codes)]

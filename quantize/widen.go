@@ -2,7 +2,7 @@ package quantize
 
 import "math"
 
-// widen reads len(dst) elements as float32, each rounded to the nearest, ties to even.
+// widen reads len(dst) elements as float32, rounded to nearest, ties to even.
 func (d DType) widen(dst []float32, src []byte) {
 	switch d {
 	case BF16:
@@ -68,7 +68,7 @@ func widenF64(dst []float32, src []byte) {
 	}
 }
 
-// number is a type of Go that holds an element.
+// number is a Go type that holds an element.
 type number interface {
 	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64
 }
