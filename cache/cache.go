@@ -1,14 +1,14 @@
-// Package cache holds what a model remembers of a sequence: per layer, the state that attention or recurrence needs.
+// Package cache holds the state of a sequence: per layer, the KV cache or recurrent state.
 //
-// A [Sequence] owns one [Layer] per layer of its model; a layer that keeps nothing has a nil one. All layers of a
-// sequence stand at one offset between forwards. Layers come in kinds: [KV], [Ring] and [State].
+// A [Sequence] owns one [Layer] per layer of its model; layers without state are nil. Between forward passes all layers
+// of a sequence are at the same offset. The kinds of layers are [KV], [Ring] and [State].
 //
-// A [Snapshot] is a copy of a layer's state at an offset, from which it or another layer of the kind can go on: the kinds
-// differ in what else they can restore from it. Wherever state cannot be restored the answer is false, a miss, and the
-// tokens are evaluated again.
+// A [Snapshot] is a copy of a layer's state at an offset. It restores that state in this or another layer of the same
+// kind; kinds differ in which other offsets they can restore. If a state cannot be restored, methods return false: a
+// cache miss, and the caller evaluates the tokens again.
 //
-// Everything here runs on the engine's thread, inside mlx.Thread.Do; the arrays are kept beyond scopes and freed by Free
-// and Close.
+// Everything runs on the engine's thread, inside mlx.Thread.Do. Arrays are kept beyond scopes; Free and Close free
+// them.
 package cache
 
 import (
@@ -19,23 +19,23 @@ import (
 
 // Layer is the state of one layer for one sequence.
 type Layer interface {
-	// Offset is the number of tokens seen.
+	// Offset returns the number of tokens seen.
 	Offset() int
-	// State gives the live arrays; empty before the first update.
+	// State returns the live arrays. It is empty before the first update.
 	State() []*mlx.Array
-	// CanRewind reports whether Rewind would.
+	// CanRewind reports whether Rewind would succeed.
 	CanRewind(target int) bool
-	// Rewind forgets the tokens from target on. It is false, and changes nothing, where the layer cannot go there; to 0
-	// and to its offset every layer can.
+	// Rewind drops the tokens from target on. It returns false and changes nothing if the layer cannot rewind to target.
+	// Every layer can rewind to 0 and to its offset.
 	Rewind(target int) bool
-	// Snapshot copies the state; nil where there is nothing to copy. Of what keeps all positions it holds those from from
-	// on, of the rest all that there is.
+	// Snapshot copies the state, or returns nil if there is none. Layers that keep all positions copy those from from on;
+	// others copy everything.
 	Snapshot(from int) *Snapshot
-	// Restore goes to target, at most the snapshot's end, with what the snapshot holds and what the layer has of the
-	// positions before it. It is false, and changes nothing, where that does not give the state. The snapshot stays the
-	// caller's. Without one it is Rewind.
+	// Restore moves the layer to target, at most the snapshot's end, using the snapshot and the layer's own earlier
+	// positions. It returns false and changes nothing if these do not give the state. The caller keeps ownership of the
+	// snapshot. With a nil snapshot it is Rewind.
 	Restore(s *Snapshot, target int) bool
-	// Free gives up all state; the offset is 0 then.
+	// Free drops all state and sets the offset to 0.
 	Free()
 
 	begin()                                      // see Sequence.Begin
@@ -44,35 +44,35 @@ type Layer interface {
 	advance(rows int)                            // see Sequence.Advance
 }
 
-// Attention is a Layer that keeps keys and values, which [mlx.Attend] writes and reads in place.
+// Attention is a Layer that keeps keys and values, which [mlx.Attend] reads and writes in place.
 //
-// A step is Reserve, Attend over the storage that it gave, Wrote. What reads without writing takes View, and says so with
-// Read: on a CPU nothing else would keep the next write behind it.
+// A step calls Reserve, attends over the returned storage, then calls Wrote. A reader that writes nothing uses View and
+// reports it with Read: on a CPU nothing else orders the next write after it.
 type Attention interface {
 	Layer
-	// Reserve makes room for keys and values of rows more positions, which are like k and v [T, heads, dim]; v is nil where
-	// the values are a part of the keys.
+	// Reserve makes room for the keys and values of rows more positions, shaped like k and v [T, heads, dim]. v is nil if
+	// the values are part of the keys.
 	Reserve(k, v *mlx.Array, rows int) Storage
-	// Wrote takes the new version of the storage, with rows more positions.
+	// Wrote stores the new version of the storage, with rows more positions.
 	Wrote(s mlx.Store, rows int)
-	// View is the storage as it is now; empty before the first step.
+	// View returns the current storage. It is empty before the first step.
 	View() Storage
-	// Read notes an array that is computed once the storage of View has been read.
+	// Read registers an array that is computed after the storage of View has been read.
 	Read(done *mlx.Array)
 }
 
-// Storage is keys and values as they lie in memory, as numbers or packed.
+// Storage is keys and values in memory, plain or packed.
 type Storage struct {
 	mlx.Store
-	Ring  bool         // position p lies in slot p mod capacity, else in slot p
-	After []*mlx.Array // what reads this version, and must have before it is written
+	Ring  bool         // position p is at slot p mod capacity, otherwise at slot p
+	After []*mlx.Array // readers of this version, which must finish before the next write
 }
 
-// Kind says which state a layer of a model keeps. Kinds can be compared.
+// Kind is the kind of state that a layer keeps. Kinds are comparable.
 type Kind struct {
 	form   form
 	window int
-	bits   int // of keys and values, 0 is as they come
+	bits   int // of keys and values; 0: unquantized
 }
 
 type form uint8
@@ -91,7 +91,7 @@ var (
 	Recurrent = Kind{form: recurrent} // a [State]: of a convolution and a gated delta rule
 )
 
-// Rotating is a [Ring]: keys and values of the last window positions, the newest one included. A window of 0 is none: Full.
+// Rotating is a [Ring]: keys and values of the last window positions, including the newest. A window of 0 is Full.
 func Rotating(window int) Kind {
 	if window <= 0 {
 		return Full
@@ -99,9 +99,9 @@ func Rotating(window int) Kind {
 	return Kind{form: rotating, window: window}
 }
 
-// Packed is the kinds with keys and values in 8 or 4 bits, as [mlx.PackRows] gives them; 0 is as they come. Each position
-// is packed once, when it is written, and by itself: how tokens come in steps makes no difference, and a snapshot holds the
-// same bytes. Other state stays as it is.
+// Packed returns the kinds with keys and values quantized to 8 or 4 bits, as in [mlx.PackRows]; 0 leaves them
+// unquantized. Each position is packed once, when it is written, independently of the others. The grouping of tokens
+// into steps therefore makes no difference, and a snapshot holds the same bytes. Other state is not quantized.
 func Packed(kinds []Kind, bits int) []Kind {
 	all := make([]Kind, len(kinds))
 	for i, k := range kinds {
@@ -113,10 +113,10 @@ func Packed(kinds []Kind, bits int) []Kind {
 	return all
 }
 
-// Whole reports whether a layer keeps all positions, so that it goes back to any: a [KV], packed or not.
+// Whole reports whether a layer keeps all positions, so that it can rewind to any: a [KV], packed or not.
 func (k Kind) Whole() bool { return k.form == full }
 
-// new makes the empty state; nil where there is none.
+// new returns the empty state, or nil for None.
 func (k Kind) new() Layer {
 	switch k.form {
 	case full:
@@ -136,7 +136,7 @@ type Sequence struct {
 	Layers []Layer // nil for layers that keep nothing
 }
 
-// NewSequence makes the empty state of a model with these kinds of layers.
+// NewSequence returns the empty state for layers of these kinds.
 func NewSequence(kinds []Kind) *Sequence {
 	s := &Sequence{Layers: make([]Layer, len(kinds))}
 	for i, k := range kinds {
@@ -145,8 +145,8 @@ func NewSequence(kinds []Kind) *Sequence {
 	return s
 }
 
-// Offset is the number of tokens that all layers have seen. Layers that differ are a bug of the caller, who left a
-// forward halfway and must Free or Rewind.
+// Offset returns the number of tokens that all layers have seen. It panics if layers differ: the caller stopped in the
+// middle of a forward pass and must Free or Rewind.
 func (s *Sequence) Offset() int {
 	offset, found := 0, false
 	for _, l := range s.Layers {
@@ -161,7 +161,7 @@ func (s *Sequence) Offset() int {
 	return offset
 }
 
-// State gives the live arrays of all layers.
+// State returns the live arrays of all layers.
 func (s *Sequence) State() []*mlx.Array {
 	var all []*mlx.Array
 	for _, l := range s.Layers {
@@ -172,8 +172,8 @@ func (s *Sequence) State() []*mlx.Array {
 	return all
 }
 
-// Rewind forgets the tokens from target on. Where a layer cannot, all state is freed and the result is false: a miss,
-// never layers that differ.
+// Rewind drops the tokens from target on. If a layer cannot, it frees all state and returns false, so layers never
+// differ.
 func (s *Sequence) Rewind(target int) bool {
 	for _, l := range s.Layers {
 		if l != nil && !l.Rewind(target) {
@@ -184,7 +184,7 @@ func (s *Sequence) Rewind(target int) bool {
 	return true
 }
 
-// Snapshot copies the state of all layers: see [Layer].
+// Snapshot copies the state of all layers; see [Layer].
 func (s *Sequence) Snapshot(from int) Snapshots {
 	all := make(Snapshots, len(s.Layers))
 	for i, l := range s.Layers {
@@ -195,8 +195,8 @@ func (s *Sequence) Snapshot(from int) Snapshots {
 	return all
 }
 
-// Restore brings all layers to target with a snapshot of each; without one a layer rewinds. Where a layer cannot, all state
-// is freed and the result is false: a miss, never layers that differ.
+// Restore moves all layers to target with one snapshot each; a layer without one rewinds. If a layer cannot, it frees
+// all state and returns false, so layers never differ.
 func (s *Sequence) Restore(snapshots Snapshots, target int) bool {
 	for i, l := range s.Layers {
 		if l != nil && !l.Restore(snapshots.of(i), target) {
@@ -207,7 +207,7 @@ func (s *Sequence) Restore(snapshots Snapshots, target int) bool {
 	return true
 }
 
-// Free gives up all state.
+// Free drops all state.
 func (s *Sequence) Free() {
 	for _, l := range s.Layers {
 		if l != nil {

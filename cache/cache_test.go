@@ -30,7 +30,8 @@ func step(e *mlx.Thread, c cache.Attention, n int) *mlx.Array {
 	x, q := rows(e, c.Offset(), n), mlx.Zeros(e, mlx.Float32, n, 2, 4)
 	s := c.Reserve(x, x, n)
 	segment := mlx.AttendSegment{Store: s.Store, Rows: n, Position: c.Offset()}
-	out, stores := mlx.Attend(q, x, x, []mlx.AttendSegment{segment}, mlx.AttendOptions{Scale: 1, Ring: s.Ring, After: s.After})
+	out, stores := mlx.Attend(q, x, x, []mlx.AttendSegment{segment},
+		mlx.AttendOptions{Scale: 1, Ring: s.Ring, After: s.After})
 	c.Wrote(stores[0], n)
 	return out
 }
@@ -128,12 +129,14 @@ func TestKVReadersComeFirst(t *testing.T) {
 		step(e, c, 10)
 		s := c.View()
 		segment := mlx.AttendSegment{Store: s.Store, Rows: 1, Position: 9, Seen: 10}
-		out, read := mlx.AttendStored(mlx.Zeros(e, mlx.Float32, 1, 2, 4), []mlx.AttendSegment{segment}, mlx.AttendOptions{Scale: 1})
+		out, read := mlx.AttendStored(mlx.Zeros(e, mlx.Float32, 1, 2, 4), []mlx.AttendSegment{segment},
+			mlx.AttendOptions{Scale: 1})
 		c.Read(read)
 		c.Rewind(0)
 		x := mlx.Full(e, 100, mlx.Float32, 10, 2, 4)
 		s = c.Reserve(x, x, 10)
-		_, stores := mlx.Attend(x, x, x, []mlx.AttendSegment{{Store: s.Store, Rows: 10}}, mlx.AttendOptions{Scale: 1, After: s.After})
+		_, stores := mlx.Attend(x, x, x, []mlx.AttendSegment{{Store: s.Store, Rows: 10}},
+			mlx.AttendOptions{Scale: 1, After: s.After})
 		c.Wrote(stores[0], 10)
 		mlx.Eval(c.State()...)
 		if got := out.Float32s()[0]; got != 4.5 {

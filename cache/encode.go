@@ -10,10 +10,10 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// ErrEncoding says that what should be a snapshot is none that this program wrote.
+// ErrEncoding reports bytes that are not a snapshot of this program.
 var ErrEncoding = errors.New("not a snapshot")
 
-// encoded is what comes before a snapshot's bytes.
+// encoded is the header of an encoded snapshot.
 type encoded struct {
 	Form   form           `json:"form"`
 	Window int            `json:"window,omitempty"`
@@ -29,13 +29,14 @@ type encodedArray struct {
 	Bytes int64     `json:"bytes"`
 }
 
-// Bounds of a header, and of the arrays of a snapshot.
+// Bounds of the header and of the number of arrays.
 const (
 	maxEncodedHeader = 64 << 10
 	maxEncodedArrays = 8
 )
 
-// Encode gives a copy of the snapshot as bytes, for [Decode] of the same program version: how state lies in memory may change with it.
+// Encode serializes the snapshot for [Decode] in the same version of the program: the memory layout of state may change
+// between versions.
 func (s *Snapshot) Encode() []byte {
 	s.check("Encode")
 	e := encoded{Form: s.kind.form, Window: s.kind.window, Bits: s.kind.bits, From: s.from, To: s.to}
@@ -47,12 +48,12 @@ func (s *Snapshot) Encode() []byte {
 	}
 	header, err := json.Marshal(e)
 	if err != nil {
-		panic(&mlx.Error{Message: "Encode: " + err.Error()}) // numbers only
+		panic(&mlx.Error{Message: "Encode: " + err.Error()}) // cannot fail: the header has only numbers
 	}
 	return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(header))), header...), data...)
 }
 
-// Decode makes a snapshot of what Encode gave. kind is that of the layer it is for: another's is refused.
+// Decode parses the output of Encode. It refuses a snapshot of another kind than kind.
 func Decode(t *mlx.Thread, kind Kind, r io.Reader) (*Snapshot, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
@@ -70,7 +71,8 @@ func Decode(t *mlx.Thread, kind Kind, r io.Reader) (*Snapshot, error) {
 	if err := json.Unmarshal(header, &e); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
-	if (Kind{e.Form, e.Window, e.Bits}) != kind || e.From < 0 || e.To <= e.From || len(e.Arrays) == 0 || len(e.Arrays) > maxEncodedArrays {
+	if (Kind{e.Form, e.Window, e.Bits}) != kind || e.From < 0 || e.To <= e.From || len(e.Arrays) == 0 ||
+		len(e.Arrays) > maxEncodedArrays {
 		return nil, fmt.Errorf("%w: of another kind of layer", ErrEncoding)
 	}
 	s := &Snapshot{kind: kind, from: e.From, to: e.To}
@@ -97,7 +99,7 @@ func Decode(t *mlx.Thread, kind Kind, r io.Reader) (*Snapshot, error) {
 	return s, nil
 }
 
-// drop gives up what was made of a snapshot.
+// drop frees a partly decoded snapshot.
 func (s *Snapshot) drop() {
 	mlx.Free(s.arrays...)
 	s.arrays = nil

@@ -2,10 +2,10 @@ package cache
 
 import "github.com/ingotml/ingot/mlx"
 
-// InPlace appends the arrays of all layers, to which the next step of so many rows would write. It is false where that
-// step would make arrays of its own: storage is to be made, moved or joined first, or a recurrent layer is in a transaction.
+// InPlace appends the arrays of all layers that the next step of rows rows would write to. It returns false if that
+// step would allocate arrays: storage must be created, grown or joined first, or a recurrent layer is in a transaction.
 //
-// As long as these stay the same arrays, steps differ in tokens and positions only (see models.Repeater).
+// While these arrays stay the same, steps differ only in tokens and positions; see models.Repeater.
 func (s *Sequence) InPlace(rows int, to []*mlx.Array) (arrays []*mlx.Array, ok bool) {
 	ok = true
 	for _, l := range s.Layers {
@@ -18,7 +18,7 @@ func (s *Sequence) InPlace(rows int, to []*mlx.Array) (arrays []*mlx.Array, ok b
 	return to, ok
 }
 
-// Advance takes rows more positions that were written to the arrays of InPlace.
+// Advance accounts for rows more positions, written to the arrays of InPlace.
 func (s *Sequence) Advance(rows int) {
 	for _, l := range s.Layers {
 		if l != nil {
@@ -37,7 +37,7 @@ func (c *Ring) inPlace(rows int) (k, v *mlx.Array, ok bool) {
 	return c.k, c.v, c.k != nil && !c.resizes(c.needs(rows))
 }
 
-// inPlace implements Layer: in a transaction each step has a state of its own.
+// inPlace implements Layer. In a transaction each step has its own state.
 func (c *State) inPlace(int) (conv, delta *mlx.Array, ok bool) {
 	return c.conv, c.delta, c.conv != nil && !c.open
 }

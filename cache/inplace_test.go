@@ -65,7 +65,8 @@ func TestInPlace(t *testing.T) {
 	})
 }
 
-// A ring goes on in place past its window, and not where a step's rows need more room; a recurrent state not in a transaction.
+// A ring goes on in place past its window, and not where a step's rows need more room; a recurrent state not in a
+// transaction.
 func TestInPlaceOfOthers(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		r := NewRing(8)

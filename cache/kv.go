@@ -8,14 +8,14 @@ import (
 
 // KV keeps the keys and values of all positions. The zero value is empty.
 //
-// It goes back to any position, and restores a snapshot wherever it has the positions before it. Storage grows in steps of
-// 256 positions.
+// It can rewind to any position and restores a snapshot if it has the positions before it. Storage grows by 256
+// positions.
 type KV struct {
 	stored
-	tails []tail // what was restored and not yet joined to the storage, in order: paths of many snapshots are copied once
+	tails []tail // restored but not yet joined to the storage, in order, so that a path of many snapshots is copied once
 }
 
-// tail is positions from at on; where the next one begins, or the cache ends, the rest of it does not count.
+// tail holds positions from at on. It is valid up to the start of the next tail or the end of the cache.
 type tail struct {
 	pair
 	at int
@@ -29,7 +29,7 @@ func (c *KV) State() []*mlx.Array {
 	return c.arrays()
 }
 
-// Reserve implements Attention. What lies past the offset is not carried over.
+// Reserve implements Attention. It does not copy storage past the offset.
 func (c *KV) Reserve(k, v *mlx.Array, rows int) Storage {
 	n := c.offset + rows
 	switch {
@@ -51,14 +51,14 @@ func (c *KV) View() Storage {
 	return c.view(false)
 }
 
-// join makes what was restored a part of storage for n positions.
+// join copies the tails into storage for n positions.
 func (c *KV) join(n int) {
 	if len(c.tails) > 0 {
 		c.regrow(n)
 	}
 }
 
-// regrow copies all positions to storage for n.
+// regrow copies all positions to new storage for n.
 func (c *KV) regrow(n int) {
 	like := c.pair
 	if c.k == nil {
@@ -68,7 +68,7 @@ func (c *KV) regrow(n int) {
 	c.drop(0)
 }
 
-// parts is all positions in order.
+// parts returns all positions in order.
 func (c *KV) parts() []pair {
 	var parts []pair
 	end := c.offset
@@ -83,7 +83,7 @@ func (c *KV) parts() []pair {
 	return parts
 }
 
-// drop forgets the tails from position target on.
+// drop removes the tails from position target on.
 func (c *KV) drop(target int) {
 	for n := len(c.tails); n > 0 && c.tails[n-1].at >= target; n-- {
 		mlx.Free(c.tails[n-1].k, c.tails[n-1].v)
@@ -104,10 +104,10 @@ func (c *KV) Rewind(target int) bool {
 	return true
 }
 
-// Snapshot implements Layer: it holds the positions from from on, and is nil where there are none.
+// Snapshot implements Layer. It copies the positions from from on, and returns nil if there are none.
 func (c *KV) Snapshot(from int) *Snapshot { return c.snapshot(max(from, 0), c.offset) }
 
-// snapshot copies the positions [from, to); nil where there are none.
+// snapshot copies the positions [from, to), and returns nil if there are none.
 func (c *KV) snapshot(from, to int) (s *Snapshot) {
 	if c.open || to <= from {
 		return nil
@@ -128,7 +128,7 @@ func (c *KV) Restore(s *Snapshot, target int) bool {
 	}
 	c.Rewind(min(s.from, target))
 	if target > s.from {
-		// A handle of our own: the snapshot may be closed before the storage is needed.
+		// The snapshot may be closed before the storage is needed, so keep a handle.
 		p := s.pair().slots(0, target-s.from)
 		mlx.Keep(p.k, p.v)
 		c.tails = append(c.tails, tail{p, s.from})

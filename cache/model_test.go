@@ -217,7 +217,8 @@ func (w *walk) merge() string {
 			}
 			parent, child := w.want[i], w.want[j]
 			if w.reference.kind.Whole() {
-				child = &copied{parent.from, append(parent.history[:len(parent.history):len(parent.history)], child.history[b.From():]...)}
+				child = &copied{parent.from, append(parent.history[:len(parent.history):len(parent.history)],
+					child.history[b.From():]...)}
 			}
 			w.have[i], w.want[i] = cache.Merge(a, b), child
 			w.remove(j)
@@ -240,7 +241,8 @@ func (w *walk) same(what string, got, want bool) {
 // finish restores and closes all snapshots.
 func (w *walk) finish() {
 	for i, s := range w.have {
-		if w.same("a restore", w.subject.Restore(s, s.To()), w.reference.restore(w.want[i], s.To())); !slices.Equal(w.subject.contents(), w.reference.contents()) {
+		if w.same("a restore", w.subject.Restore(s, s.To()), w.reference.restore(w.want[i],
+			s.To())); !slices.Equal(w.subject.contents(), w.reference.contents()) {
 			w.t.Errorf("after a restore the layer holds %v, want %v", w.subject.contents(), w.reference.contents())
 		}
 		s.Close()

@@ -2,19 +2,19 @@ package cache
 
 import "github.com/ingotml/ingot/mlx"
 
-// Ring keeps the keys and values of the last window positions, the newest one included.
+// Ring keeps the keys and values of the last window positions, including the newest.
 //
-// Position p lies in slot p mod capacity. Storage has room for a step's rows and all that they see, so that no row of a step
-// takes the place of what an earlier one sees: rows of the same step may be read again, or taken back. It grows in steps of
-// 256 positions up to the window, beyond it while a step has more than one row, and shrinks again.
+// Position p is at slot p mod capacity. Storage has room for a step's rows and everything they attend to, so no row of
+// a step overwrites what an earlier row sees, and rows of a step can be read again or taken back. It grows by 256
+// positions up to the window, beyond it while a step has more than one row, and shrinks again.
 //
-// What is past the window is gone, so a layer that has seen more than its window goes back only to where it was copied.
+// Positions past the window are lost. A layer that has seen more than its window can only return to a snapshot.
 type Ring struct {
 	stored
 	window int
 }
 
-// NewRing makes an empty one; a window has at least the row's own position.
+// NewRing returns an empty ring. The window includes at least the row's own position.
 func NewRing(window int) *Ring { return &Ring{window: max(window, 1)} }
 
 func (c *Ring) kind() Kind { return Kind{form: rotating, window: c.window, bits: c.bits} }
@@ -34,20 +34,20 @@ func (c *Ring) Reserve(k, v *mlx.Array, rows int) Storage {
 	return c.View()
 }
 
-// needs is the capacity for rows more positions, and for what they see.
+// needs returns the capacity for rows more positions and everything they attend to.
 func (c *Ring) needs(rows int) int {
-	if c.open { // what may be taken back takes the place of nothing that is kept then
+	if c.open { // rows that may be taken back must not overwrite what is kept then
 		return c.capacity(c.start, c.offset-c.start+rows+1)
 	}
 	return c.capacity(c.offset, rows)
 }
 
-// resizes tells whether storage is too small for a capacity, or much too large.
+// resizes reports whether storage is too small for a capacity, or much too large.
 func (c *Ring) resizes(capacity int) bool {
 	return c.k.Dim(2) < capacity || c.k.Dim(2) >= capacity+step
 }
 
-// capacity is the room for rows more positions after offset, and for what they see.
+// capacity returns the room for rows more positions after offset and everything they attend to.
 func (c *Ring) capacity(offset, rows int) int {
 	switch n := offset + rows; {
 	case n <= c.window:
@@ -61,7 +61,7 @@ func (c *Ring) capacity(offset, rows int) int {
 // View implements Attention.
 func (c *Ring) View() Storage { return c.view(c.k != nil && c.k.Dim(2) >= c.window) }
 
-// Wrap makes storage that is still growing as large as the window, so that it can be read as a ring beside others.
+// Wrap grows storage to the full window, so that it can be read as a ring beside others.
 func (c *Ring) Wrap() Storage {
 	if c.k != nil && c.k.Dim(2) < c.window {
 		c.resize(c.window)
@@ -69,8 +69,8 @@ func (c *Ring) Wrap() Storage {
 	return c.View()
 }
 
-// live is the number of positions that are kept: those before the offset that a later row may see, and one more, which a
-// snapshot of a whole window has.
+// live returns the number of kept positions: those that a later row may attend to, and one more, which a snapshot of a
+// whole window has.
 func (c *Ring) live() int { return min(c.offset, c.window) }
 
 // resize moves the live positions to storage of another capacity.
@@ -85,7 +85,7 @@ func (c *Ring) resize(capacity int) {
 	})
 }
 
-// parts is the live positions in order, in one part or two of the storage.
+// parts returns the live positions in order, as one or two parts of the storage.
 func (c *Ring) parts() []pair {
 	capacity := c.k.Dim(2)
 	n := c.live()
@@ -96,7 +96,7 @@ func (c *Ring) parts() []pair {
 	return []pair{c.slots(begin, begin+n)}
 }
 
-// arrange puts positions that end before offset into the slots of new storage.
+// arrange copies positions that end before offset into the slots of new storage.
 func arrange(live pair, offset, capacity int) pair {
 	n := live.k.Dim(2)
 	begin := (offset - n) % capacity
@@ -106,7 +106,7 @@ func arrange(live pair, offset, capacity int) pair {
 	return join(live.zeros(begin), live, live.zeros(capacity-begin-n))
 }
 
-// CanRewind implements Layer: positions that are past the window are gone, so it goes back only while there are none.
+// CanRewind implements Layer. It can rewind only while no position is past the window.
 func (c *Ring) CanRewind(target int) bool {
 	return target == 0 || target == c.offset || 0 < target && target < c.offset && c.offset <= c.window
 }
@@ -123,7 +123,7 @@ func (c *Ring) Rewind(target int) bool {
 	return true
 }
 
-// Snapshot implements Layer: it holds the whole window.
+// Snapshot implements Layer. It copies the whole window.
 func (c *Ring) Snapshot(from int) (s *Snapshot) {
 	if c.offset > 0 && !c.open {
 		c.scope(func() { s = joined(c.kind(), max(from, 0), c.offset, c.parts()...) })
@@ -131,7 +131,7 @@ func (c *Ring) Snapshot(from int) (s *Snapshot) {
 	return s
 }
 
-// Restore implements Layer. It needs nothing of the layer, and goes to the snapshot's end, or before it where no position
+// Restore implements Layer. It needs nothing from the layer. It moves to the snapshot's end, or earlier if no position
 // is past the window.
 func (c *Ring) Restore(s *Snapshot, target int) bool {
 	if s == nil {

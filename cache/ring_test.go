@@ -27,7 +27,8 @@ func TestRingStorage(t *testing.T) {
 			s.put(count(before, before+step.rows)...)
 			v := s.Layer.(cache.Attention).View()
 			if got := v.K.Dim(2); got != step.capacity || v.Ring != step.ring {
-				t.Errorf("%d rows after %d: capacity %d, a ring: %v, want %d, %v", step.rows, before, got, v.Ring, step.capacity, step.ring)
+				t.Errorf("%d rows after %d: capacity %d, a ring: %v, want %d, %v", step.rows, before, got, v.Ring, step.capacity,
+					step.ring)
 			}
 		}
 		n := s.Offset()

@@ -2,11 +2,11 @@ package cache
 
 import "slices"
 
-// Shape is how much memory the state of a model's sequences takes. It is known before anything is computed.
+// Shape describes the memory of a sequence's state. It is known before anything is computed.
 type Shape struct {
-	position int64       // bytes of a position, in layers that keep all
+	position int64       // bytes per position, in layers that keep all
 	rings    []ringShape // by window
-	fixed    int64       // bytes of what does not grow
+	fixed    int64       // bytes that do not grow
 }
 
 type ringShape struct {
@@ -14,7 +14,7 @@ type ringShape struct {
 	position int64 // bytes
 }
 
-// Shape is that of a sequence that has seen at least one token; nothing needs to be evaluated.
+// Shape returns the shape of a sequence that has seen at least one token. It evaluates nothing.
 func (s *Sequence) Shape() Shape {
 	var shape Shape
 	for _, l := range s.Layers {
@@ -37,7 +37,7 @@ func (s *Sequence) Shape() Shape {
 	return shape
 }
 
-// Plus is the shape of two sequences that see the same tokens.
+// Plus returns the shape of two sequences that see the same tokens.
 func (s Shape) Plus(o Shape) Shape {
 	s.position += o.position
 	s.fixed += o.fixed
@@ -57,8 +57,8 @@ func (s *Shape) ring(window int, position int64) {
 	s.rings[i].position += position
 }
 
-// Bytes is the most that the storage of so many tokens takes, of which the last rows come in one step: that of all positions,
-// of a [Ring] what the step's rows see.
+// Bytes returns the most that the state of tokens tokens takes, the last rows of which come in one step: all positions,
+// and for a [Ring] what the step's rows attend to.
 func (s Shape) Bytes(tokens, rows int) int64 {
 	if tokens <= 0 {
 		return 0
@@ -68,14 +68,15 @@ func (s Shape) Bytes(tokens, rows int) int64 {
 	for _, r := range s.rings {
 		slots := min(ceil(tokens), r.window)
 		if tokens > r.window {
-			slots = r.window - 1 + ceil(rows) // also of one row: what a longer step has left stays until it is too large by as much
+			// also for one row: storage left by a longer step stays until it is too large by as much
+			slots = r.window - 1 + ceil(rows)
 		}
 		n += r.position * int64(slots)
 	}
 	return n
 }
 
-// Tokens is how many a sequence can have, at most most, so that its storage takes no more than so many bytes.
+// Tokens returns how many tokens, at most most, fit into bytes.
 func (s Shape) Tokens(bytes int64, most, rows int) int {
 	if s.Bytes(most, rows) <= bytes {
 		return most

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ErrUnsupported says that the layers of a model cannot do what was asked of a sequence's state.
+// ErrUnsupported reports an operation on a sequence's state that its layers do not support.
 var ErrUnsupported = errors.New("the model's layers cannot do that")
 
-// CanResume reports whether the sequence can go on with a token at a position, as [Sequence.Rewind] makes it. That the
-// tokens before it are the wanted ones is the caller's to know.
+// CanResume reports whether the sequence can continue with a token at a position, as after [Sequence.Rewind]. The
+// caller must know that the tokens before it match.
 func (s *Sequence) CanResume(position int) bool {
 	for _, l := range s.Layers {
 		if l != nil && !l.CanRewind(position) {
@@ -19,8 +19,8 @@ func (s *Sequence) CanResume(position int) bool {
 	return true
 }
 
-// CopyPrefix makes the sequence a copy of the first n tokens of another of the same model; what it had is freed. Where a
-// layer of the other cannot go back to n the error is ErrUnsupported, and the sequence is empty.
+// CopyPrefix makes the sequence a copy of the first n tokens of another of the same model and frees its old state. If a
+// layer of the other cannot rewind to n, the error is ErrUnsupported and the sequence is empty.
 func (s *Sequence) CopyPrefix(src *Sequence, n int) error {
 	if !src.CanResume(n) {
 		s.Free()
@@ -54,8 +54,8 @@ func (s *Sequence) CopyPrefix(src *Sequence, n int) error {
 	return nil
 }
 
-// Remove takes the tokens [begin, end) out of the sequence; an end past its own is its end. Keys are stored at their
-// positions, so nothing is taken out of the middle: then, and where a layer cannot go back to begin, the error is
+// Remove removes the tokens [begin, end); end is clipped to the sequence's end. Keys depend on their positions, so
+// tokens cannot be removed from the middle. In that case, or if a layer cannot rewind to begin, the error is
 // ErrUnsupported and the sequence is empty.
 func (s *Sequence) Remove(begin, end int) error {
 	n := s.Offset()

@@ -45,13 +45,16 @@ func (s tokensOf) want(t *testing.T, history []float32) {
 		if l == nil {
 			continue
 		}
-		if got, want := cachetest.Contents(s.e, l, s.windows[i]), cachetest.Want(s.kinds[i], s.windows[i], history); l.Offset() != len(history) || fmt.Sprint(got) != fmt.Sprint(want) {
+		if got, want := cachetest.Contents(s.e, l, s.windows[i]),
+			cachetest.Want(s.kinds[i], s.windows[i], history); l.Offset() != len(history) ||
+			fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("layer %d holds %v at %d, want %v", i, got, l.Offset(), want)
 		}
 	}
 }
 
-// A sequence that is copied up to a point goes on by itself, where all layers can stand there; else nothing is left of it.
+// A sequence that is copied up to a point goes on by itself, where all layers can stand there; else nothing is left of
+// it.
 func TestCopyPrefix(t *testing.T) {
 	for name, c := range sharing {
 		for _, length := range []int{6, 600} {
@@ -136,7 +139,8 @@ func TestShape(t *testing.T) {
 		first.put(1)
 		shape := first.Shape()
 		first.Free()
-		for _, steps := range [][]int{{1}, {256}, {257}, {99, 1, 1, 1}, {100, 5}, {300, 1}, {700}, {700, 1}, {2000, 30}, {2000, 30, 1}} {
+		for _, steps := range [][]int{{1}, {256}, {257}, {99, 1, 1, 1}, {100, 5}, {300, 1}, {700}, {700, 1}, {2000, 30},
+			{2000, 30, 1}} {
 			s := tokensOf{e, kinds, windows, cache.NewSequence(kinds)}
 			n := 0
 			for _, rows := range steps {

@@ -6,20 +6,20 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Snapshot is a copy of one layer's state. Its arrays share no memory with the layer, and are being computed when it is
-// there. Its owner closes it, once.
+// Snapshot is a copy of one layer's state. Its arrays share no memory with the layer and may still be computing. The
+// owner closes it, once.
 type Snapshot struct {
 	kind     Kind
 	from, to int
-	arrays   []*mlx.Array // of a Full and a Rotating layer those of a pair, of a Recurrent one conv and delta
+	arrays   []*mlx.Array // keys and values of a Full or Rotating layer, conv and delta of a Recurrent one
 	closed   bool
 }
 
-// owning is a snapshot of the arrays that a function makes, which share memory with nothing. They are sent off before
-// anything can be written in place where they read.
+// owning returns a snapshot of the arrays that a function makes, which share no memory. Their evaluation starts before
+// anything can overwrite their inputs.
 func owning(t *mlx.Thread, kind Kind, from, to int, arrays func() []*mlx.Array) *Snapshot {
 	s := &Snapshot{kind: kind, from: from, to: to}
-	t.Scope(func() { // what the arrays are made from must not live on in an outer scope
+	t.Scope(func() { // the arrays' inputs must not live on in an outer scope
 		s.arrays = arrays()
 		mlx.AsyncEval(s.arrays...)
 		mlx.Keep(s.arrays...)
@@ -27,18 +27,18 @@ func owning(t *mlx.Thread, kind Kind, from, to int, arrays func() []*mlx.Array) 
 	return s
 }
 
-// joined is a snapshot of keys and values.
+// joined returns a snapshot of keys and values.
 func joined(kind Kind, from, to int, parts ...pair) *Snapshot {
 	return owning(parts[0].k.Thread(), kind, from, to, func() []*mlx.Array { return join(parts...).arrays() })
 }
 
-// From is the first position of a Full layer's snapshot. That of others is only the one that was asked for.
+// From returns the first position of a Full layer's snapshot. For others it is only the requested position.
 func (s *Snapshot) From() int { return s.from }
 
-// To is the offset of the layer when it was copied.
+// To returns the layer's offset at the time of the copy.
 func (s *Snapshot) To() int { return s.to }
 
-// Size is the number of bytes that the snapshot keeps in memory.
+// Size returns the bytes that the snapshot keeps in memory.
 func (s *Snapshot) Size() int64 {
 	var n int64
 	for _, a := range s.arrays {
@@ -47,7 +47,7 @@ func (s *Snapshot) Size() int64 {
 	return n
 }
 
-// Close gives the copy up. A second time is an error.
+// Close frees the copy. Closing twice is an error.
 func (s *Snapshot) Close() {
 	s.check("Close")
 	s.closed = true
@@ -61,7 +61,7 @@ func (s *Snapshot) check(op string) {
 	}
 }
 
-// pair is the keys and values of attention.
+// pair returns the keys and values of attention.
 func (s *Snapshot) pair() pair {
 	p := pair{k: s.arrays[0]}
 	if len(s.arrays) > 1 {
@@ -70,8 +70,8 @@ func (s *Snapshot) pair() pair {
 	return p
 }
 
-// Split makes two snapshots of one: what it holds before position at, and the rest. Only keys and values of all positions
-// can be cut; else, and where one part would be empty, the whole is on one side and the other is nil. It takes s over.
+// Split splits a snapshot at position at. Only a Full layer's snapshot can be cut; otherwise, and if one part would be
+// empty, the whole is on one side and the other is nil. It takes ownership of s.
 func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 	switch {
 	case s == nil:
@@ -91,9 +91,9 @@ func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 	return parent, child
 }
 
-// Merge makes one snapshot of two that follow each other; either may be nil. Keys and values of all positions are joined,
-// and are lost where one part is; of other state the child's is the later one, which holds all that counts. It takes both
-// over.
+// Merge joins two consecutive snapshots; either may be nil. For a Full layer it joins the positions, and returns nil if
+// one part is missing. For other state the child's snapshot is the later one and replaces the parent's. It takes
+// ownership of both.
 func Merge(parent, child *Snapshot) *Snapshot {
 	switch {
 	case parent == nil && child == nil:
@@ -111,7 +111,8 @@ func Merge(parent, child *Snapshot) *Snapshot {
 	parent.check("Merge")
 	child.check("Merge")
 	if child.kind != parent.kind || parent.to != child.from {
-		panic(&mlx.Error{Message: fmt.Sprintf("Merge: [%d, %d) does not follow [%d, %d)", child.from, child.to, parent.from, parent.to)})
+		panic(&mlx.Error{Message: fmt.Sprintf("Merge: [%d, %d) does not follow [%d, %d)", child.from, child.to, parent.from,
+			parent.to)})
 	}
 	s := joined(parent.kind, parent.from, child.to, parent.pair(), child.pair())
 	parent.Close()
@@ -119,7 +120,7 @@ func Merge(parent, child *Snapshot) *Snapshot {
 	return s
 }
 
-// Snapshots has one of each layer, nil where a layer has none.
+// Snapshots has one snapshot per layer, nil if a layer has none.
 type Snapshots []*Snapshot
 
 func (s Snapshots) of(layer int) *Snapshot {
@@ -129,7 +130,7 @@ func (s Snapshots) of(layer int) *Snapshot {
 	return s[layer]
 }
 
-// Split is [Split] of each.
+// Split applies [Split] to each.
 func (s Snapshots) Split(at int) (parents, children Snapshots) {
 	parents, children = make(Snapshots, len(s)), make(Snapshots, len(s))
 	for i := range s {
@@ -138,7 +139,7 @@ func (s Snapshots) Split(at int) (parents, children Snapshots) {
 	return parents, children
 }
 
-// Merge is [Merge] of each with its child.
+// Merge applies [Merge] to each with its child.
 func (s Snapshots) Merge(children Snapshots) Snapshots {
 	all := make(Snapshots, max(len(s), len(children)))
 	for i := range all {
@@ -147,7 +148,7 @@ func (s Snapshots) Merge(children Snapshots) Snapshots {
 	return all
 }
 
-// Size is the sum of the sizes.
+// Size returns the sum of the sizes.
 func (s Snapshots) Size() int64 {
 	var n int64
 	for _, x := range s {

@@ -243,7 +243,8 @@ func TestSnapshotSize(t *testing.T) {
 			for _, l := range []cache.Attention{seq.Layers[0].(cache.Attention), seq.Layers[2].(cache.Attention)} {
 				s := l.Reserve(x, x, 1000)
 				segment := mlx.AttendSegment{Store: s.Store, Rows: 1000}
-				_, stores := mlx.Attend(x, x, x, []mlx.AttendSegment{segment}, mlx.AttendOptions{Scale: 1, Window: 100, Ring: s.Ring})
+				_, stores := mlx.Attend(x, x, x, []mlx.AttendSegment{segment},
+					mlx.AttendOptions{Scale: 1, Window: 100, Ring: s.Ring})
 				l.Wrote(stores[0], 1000)
 			}
 			mlx.Eval(seq.State()...)
@@ -344,7 +345,8 @@ func TestSequenceSnapshots(t *testing.T) {
 		}
 		at(10)
 		parents, children := all.Split(6)
-		if parents[0] == nil || parents[2] != nil || parents[3] != nil || children[0] == nil || children[2] == nil || children[3] == nil {
+		if parents[0] == nil || parents[2] != nil || parents[3] != nil || children[0] == nil || children[2] == nil ||
+			children[3] == nil {
 			t.Errorf("split into %v and %v", parents, children)
 		}
 		if seq.Restore(children, 8) || seq.Offset() != 0 || len(seq.State()) != 0 {

@@ -2,25 +2,25 @@ package cache
 
 import "github.com/ingotml/ingot/mlx"
 
-// State keeps what a recurrent layer carries from one token to the next: the tail of the rows that its convolution has
-// seen, and the memory of its gated delta rule. The zero value is empty.
+// State keeps a recurrent layer's state: the last rows seen by its convolution, and the state of its gated delta rule.
+// The zero value is empty.
 //
-// A step is Arrays, the operations that make the new ones ([mlx.CausalConv], [mlx.GatedDeltaRows]), Advance. The old arrays
-// end with Advance, so the new ones take their memory; but not while Trying, where Redo follows.
+// A step calls Arrays, the operations that make the new arrays ([mlx.CausalConv], [mlx.GatedDeltaRows]), and Advance.
+// Advance ends the old arrays, so the new ones reuse their memory, except while Trying, when Redo follows.
 type State struct {
 	conv   *mlx.Array // [taps-1, width]
 	delta  *mlx.Array // float32 [value heads, value dim, key dim]
 	offset int
 
 	trial
-	updates []update // of the transaction
+	updates []update // steps of the transaction
 }
 
-// Arrays gives the rows before the next one, [taps-1, width], and the memory, float32 [value heads, value dim, key dim];
-// both are nil before the first step, which begins with zeros.
+// Arrays returns the rows before the next one, [taps-1, width], and the delta state, float32 [value heads, value dim,
+// key dim]. Both are nil before the first step, which starts from zeros.
 func (c *State) Arrays() (conv, delta *mlx.Array) { return c.conv, c.delta }
 
-// Advance takes the state after rows more positions.
+// Advance stores the state after rows more positions.
 func (c *State) Advance(conv, delta *mlx.Array, rows int) {
 	if c.open {
 		c.updates = append(c.updates, update{conv: c.conv, delta: c.delta, rows: rows})
@@ -42,7 +42,7 @@ func (c *State) State() []*mlx.Array {
 	return []*mlx.Array{c.conv, c.delta}
 }
 
-// CanRewind implements Layer. The state of an earlier position is gone, but for that of position 0.
+// CanRewind implements Layer. Earlier states are lost, except for position 0.
 func (c *State) CanRewind(target int) bool { return target == 0 || target == c.offset }
 
 // Rewind implements Layer.
@@ -63,7 +63,7 @@ func (c *State) Free() {
 	*c = State{}
 }
 
-// Snapshot implements Layer: it holds all of the state.
+// Snapshot implements Layer. It copies the whole state.
 func (c *State) Snapshot(from int) *Snapshot {
 	if c.conv == nil || c.open {
 		return nil
@@ -73,7 +73,7 @@ func (c *State) Snapshot(from int) *Snapshot {
 	})
 }
 
-// Restore implements Layer. It needs nothing of the layer, and goes to the snapshot's end only.
+// Restore implements Layer. It needs nothing from the layer and moves to the snapshot's end only.
 func (c *State) Restore(s *Snapshot, target int) bool {
 	if s == nil {
 		return c.Rewind(target)
@@ -82,7 +82,7 @@ func (c *State) Restore(s *Snapshot, target int) bool {
 	if c.open || s.kind != Recurrent || target != s.to {
 		return false
 	}
-	// The state is written in place, the snapshot never.
+	// The layer writes its state in place; the snapshot must not change.
 	conv, delta := mlx.Copy(s.arrays[0]), mlx.Copy(s.arrays[1])
 	c.Free()
 	c.Advance(conv, delta, target)

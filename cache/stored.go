@@ -5,22 +5,22 @@ import "github.com/ingotml/ingot/mlx"
 // step is the number of positions by which storage grows.
 const step = 256
 
-// stored is keys and values that are written in place: a step makes a new version of the arrays over the same memory and
-// drops the old one. Data flow puts a step behind the one before it, and the arrays given to Read put it behind those
-// that only read.
+// stored is keys and values that are written in place: a step makes a new version of the arrays over the same memory
+// and drops the old one. Data flow orders each step after the previous one; the arrays given to Read order it after
+// readers.
 type stored struct {
 	pair
-	bits    int // packed rows; 0 is as they come
+	bits    int // packed rows; 0: unquantized
 	offset  int
-	readers []*mlx.Array // of this version
+	readers []*mlx.Array // readers of this version
 	trial
 }
 
-// pair is keys and values [1, heads, positions, dim], or packed rows of bytes; v is nil where the values are a part of the keys, both where there is
-// nothing.
+// pair is keys and values [1, heads, positions, dim], or packed rows of bytes. v is nil if the values are part of the
+// keys; both are nil if there is nothing.
 type pair struct{ k, v *mlx.Array }
 
-// each makes a pair of one function's results.
+// each applies a function to both.
 func (p pair) each(fn func(x *mlx.Array) *mlx.Array) pair {
 	if p.v == nil {
 		return pair{k: fn(p.k)}
@@ -38,23 +38,23 @@ func (p pair) arrays() []*mlx.Array {
 	return []*mlx.Array{p.k, p.v}
 }
 
-// scope ends what fn makes of a pair, but for what it keeps: positions that were cut out would hold all of the memory that
-// they are cut from.
+// scope frees what fn makes of a pair, except what it keeps: a slice of positions would keep the memory of the whole
+// array alive.
 func (p pair) scope(fn func()) { p.k.Thread().Scope(fn) }
 
-// slots is the slots [begin, end) of a pair; it shares their memory.
+// slots returns the slots [begin, end) of a pair, sharing its memory.
 func (p pair) slots(begin, end int) pair {
 	return p.each(func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 2, mlx.Range(begin, end)) })
 }
 
-// zeros is n empty positions like those of p.
+// zeros returns n empty positions shaped like p's.
 func (p pair) zeros(n int) pair {
 	return p.each(func(x *mlx.Array) *mlx.Array {
 		return mlx.Zeros(x.Thread(), x.DType(), 1, x.Dim(1), n, x.Dim(3))
 	})
 }
 
-// room is n empty positions for rows k, v [T, heads, dim].
+// room returns n empty positions for rows k, v [T, heads, dim].
 func (c *stored) room(k, v *mlx.Array, n int) pair {
 	return pair{k, v}.each(func(x *mlx.Array) *mlx.Array {
 		if c.bits > 0 {
@@ -64,7 +64,7 @@ func (c *stored) room(k, v *mlx.Array, n int) pair {
 	})
 }
 
-// join puts positions one after the other, in memory of their own.
+// join concatenates positions in memory of their own.
 func join(parts ...pair) pair {
 	axis := func(of func(pair) *mlx.Array) *mlx.Array {
 		var list []*mlx.Array
@@ -77,14 +77,14 @@ func join(parts ...pair) pair {
 		case 0:
 			return nil
 		case 1:
-			return mlx.Copy(list[0]) // joining one array would be that array
+			return mlx.Copy(list[0]) // concatenating one array would return that array
 		}
 		return mlx.Concatenate(2, list...)
 	}
 	return pair{axis(func(p pair) *mlx.Array { return p.k }), axis(func(p pair) *mlx.Array { return p.v })}
 }
 
-// replace puts a new version, or new storage, in the old one's place.
+// replace installs a new version, or new storage.
 func (c *stored) replace(p pair) {
 	c.k = replace(c.k, p.k)
 	if p.v != nil {
@@ -92,7 +92,7 @@ func (c *stored) replace(p pair) {
 	}
 }
 
-// replace keeps the new version of an array and ends the old one's life here.
+// replace keeps the new version of an array and frees the old one.
 func replace(old, new *mlx.Array) *mlx.Array {
 	mlx.Keep(new)
 	if old != new {
@@ -125,5 +125,5 @@ func (c *stored) free() {
 	*c = stored{bits: c.bits}
 }
 
-// ceil is the smallest multiple of step that is not below n.
+// ceil rounds n up to a multiple of step.
 func ceil(n int) int { return (n + step - 1) / step * step }

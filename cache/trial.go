@@ -6,12 +6,13 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Begin starts a transaction: of the rows that the next forwards add, in any number of them, Commit keeps the first ones. Offsets count
-// all rows until then. Inside a transaction nothing is copied or restored, and one is open at a time; Free ends it, too.
+// Begin starts a transaction. The next forward passes, any number of them, add rows, and Commit keeps the first of
+// these. Until then offsets count all rows. Inside a transaction nothing is copied or restored; only one is open at a
+// time, and Free ends it too.
 //
-// What a transaction adds never changes the state before it: one that ends with Commit(0) leaves the sequence as it was.
+// A transaction never changes the state before it: after Commit(0) the sequence is as it was.
 func (s *Sequence) Begin() {
-	s.Offset() // layers that differ
+	s.Offset() // panics if layers differ
 	for _, l := range s.Layers {
 		if l != nil {
 			l.begin()
@@ -19,7 +20,7 @@ func (s *Sequence) Begin() {
 	}
 }
 
-// Commit ends a transaction and keeps the first rows that were added in it: none for less than 0, all for more than there are. Without a
+// Commit ends a transaction and keeps its first rows rows: none if negative, all if there are fewer. Without a
 // transaction it does nothing.
 func (s *Sequence) Commit(rows int) {
 	for _, l := range s.Layers {
@@ -35,7 +36,7 @@ type trial struct {
 	start int // offset
 }
 
-// end gives the offset that is left of one with so many rows kept.
+// end returns the offset after the transaction keeps rows rows.
 func (t *trial) end(offset, rows int) int {
 	if !t.open {
 		return offset
@@ -44,15 +45,15 @@ func (t *trial) end(offset, rows int) int {
 	return t.start + min(max(rows, 0), offset-t.start)
 }
 
-// begin implements Layer. Rows are written where they belong; storage holds what they and all before them see.
+// begin implements Layer. Rows are written in place; storage holds what they and all earlier rows attend to.
 func (c *stored) begin() { c.trial = trial{open: true, start: c.offset} }
 
 // commit implements Layer.
 func (c *stored) commit(rows int) { c.offset = c.end(c.offset, rows) }
 
-// update is what a step of a transaction does to a State.
+// update is the effect of one step of a transaction on a State.
 type update struct {
-	conv, delta *mlx.Array // before it; nil at the start
+	conv, delta *mlx.Array // before the step; nil at the start
 	rows        int
 	redo        func(rows int) (conv, delta *mlx.Array)
 	inputs      []*mlx.Array // of redo
@@ -63,14 +64,14 @@ func (u *update) free() {
 	mlx.Free(u.inputs...)
 }
 
-// begin implements Layer: from here on each step makes new arrays, and the old ones stay.
+// begin implements Layer. From here on each step makes new arrays and the old ones stay.
 func (c *State) begin() { c.trial = trial{open: true, start: c.offset} }
 
-// Trying reports whether the next step is a part of a transaction: its new memory must not take the place of the old one.
+// Trying reports whether the next step belongs to a transaction: its new state must not overwrite the old one.
 func (c *State) Trying() bool { return c.open }
 
-// Redo says how to make the state after the first rows of the step that was taken last, fewer than it had, from the state before it; Commit
-// may call it, once. inputs are arrays that redo needs, and are the layer's from now on.
+// Redo registers how to compute the state after the first rows of the last step from the state before it. Commit may
+// call it, once. inputs are arrays that redo needs; the layer owns them from now on.
 func (c *State) Redo(redo func(rows int) (conv, delta *mlx.Array), inputs ...*mlx.Array) {
 	u := &c.updates[len(c.updates)-1]
 	mlx.Keep(inputs...)
@@ -85,7 +86,7 @@ func (c *State) commit(rows int) {
 	}
 	rows = min(max(rows, 0), offset-c.start)
 	left := rows
-	cut := slices.IndexFunc(c.updates, func(u update) bool { // the first that does not stay whole
+	cut := slices.IndexFunc(c.updates, func(u update) bool { // first step that is not kept whole
 		if left < u.rows {
 			return true
 		}
@@ -105,14 +106,14 @@ func (c *State) commit(rows int) {
 		mlx.Keep(conv, delta)
 		c.conv, c.delta = conv, delta
 		if left == 0 {
-			u.conv, u.delta = nil, nil // the layer's again
+			u.conv, u.delta = nil, nil // owned by the layer again
 		}
 	}
 	c.offset = c.end(offset, rows)
 	c.forget()
 }
 
-// forget gives up what a transaction could go back to.
+// forget frees what a transaction could return to.
 func (c *State) forget() {
 	for i := range c.updates {
 		c.updates[i].free()

@@ -1,6 +1,6 @@
-// Package cachetest gives tests layers of caches whose content can be told: each position holds one number.
+// Package cachetest gives tests cache layers whose content can be read back: each position holds one number.
 //
-// It runs on the engine's thread. Numbers are whole and below 8191, also in layers that keep 8 bits, not in those of 4.
+// It runs on the engine's thread. Numbers are integers below 8191, also in 8-bit layers, but not in 4-bit layers.
 package cachetest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Put adds a step of positions that hold the values to a layer; window is a ring's, else 0.
+// Put appends positions with the given values to a layer. window is a ring's window, else 0.
 func Put(e *mlx.Thread, l cache.Layer, window int, values ...float32) {
 	e.Scope(func() {
 		x := mlx.Reshape(mlx.FromSlice(e, values), -1, 1, 1)
@@ -17,10 +17,11 @@ func Put(e *mlx.Thread, l cache.Layer, window int, values ...float32) {
 			k, q := mlx.Contiguous(mlx.BroadcastTo(x, len(values), 2, 4)), mlx.Zeros(e, mlx.Float32, len(values), 2, 4)
 			st := c.Reserve(k, k, len(values))
 			segment := mlx.AttendSegment{Store: st.Store, Rows: len(values), Position: c.Offset()}
-			_, stores := mlx.Attend(q, k, k, []mlx.AttendSegment{segment}, mlx.AttendOptions{Scale: 1, Window: window, Ring: st.Ring, After: st.After})
+			_, stores := mlx.Attend(q, k, k, []mlx.AttendSegment{segment},
+				mlx.AttendOptions{Scale: 1, Window: window, Ring: st.Ring, After: st.After})
 			c.Wrote(stores[0], len(values))
 		case *cache.State:
-			// The convolution holds the last value, the delta state a number that all values and their order decide.
+			// The convolution holds the last value; the delta state holds a number that depends on all values and their order.
 			_, delta := c.Arrays()
 			if delta == nil {
 				delta = mlx.Zeros(e, mlx.Float32, 2, 2, 3)
@@ -35,7 +36,7 @@ func Put(e *mlx.Thread, l cache.Layer, window int, values ...float32) {
 			conv, state := after(len(values))
 			c.Advance(conv, state, len(values))
 			if c.Trying() {
-				delta = mlx.Copy(delta) // the scope's ends
+				delta = mlx.Copy(delta) // outlives the scope
 				c.Redo(after, delta)
 			}
 		}
@@ -43,8 +44,8 @@ func Put(e *mlx.Thread, l cache.Layer, window int, values ...float32) {
 	})
 }
 
-// Contents is what a layer holds: of attention the numbers of the positions that a next row could see, its window's first one
-// included; of a recurrent state the last number and the one that all of them decide.
+// Contents reads a layer back. For attention it returns the numbers of the positions visible to the next row, including
+// the first of its window. For recurrent state it returns the last number and the combined one.
 func Contents(e *mlx.Thread, l cache.Layer, window int) []float32 {
 	var got []float32
 	e.Scope(func() {
@@ -66,8 +67,9 @@ func Contents(e *mlx.Thread, l cache.Layer, window int) []float32 {
 					slot = p % capacity
 				}
 				got = append(got, keys[4*slot])
-				// The second head, and the values, hold the same.
-				if i := 4*(capacity+slot) + 3; keys[i] != keys[4*slot] || values[i] != keys[4*slot] || values[4*slot] != keys[4*slot] {
+				// The second head and the values hold the same numbers.
+				if i := 4*(capacity+slot) + 3; keys[i] != keys[4*slot] || values[i] != keys[4*slot] ||
+					values[4*slot] != keys[4*slot] {
 					got = append(got, -1)
 				}
 			}
@@ -80,8 +82,8 @@ func Contents(e *mlx.Thread, l cache.Layer, window int) []float32 {
 	return got
 }
 
-// numbers are the elements of storage. In 8 bits a position's equal channels are less than half of 32/255 off: 32 is how far
-// numbers below 8192 are rounded to bfloat16.
+// numbers returns the elements of storage. In 8 bits, a position's equal channels are off by less than half of 32/255,
+// because numbers below 8192 round to multiples of 32 in bfloat16.
 func numbers(x *mlx.Array, bits int) []float32 {
 	if bits == 0 {
 		return x.Float32s()
@@ -89,7 +91,7 @@ func numbers(x *mlx.Array, bits int) []float32 {
 	return mlx.Round(mlx.UnpackRows(x, bits, mlx.Float32), 0).Float32s()
 }
 
-// Want is what Contents gives of a layer of this kind that has seen the history.
+// Want returns the Contents of a layer of this kind after the history.
 func Want(kind cache.Kind, window int, history []float32) []float32 {
 	switch {
 	case len(history) == 0:

@@ -17,43 +17,44 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// DiskOptions are where and for what nodes are kept on disk.
+// DiskOptions configure a [Disk].
 type DiskOptions struct {
-	Dir    string // made if need be; only files of this package's are touched in it
-	Model  string // all that decides what is in a state beside the keys: digests of the model, types, rule versions
-	Budget int64  // most bytes; 0 is no limit
+	Dir    string // created if needed; files of others in it are not touched
+	Model  string // everything beside the keys that determines a state: model digest, types, rule versions
+	Budget int64  // maximum bytes; 0: no limit
 }
 
-// Disk is the second tier: what leaves a tree's memory goes there, and what a prompt needs comes back, also in another process.
-// Several processes may have one folder.
+// Disk is the second tier of a prefix cache: entries evicted from a tree's memory are written there, and entries that a
+// prompt needs are read back, also by another process. Several processes may share a folder.
 //
-// A file holds one node, under hashes of the model and of the keys up to its start, a little further, and up to its end. Names are
-// kept in memory, so a lookup costs what the depth of a prompt's path does. A file begins with a checksum: what is damaged, or was written by
-// another version, is a miss and goes. Files are replaced whole; the oldest go first, a node not before what follows it. Writing
-// happens beside the engine's thread, and is given up where the disk does not keep up, but for what a tree leaves at its end.
+// A file holds one node. Its name has hashes of the model and of the keys up to the node's start, its probe, and its
+// end. Names are indexed in memory, so a lookup costs time proportional to the depth of a prompt's path. A file begins
+// with a checksum; a damaged file, or one of another version, is a miss and is deleted. Files are replaced atomically.
+// The least recently used files are evicted first, a node never before its descendants. Writing happens off the
+// engine's thread. If the disk cannot keep up, entries are dropped, except those that a tree leaves when it closes.
 type Disk struct {
 	opts DiskOptions
 
 	mu     sync.Mutex
 	index  *index
-	looked time.Time // when the folder was read last
-	seen   time.Time // the folder's own time then
+	looked time.Time // when the folder was last read
+	seen   time.Time // the folder's modification time then
 	stats  DiskStats
 
 	queue chan write
-	look  chan struct{} // one element: the folder may have changed
+	look  chan struct{} // buffered, one element: the folder may have changed
 	done  chan struct{}
-	idle  sync.WaitGroup // writes that are queued or at work
+	idle  sync.WaitGroup // queued and running writes
 }
 
-// DiskStats count since the disk tier was opened, but for Bytes and Nodes.
+// DiskStats are counts since the disk tier was opened, and its current Bytes and Nodes.
 type DiskStats struct {
 	Bytes   int64 `json:"bytes"`
-	Budget  int64 `json:"budget"` // 0: without limit
+	Budget  int64 `json:"budget"` // 0: no limit
 	Nodes   int   `json:"nodes"`
-	Loaded  int64 `json:"loaded"`  // nodes that came back
-	Written int64 `json:"written"` // nodes
-	Dropped int64 `json:"dropped"` // not written, since the disk did not keep up or failed
+	Loaded  int64 `json:"loaded"`  // nodes read back
+	Written int64 `json:"written"` // nodes written
+	Dropped int64 `json:"dropped"` // nodes not written because the disk was too slow or failed
 }
 
 type write struct {
@@ -62,15 +63,16 @@ type write struct {
 }
 
 const (
-	writesWait = 16 // for one another
+	writesWait = 16 // queue length
 	partPrefix = "part-"
-	partLife   = time.Hour   // after which a part of a file is nobody's
-	lookEvery  = time.Second // at most, for what other processes do to the folder
+	partLife   = time.Hour   // age after which a temporary file is abandoned
+	lookEvery  = time.Second // minimum interval between scans for other processes' changes
 )
 
-// OpenDisk reads what a folder holds.
+// OpenDisk opens the folder and indexes its files.
 func OpenDisk(o DiskOptions) (*Disk, error) {
-	d := &Disk{opts: o, index: newIndex(), queue: make(chan write, writesWait), look: make(chan struct{}, 1), done: make(chan struct{})}
+	d := &Disk{opts: o, index: newIndex(), queue: make(chan write, writesWait), look: make(chan struct{}, 1),
+		done: make(chan struct{})}
 	err := os.MkdirAll(o.Dir, 0o700)
 	if err == nil {
 		err = d.read()
@@ -83,14 +85,15 @@ func OpenDisk(o DiskOptions) (*Disk, error) {
 	return d, nil
 }
 
-// read brings the index up to what is in the folder.
+// read updates the index from the folder.
 func (d *Disk) read() error {
 	info, err := os.Stat(d.opts.Dir)
 	if err != nil {
 		return err
 	}
 	d.mu.Lock()
-	known := info.ModTime().Equal(d.seen) && d.looked.Sub(d.seen) > lookEvery // else it may have changed within a tick of its clock
+	// otherwise a change within one tick of the clock could be missed
+	known := info.ModTime().Equal(d.seen) && d.looked.Sub(d.seen) > lookEvery
 	d.looked = time.Now()
 	d.mu.Unlock()
 	if known {
@@ -105,7 +108,7 @@ func (d *Disk) read() error {
 		there[e.Name()] = true
 		if strings.HasPrefix(e.Name(), partPrefix) {
 			if i, err := e.Info(); err == nil && time.Since(i.ModTime()) > partLife {
-				os.Remove(filepath.Join(d.opts.Dir, e.Name())) // of a process that was killed
+				os.Remove(filepath.Join(d.opts.Dir, e.Name())) // left by a killed process
 			}
 		}
 	}
@@ -129,14 +132,14 @@ func (d *Disk) read() error {
 	return nil
 }
 
-// Close writes what waits to be written.
+// Close writes queued entries and stops.
 func (d *Disk) Close() {
 	d.idle.Wait()
 	close(d.queue)
 	<-d.done
 }
 
-// Stats tells how the tier does.
+// Stats returns the tier's counters.
 func (d *Disk) Stats() DiskStats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,24 +148,24 @@ func (d *Disk) Stats() DiskStats {
 	return s
 }
 
-// find lists the files that may serve a prompt: whole are nodes on its path, in the order of their ends, and within are nodes from
-// which it parts inside their edge, or ends there, the last used first. The path begins at the start of the prompt, or at other positions from
-// which the caller has what comes before.
+// find lists the files that may serve a prompt. whole are nodes on its path, ordered by their ends. within are nodes
+// whose edge the prompt leaves or ends in, most recently used first. The path starts at the beginning of the prompt, or
+// at other positions whose prefix the caller has.
 func (d *Disk) find(keys []Key, from ...int) (whole, within []fileName) {
 	sums := newSums(d.opts.Model, keys)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if time.Since(d.looked) > lookEvery {
 		select {
-		case d.look <- struct{}{}: // for a later prompt: this one does not wait for the folder
+		case d.look <- struct{}{}: // scan for a later prompt; this one does not wait
 		default:
 		}
 	}
 	return d.index.find(sums, from)
 }
 
-// save queues a node to be written; keys are all up to its end. Where the disk does not keep up it waits, or gives the node up.
-// It runs on the engine's thread.
+// save queues a node for writing; keys are all keys up to its end. If the disk cannot keep up, it waits or drops the
+// node. It runs on the engine's thread.
 func (d *Disk) save(n *node, keys []Key, wait bool) {
 	name := nameOf(n, newSums(d.opts.Model, keys))
 	d.mu.Lock()
@@ -171,7 +174,7 @@ func (d *Disk) save(n *node, keys []Key, wait bool) {
 	if there {
 		return
 	}
-	if !wait && len(d.queue) == cap(d.queue) { // one thread fills it: there is room after this
+	if !wait && len(d.queue) == cap(d.queue) { // one thread fills the queue, so there is room after this check
 		d.count(func(s *DiskStats) { s.Dropped++ })
 		return
 	}
@@ -186,13 +189,13 @@ func (d *Disk) count(fn func(*DiskStats)) {
 	fn(&d.stats)
 }
 
-// work writes what is queued, and reads the folder when others may have changed it.
+// work writes queued nodes and scans the folder when others may have changed it.
 func (d *Disk) work() {
 	defer close(d.done)
 	for {
 		select {
 		case <-d.look:
-			_ = d.read() // a folder that cannot be read now has nothing new
+			_ = d.read() // an unreadable folder has nothing new
 		case w, ok := <-d.queue:
 			if !ok {
 				return
@@ -215,7 +218,7 @@ func (d *Disk) write(w write) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // does nothing after the rename
+	defer os.Remove(f.Name()) // no effect after the rename
 	sum := sha256.Sum256(w.payload)
 	_, err = f.Write(sum[:])
 	if err == nil {
@@ -237,16 +240,16 @@ func (d *Disk) write(w write) error {
 
 func (d *Disk) path(n fileName) string { return filepath.Join(d.opts.Dir, n.String()) }
 
-// freshen makes a file and those before it on its path the last used ones: without them it is of no use.
+// freshen marks a file and its ancestors as just used: without them it is useless.
 func (d *Disk) freshen(n fileName) {
 	now := time.Now()
 	for _, f := range d.index.path(n) {
 		f.used = now
-		_ = os.Chtimes(d.path(f.fileName), now, now) // only for the order in which they go
+		_ = os.Chtimes(d.path(f.fileName), now, now) // the time only orders eviction
 	}
 }
 
-// trim keeps to the budget. Of files that were used together those with the farthest end go first.
+// trim evicts files to keep the budget. Among files used at the same time, those with the farthest end go first.
 func (d *Disk) trim() {
 	if d.opts.Budget <= 0 || d.index.bytes <= d.opts.Budget {
 		return
@@ -266,11 +269,12 @@ func (d *Disk) trim() {
 
 func (d *Disk) forget(n fileName) {
 	d.index.remove(n.String())
-	os.Remove(d.path(n)) // another process may have been faster
+	os.Remove(d.path(n)) // another process may have removed it already
 }
 
-// load reads a node's snapshots. What is damaged goes, and is a miss.
-func (d *Disk) load(t *mlx.Thread, name fileName, kinds []cache.Kind) (header nodeHeader, all cache.Snapshots, ok bool) {
+// load reads a node's snapshots. A damaged file is deleted and is a miss.
+func (d *Disk) load(t *mlx.Thread, name fileName, kinds []cache.Kind) (header nodeHeader, all cache.Snapshots,
+	ok bool) {
 	b, err := os.ReadFile(d.path(name))
 	if err == nil {
 		header, all, err = decodeNode(t, b, kinds)

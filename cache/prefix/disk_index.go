@@ -13,21 +13,22 @@ import (
 	"time"
 )
 
-// stored is a file.
+// stored is an indexed file.
 type stored struct {
 	fileName
 	size int64
 	used time.Time
 }
 
-// fileName says which node a file holds: START-END-SUM-SUM-SUM.state, with the sums of the keys up to its start, to its probe and
-// to its end.
+// fileName identifies the node of a file: START-END-HASH-HASH-HASH.state, with the hashes of the keys up to its start,
+// its probe and its end.
 type fileName struct {
 	start, end              int
 	atStart, atProbe, atEnd string
 }
 
-// probe is where a prompt that parts from a node inside its edge must still agree with it: less than that is not worth a file.
+// probe is the position up to which a prompt must agree with a node that it leaves inside its edge: a shorter match is
+// not worth reading a file.
 func (n fileName) probe() int { return min(n.start+probeKeys, n.end) }
 
 const (
@@ -59,14 +60,14 @@ func nameOf(n *node, s *sums) fileName {
 	return name
 }
 
-// version changes with the format, and with how layers lay out their state.
+// version changes with the format and with the memory layout of state.
 const version = "ingot-prefix-1"
 
-// sums are the sums of a prompt's keys up to any position, with the model's.
+// sums computes hashes of the model and a prompt's keys up to any position.
 type sums struct {
 	keys   []Key
 	known  map[int]string
-	states []hash.Cloner // before the keys at multiples of sumStride
+	states []hash.Cloner // hash states before the keys at multiples of sumStride
 }
 
 const sumStride = 64
@@ -77,7 +78,7 @@ func newSums(model string, keys []Key) *sums {
 	return &sums{keys: keys, known: map[int]string{}, states: []hash.Cloner{h.(hash.Cloner)}}
 }
 
-// at is the sum of the keys before a position.
+// at returns the hash of the keys before a position.
 func (s *sums) at(position int) string {
 	if sum, ok := s.known[position]; ok {
 		return sum
@@ -92,11 +93,11 @@ func (s *sums) at(position int) string {
 	return sum
 }
 
-// after is a copy of a state with the keys [begin, end) added.
+// after returns a copy of a hash state extended by the keys [begin, end).
 func (s *sums) after(state hash.Cloner, begin, end int) hash.Cloner {
 	h, err := state.Clone()
 	if err != nil {
-		panic(fmt.Sprintf("prefix: SHA-256 cannot be cloned: %v", err)) // all of the standard library's can
+		panic(fmt.Sprintf("prefix: SHA-256 cannot be cloned: %v", err)) // all hashes of the standard library can be cloned
 	}
 	var b [8]byte
 	for _, k := range s.keys[begin:end] {
@@ -106,16 +107,16 @@ func (s *sums) after(state hash.Cloner, begin, end int) hash.Cloner {
 	return h
 }
 
-// index finds files by keys.
+// index finds files by their keys.
 type index struct {
 	files  map[string]*stored // by name
-	begins map[string]int     // files by the sum at their start
+	begins map[string]int     // number of files by the hash at their start
 	probes map[probe][]*stored
-	ends   map[string][]*stored // by the sum at their end
+	ends   map[string][]*stored // by the hash at their end
 	bytes  int64
 }
 
-// probe is how a node begins.
+// probe is the beginning of a node's edge.
 type probe struct {
 	atStart string
 	keys    int
@@ -123,12 +124,13 @@ type probe struct {
 }
 
 func newIndex() *index {
-	return &index{files: map[string]*stored{}, begins: map[string]int{}, probes: map[probe][]*stored{}, ends: map[string][]*stored{}}
+	return &index{files: map[string]*stored{}, begins: map[string]int{}, probes: map[probe][]*stored{},
+		ends: map[string][]*stored{}}
 }
 
 func (f *stored) begin() probe { return probe{f.atStart, f.probe() - f.start, f.atProbe} }
 
-// add takes a file in, in the place of one of its name.
+// add indexes a file and replaces an entry of the same name.
 func (x *index) add(f *stored) {
 	x.remove(f.String())
 	x.files[f.String()] = f
@@ -152,7 +154,7 @@ func (x *index) remove(name string) {
 	without(x.ends, f.atEnd, f)
 }
 
-// without takes a file from one of the lists of a map.
+// without removes a file from one list of a map.
 func without[K comparable](lists map[K][]*stored, key K, f *stored) {
 	list := slices.DeleteFunc(lists[key], func(other *stored) bool { return other == f })
 	if len(list) == 0 {
@@ -162,7 +164,7 @@ func without[K comparable](lists map[K][]*stored, key K, f *stored) {
 	}
 }
 
-// find follows a prompt from its start, and from further positions: see [Disk.find].
+// find follows a prompt from its start and from the positions in from; see [Disk.find].
 func (x *index) find(s *sums, from []int) (whole, within []fileName) {
 	todo := append([]int{0}, from...)
 	been := map[int]bool{}
@@ -185,7 +187,8 @@ func (x *index) find(s *sums, from []int) (whole, within []fileName) {
 			}
 		}
 	}
-	slices.SortFunc(whole, func(a, b fileName) int { return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.start, b.start)) })
+	slices.SortFunc(whole,
+		func(a, b fileName) int { return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.start, b.start)) })
 	slices.SortFunc(parted, func(a, b *stored) int { return b.used.Compare(a.used) })
 	for _, f := range parted {
 		within = append(within, f.fileName)
@@ -193,7 +196,7 @@ func (x *index) find(s *sums, from []int) (whole, within []fileName) {
 	return whole, within
 }
 
-// path lists the file of a node and those that a path from the start of its keys to it can go over.
+// path lists a node's file and the files on any path from the start of its keys to it.
 func (x *index) path(n fileName) []*stored {
 	var all []*stored
 	if f := x.files[n.String()]; f != nil {

@@ -13,18 +13,18 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// nodeHeader comes before the snapshots of a node's layers.
+// nodeHeader precedes the snapshots of a node's layers.
 type nodeHeader struct {
 	Start  int     `json:"start"`
 	End    int     `json:"end"`
 	Edge   []Key   `json:"edge"`
-	Layers []int64 `json:"layers"` // bytes of each layer's snapshot, 0 for none
+	Layers []int64 `json:"layers"` // bytes of each layer's snapshot; 0: none
 }
 
-// Of a million keys.
+// maxNodeHeader suffices for a million keys.
 const maxNodeHeader = 32 << 20
 
-// encodeNode gives what decodeNode reads, without the checksum before it.
+// encodeNode returns the input of decodeNode without the leading checksum.
 func encodeNode(n *node) []byte {
 	header := nodeHeader{Start: n.start(), End: n.end, Edge: n.edge}
 	var data []byte
@@ -39,7 +39,7 @@ func encodeNode(n *node) []byte {
 	}
 	head, err := json.Marshal(header)
 	if err != nil {
-		panic(&mlx.Error{Message: "prefix: " + err.Error()}) // numbers only
+		panic(&mlx.Error{Message: "prefix: " + err.Error()}) // cannot fail: the header has only numbers
 	}
 	payload := make([]byte, 0, 4+len(head)+len(data))
 	payload = binary.LittleEndian.AppendUint32(payload, uint32(len(head)))
@@ -58,7 +58,8 @@ func decodeNode(t *mlx.Thread, b []byte, kinds []cache.Kind) (h nodeHeader, all 
 	if payload = payload[4:]; n > int64(len(payload)) {
 		return h, nil, fmt.Errorf("%w: a header of %d bytes", cache.ErrEncoding, n)
 	}
-	if err := json.Unmarshal(payload[:n], &h); err != nil || len(h.Layers) != len(kinds) || h.Start < 0 || h.End-h.Start != len(h.Edge) || h.End <= h.Start {
+	if err := json.Unmarshal(payload[:n], &h); err != nil || len(h.Layers) != len(kinds) || h.Start < 0 ||
+		h.End-h.Start != len(h.Edge) || h.End <= h.Start {
 		return h, nil, fmt.Errorf("%w: of another model", cache.ErrEncoding)
 	}
 	rest := payload[n:]
@@ -84,7 +85,7 @@ func decodeNode(t *mlx.Thread, b []byte, kinds []cache.Kind) (h nodeHeader, all 
 	return h, all, nil
 }
 
-// edge reads only what keys a node has.
+// edge reads only the keys of a node.
 func (d *Disk) edge(name fileName) []Key {
 	f, err := os.Open(d.path(name))
 	if err != nil {

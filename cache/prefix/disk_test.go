@@ -246,7 +246,8 @@ func TestDiskOfManyAtOnce(t *testing.T) {
 	}
 }
 
-// What others need goes after what needs it, and what was used last goes last. Parts that a killed process left go in an hour.
+// What others need goes after what needs it, and what was used last goes last. Parts that a killed process left go in
+// an hour.
 func TestDiskOrder(t *testing.T) {
 	env, o := environments[0], DiskOptions{Dir: t.TempDir()}
 	begin := keys(1, 41)
@@ -353,7 +354,8 @@ func TestDiskRandomRequests(t *testing.T) {
 		t.Run(env.name, func(t *testing.T) {
 			dir, loaded := t.TempDir(), int64(0)
 			for seed := range uint64(4) {
-				s := life(t, env, 3000, DiskOptions{Dir: dir, Budget: 1 << 20}, func(w *world) { w.walk(rand.New(rand.NewPCG(seed, 11)), 120) })
+				s := life(t, env, 3000, DiskOptions{Dir: dir, Budget: 1 << 20},
+					func(w *world) { w.walk(rand.New(rand.NewPCG(seed, 11)), 120) })
 				loaded += s.Loaded
 			}
 			if loaded == 0 {
@@ -375,7 +377,8 @@ func sealed(header, layers []byte) []byte {
 func FuzzDecodeNode(f *testing.F) {
 	f.Add([]byte(`{"start":0,"end":4,"layers":[9]}`), []byte("123456789"))
 	f.Add([]byte(`{"start":0,"end":4,"layers":[-1]}`), []byte{})
-	f.Add([]byte(`{"start":0,"end":4,"layers":[90]}`), []byte("\x30\x00\x00\x00{\"form\":1,\"to\":4,\"arrays\":[{\"dtype\":99,\"shape\":[1]}]}"))
+	f.Add([]byte(`{"start":0,"end":4,"layers":[90]}`),
+		[]byte("\x30\x00\x00\x00{\"form\":1,\"to\":4,\"arrays\":[{\"dtype\":99,\"shape\":[1]}]}"))
 	f.Fuzz(func(t *testing.T, header, layers []byte) {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			_, all, err := decodeNode(e, sealed(header, layers), []cache.Kind{cache.Full})

@@ -7,13 +7,13 @@ import (
 	"github.com/ingotml/ingot/cache"
 )
 
-// Key is one position of a sequence as far as the state of caches depends on it: a token, or what takes its place.
+// Key identifies one position of a sequence as far as cached state depends on it: a token, or a substitute.
 type Key uint64
 
-// pictured marks keys that are no tokens.
+// pictured marks keys of pictures.
 const pictured Key = 1 << 63
 
-// Tokens gives the keys of tokens.
+// Tokens returns the keys of tokens.
 func Tokens(ids []int32) []Key {
 	keys := make([]Key, len(ids))
 	for i, id := range ids {
@@ -22,21 +22,21 @@ func Tokens(ids []int32) []Key {
 	return keys
 }
 
-// Picture is the key of every position of a picture, made of a hash of its content.
+// Picture returns the key of every position of a picture, given a hash of its content.
 func Picture(hash uint64) Key { return Key(hash) | pictured }
 
-// Pair is the key of a position whose state depends on the next token too, as that of some drafts does.
+// Pair returns the key of a position whose state also depends on the next token, as in some drafts.
 func Pair(token, next int32) Key { return Key(uint32(token))<<31 | Key(uint32(next)) }
 
-// node is one edge of the tree and the state at its end. The root has no parent, no edge and no state.
+// node is an edge of the tree and the state at its end. The root has no parent, edge or state.
 type node struct {
 	parent    *node
 	children  []*node
 	edge      []Key
 	end       int // position of the edge's end
 	snapshots cache.Snapshots
-	used      uint64 // the tree's clock when a session last began or ended here
-	user      bool   // marked: not merged with its child, and not extended in place
+	used      uint64 // tree clock when a session last began or ended here
+	user      bool   // marked by the user: not merged with its child and not extended in place
 }
 
 func (n *node) start() int { return n.end - len(n.edge) }
@@ -45,7 +45,7 @@ func (n *node) held() bool {
 	return slices.ContainsFunc(n.snapshots, func(s *cache.Snapshot) bool { return s != nil })
 }
 
-// child finds the child whose edge begins with a key: siblings never share their first one.
+// child returns the child whose edge begins with first. Siblings have distinct first keys.
 func (n *node) child(first Key) *node {
 	for _, c := range n.children {
 		if c.edge[0] == first {
@@ -55,7 +55,7 @@ func (n *node) child(first Key) *node {
 	return nil
 }
 
-// common is how many keys two lists begin with alike.
+// common returns the length of the common prefix.
 func common(a, b []Key) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -66,7 +66,8 @@ func common(a, b []Key) int {
 	return n
 }
 
-// match follows keys down from a node: the last node that they reach, whole or in part, and how many of them it takes.
+// match follows keys down from a node. It returns the last node reached, wholly or in part, and the number of keys
+// matched.
 func (n *node) match(keys []Key) (last *node, matched int) {
 	for matched < len(keys) {
 		c := n.child(keys[matched])
@@ -82,7 +83,7 @@ func (n *node) match(keys []Key) (last *node, matched int) {
 	return n, matched
 }
 
-// path is the nodes from the root's child down to n.
+// path returns the nodes from the root's child down to n.
 func (n *node) path() []*node {
 	var path []*node
 	for ; n.parent != nil; n = n.parent {
@@ -92,12 +93,13 @@ func (n *node) path() []*node {
 	return path
 }
 
-// split cuts a node's edge after k keys. The node keeps its end, its children and its mark; a new parent takes the beginning.
+// split cuts a node's edge after k keys. The node keeps its end, children and mark; a new parent takes the first part.
 func (t *Tree) split(n *node, k int) *node {
 	if k <= 0 || k >= len(n.edge) {
 		panic(fmt.Sprintf("prefix: split of %d keys at %d", len(n.edge), k))
 	}
-	upper := &node{parent: n.parent, children: []*node{n}, edge: slices.Clone(n.edge[:k]), end: n.start() + k, used: n.used}
+	upper := &node{parent: n.parent, children: []*node{n}, edge: slices.Clone(n.edge[:k]), end: n.start() + k,
+		used: n.used}
 	n.parent.children[slices.Index(n.parent.children, n)] = upper
 	n.parent, n.edge = upper, slices.Clone(n.edge[k:])
 	before := t.size(n)
@@ -106,7 +108,7 @@ func (t *Tree) split(n *node, k int) *node {
 	return upper
 }
 
-// merge joins a node with its only child, which takes its place.
+// merge joins a node with its only child, which replaces it.
 func (t *Tree) merge(n *node) {
 	if n.parent == nil || len(n.children) != 1 {
 		panic(fmt.Sprintf("prefix: merge of a node with %d children", len(n.children)))
@@ -121,7 +123,7 @@ func (t *Tree) merge(n *node) {
 	n.parent, n.children, n.snapshots = nil, nil, nil
 }
 
-// remove takes a leaf away.
+// remove removes a leaf.
 func (t *Tree) remove(n *node) {
 	if n.parent == nil || len(n.children) > 0 {
 		panic(fmt.Sprintf("prefix: removal of a node with %d children", len(n.children)))
@@ -138,8 +140,8 @@ func (t *Tree) drop(n *node) {
 	n.snapshots = nil
 }
 
-// advance follows keys below a node, splits where they part from what is there, and appends the rest. It gives the node at
-// whose end they end. s is the session that moves there.
+// advance follows keys below a node, splits where they diverge, and appends the rest. It returns the node at the end of
+// keys. s is the session that moves there.
 func (t *Tree) advance(s *Session, n *node, keys []Key) *node {
 	for len(keys) > 0 {
 		c := n.child(keys[0])
@@ -155,10 +157,10 @@ func (t *Tree) advance(s *Session, n *node, keys []Key) *node {
 	return n
 }
 
-// append adds keys below a node: to its own edge where nobody else needs the state at its end, else as a child.
+// append adds keys below a node: to its own edge if nobody else needs the state at its end, else as a child.
 func (t *Tree) append(s *Session, n *node, keys []Key) *node {
 	if n.parent != nil && len(n.children) == 0 && !n.user && !t.stoodOn(n, s) {
-		t.drop(n) // the state at the new end takes its place
+		t.drop(n) // replaced by the state at the new end
 		n.edge = append(slices.Clip(n.edge), keys...)
 		n.end += len(keys)
 		return n

@@ -96,7 +96,8 @@ func (s *talk) same() {
 		if l == nil {
 			continue
 		}
-		if got, want := cachetest.Contents(s.w.e, l, s.w.windows[i]), cachetest.Want(s.w.environment.kinds[i], s.w.windows[i], history); !slices.Equal(got, want) {
+		if got, want := cachetest.Contents(s.w.e, l, s.w.windows[i]),
+			cachetest.Want(s.w.environment.kinds[i], s.w.windows[i], history); !slices.Equal(got, want) {
 			s.w.t.Errorf("layer %d holds %v at %d, want %v", i, got, o, want)
 		}
 	}
@@ -416,7 +417,8 @@ func TestNodes(t *testing.T) {
 	tree.remove(c)
 	a.used, upper.used = 3, 9
 	tree.merge(upper)
-	if a.start() != 0 || !slices.Equal(a.edge, keys(1, 9)) || a.used != 9 || !a.user || tree.root.children[0] != a || b.parent != a {
+	if a.start() != 0 || !slices.Equal(a.edge, keys(1, 9)) || a.used != 9 || !a.user || tree.root.children[0] != a ||
+		b.parent != a {
 		t.Errorf("the merged node is [%d, %d), used %d", a.start(), a.end, a.used)
 	}
 }

@@ -65,14 +65,17 @@ func TestSplitMergeRoundTrip(t *testing.T) {
 		whole.user = true
 		upper := w.split(whole, 17)
 		w.check()
-		if upper.end != 17 || upper.user || !whole.user || upper.used != used || whole.start() != 17 || len(whole.children) != children {
+		if upper.end != 17 || upper.user || !whole.user || upper.used != used || whole.start() != 17 ||
+			len(whole.children) != children {
 			t.Errorf("split: [0, %d) and [%d, %d), user %v and %v", upper.end, whole.start(), whole.end, upper.user, whole.user)
 		}
 		whole.used = used + 5
 		w.merge(upper)
 		w.check()
-		if whole.end != end || whole.start() != 0 || !whole.user || whole.used != used+5 || whole.parent != w.root || w.bytes != before {
-			t.Errorf("merged: [%d, %d), user %v, used %d, %d bytes of %d", whole.start(), whole.end, whole.user, whole.used, w.bytes, before)
+		if whole.end != end || whole.start() != 0 || !whole.user || whole.used != used+5 || whole.parent != w.root ||
+			w.bytes != before {
+			t.Errorf("merged: [%d, %d), user %v, used %d, %d bytes of %d", whole.start(), whole.end, whole.user, whole.used,
+				w.bytes, before)
 		}
 		for i, s := range whole.snapshots {
 			if s != nil && w.environment.kinds[i] == cache.Full && (s.From() != 0 || s.To() != end) {
@@ -91,7 +94,8 @@ func TestMergeKeepsGrandchildren(t *testing.T) {
 	c, d := tree.place(keys(1, 10)), tree.place(join(keys(1, 8), keys(30, 33)))
 	b.user = true
 	tree.merge(a)
-	if !slices.Equal(b.edge, keys(1, 8)) || !b.user || len(b.children) != 2 || c.parent != b || d.parent != b || c.start() != 7 || a.parent != nil {
+	if !slices.Equal(b.edge, keys(1, 8)) || !b.user || len(b.children) != 2 || c.parent != b || d.parent != b ||
+		c.start() != 7 || a.parent != nil {
 		t.Errorf("merged: [%d, %d) with %d children", b.start(), b.end, len(b.children))
 	}
 }
@@ -296,7 +300,8 @@ func TestLastUse(t *testing.T) {
 
 // Layers without state never make a node incomplete, and are passed over when nodes are joined.
 func TestLayersWithoutState(t *testing.T) {
-	env := environment{"mostly none", []cache.Kind{cache.None, cache.Full, cache.None, cache.Recurrent, cache.None}, make([]int, 5)}
+	env := environment{"mostly none", []cache.Kind{cache.None, cache.Full, cache.None, cache.Recurrent, cache.None},
+		make([]int, 5)}
 	in(t, env, 0, func(w *world) {
 		s := w.begin(keys(1, 31)...)
 		s.eval(10)

@@ -11,14 +11,14 @@ type Session struct {
 	t      *Tree
 	seq    *cache.Sequence
 	keys   []Key // of the prompt
-	at     *node // the deepest one that ends where the sequence has been
+	at     *node // deepest node that ends where the sequence has been
 	cached int
 	branch int
 	closed bool
 }
 
-// Begin brings an empty sequence to the end of the longest prefix of keys that its layers can be restored to, but leaves at least
-// one key to evaluate. End the session with Close or Leave.
+// Begin restores an empty sequence to the longest prefix of keys that its layers support, but leaves at least one key
+// to evaluate. End the session with Close or Leave.
 func (t *Tree) Begin(seq *cache.Sequence, keys []Key) *Session {
 	s := &Session{t: t, seq: seq, keys: slices.Clone(keys)}
 	t.fetch(keys[:max(0, len(keys)-1)])
@@ -38,8 +38,9 @@ func (t *Tree) Begin(seq *cache.Sequence, keys []Key) *Session {
 		}
 	}
 	t.sessions[s] = true
-	if s.cached > s.at.end && slices.ContainsFunc(t.kinds, func(k cache.Kind) bool { return !k.Whole() && k != cache.None }) {
-		// Inside an edge: what cannot be split there is copied while it is at hand.
+	if s.cached > s.at.end && slices.ContainsFunc(t.kinds,
+		func(k cache.Kind) bool { return !k.Whole() && k != cache.None }) {
+		// Inside an edge, state that cannot be split is copied now, while it is available.
 		s.keep(keys[s.at.end:s.cached], false)
 	}
 	t.stats.Lookups++
@@ -53,8 +54,8 @@ func (t *Tree) Begin(seq *cache.Sequence, keys []Key) *Session {
 	return s
 }
 
-// restore brings all layers to one offset, at most target, and gives it. Layers differ in where they can go: what one cannot
-// reach, the others leave as well.
+// restore brings all layers to one offset, at most target, and returns it. If layers differ in the offsets they can
+// restore, all use the lowest.
 func (t *Tree) restore(seq *cache.Sequence, path []*node, target int) int {
 	for target > 0 {
 		reached := target
@@ -76,7 +77,7 @@ func (t *Tree) restore(seq *cache.Sequence, path []*node, target int) int {
 	return 0
 }
 
-// restoreLayer brings one layer as far as it can go, at most to target, and gives its offset.
+// restoreLayer brings one layer as far as possible, at most to target, and returns its offset.
 func restoreLayer(l cache.Layer, kind cache.Kind, i int, path []*node, target int) int {
 	of := func(n *node) *cache.Snapshot {
 		if i >= len(n.snapshots) {
@@ -85,18 +86,18 @@ func restoreLayer(l cache.Layer, kind cache.Kind, i int, path []*node, target in
 		return n.snapshots[i]
 	}
 	if l.Offset() == target {
-		return target // by an earlier round
+		return target // restored in an earlier round
 	}
 	l.Free()
 	if kind.Whole() {
-		for _, n := range path { // each holds its own edge's positions
+		for _, n := range path { // each holds the positions of its own edge
 			if n.start() >= target || of(n) == nil || !l.Restore(of(n), min(n.end, target)) {
 				break
 			}
 		}
 		return l.Offset()
 	}
-	for _, n := range slices.Backward(path) { // each holds all that counts
+	for _, n := range slices.Backward(path) { // each holds the whole state
 		if n.start() < target && of(n) != nil && l.Restore(of(n), min(n.end, target)) {
 			break
 		}
@@ -104,15 +105,15 @@ func restoreLayer(l cache.Layer, kind cache.Kind, i int, path []*node, target in
 	return l.Offset()
 }
 
-// Cached is how many keys of the prompt need no evaluation.
+// Cached returns how many keys of the prompt need no evaluation.
 func (s *Session) Cached() int { return s.cached }
 
-// Branch is a position of the prompt where it parts from what the tree knows and no layer could be restored, 0 where there is
-// none: a snapshot there serves the next one that parts here.
+// Branch returns the position where the prompt diverges from the tree if no layer could be restored there, else 0. A
+// snapshot there serves the next prompt that diverges at it.
 func (s *Session) Branch() int { return s.branch }
 
-// Snapshot keeps the state of the sequence where it stands now, in its prompt. A user's mark says that the point is worth more than
-// one that fell there by chance: it is neither merged nor extended in place.
+// Snapshot stores the sequence's current state, inside its prompt. user marks a point chosen on purpose: it is neither
+// merged nor extended in place.
 func (s *Session) Snapshot(user bool) {
 	o := s.seq.Offset()
 	if s.closed || o <= 0 || o > len(s.keys) || s.at.end > o {
@@ -121,7 +122,7 @@ func (s *Session) Snapshot(user bool) {
 	s.keep(s.keys[s.at.end:o], user)
 }
 
-// keep moves the frontier over keys and leaves the sequence's state there.
+// keep moves the session's end over keys and stores the sequence's state there.
 func (s *Session) keep(keys []Key, user bool) {
 	s.at = s.t.advance(s, s.at, keys)
 	s.t.attach(s.at, s.seq)
@@ -129,8 +130,8 @@ func (s *Session) keep(keys []Key, user bool) {
 	s.t.evict()
 }
 
-// Close keeps the state at the sequence's end and ends the session. keys are all that the caches have seen, at least: what is past the
-// sequence's offset does not count.
+// Close stores the state at the sequence's end and ends the session. keys cover at least what the caches have seen;
+// keys past the sequence's offset are ignored.
 func (s *Session) Close(keys []Key) {
 	if s.closed {
 		return
@@ -142,7 +143,7 @@ func (s *Session) Close(keys []Key) {
 	s.Leave()
 }
 
-// Leave ends the session and keeps nothing more of it.
+// Leave ends the session without storing anything more.
 func (s *Session) Leave() {
 	if s.closed {
 		return

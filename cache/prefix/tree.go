@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Tree is the prefix cache of one model. It belongs to the engine's thread.
+// Tree is the prefix cache of one model. The engine's thread owns it.
 type Tree struct {
 	kinds    []cache.Kind
 	budget   int64
@@ -18,35 +18,35 @@ type Tree struct {
 	sessions map[*Session]bool
 
 	stats  Stats
-	sized  func(cache.Snapshots) int64 // for tests: what snapshots count as
+	sized  func(cache.Snapshots) int64 // for tests: the size that snapshots count with
 	disk   *Disk                       // nil without a second tier
-	thread *mlx.Thread                 // that it loads on
+	thread *mlx.Thread                 // loads from disk
 }
 
-// Stats are counts since the tree was made, and what it holds now.
+// Stats has counters since the tree was made, and its current size.
 type Stats struct {
 	Bytes  int64 `json:"bytes"`  // of snapshots
-	Budget int64 `json:"budget"` // 0: without limit
+	Budget int64 `json:"budget"` // 0: no limit
 	Nodes  int   `json:"nodes"`
 
 	Lookups int64 `json:"lookups"`
-	Hits    int64 `json:"hits"`        // lookups that found something
+	Hits    int64 `json:"hits"`        // lookups with a non-empty match
 	Keys    int64 `json:"keys"`        // of all lookups
-	Cached  int64 `json:"cached_keys"` // that were restored
+	Cached  int64 `json:"cached_keys"` // restored
 	Evicted int64 `json:"evicted"`     // nodes
 }
 
-// New makes an empty tree for sequences with these kinds of layers. budget is the most bytes of snapshots, 0 is no limit; what
-// live sessions stand on may exceed it.
+// New returns an empty tree for sequences with these kinds of layers. budget limits the bytes of snapshots; 0 is no
+// limit. Nodes used by live sessions may exceed it.
 func New(kinds []cache.Kind, budget int64) *Tree {
 	return &Tree{kinds: slices.Clone(kinds), budget: budget, root: &node{}, sessions: map[*Session]bool{}}
 }
 
-// SetDisk gives the tree a second tier, for what its memory has no room for and what is left when it is closed. It stays the caller's to close, after
+// SetDisk sets a second tier for evicted entries and for those left when the tree closes. The caller closes it, after
 // the tree.
 func (t *Tree) SetDisk(thread *mlx.Thread, d *Disk) { t.thread, t.disk = thread, d }
 
-// keys are all keys up to a node's end.
+// keys returns all keys up to a node's end.
 func (n *node) keys() []Key {
 	var keys []Key
 	for _, p := range n.path() {
@@ -55,14 +55,15 @@ func (n *node) keys() []Key {
 	return keys
 }
 
-// spill writes a node to the second tier, where there is one; it may wait for that tier to keep up.
+// spill writes a node to the second tier, if there is one. wait lets it block while that tier catches up.
 func (t *Tree) spill(n *node, wait bool) {
 	if t.disk != nil && n.held() {
 		t.disk.save(n, n.keys(), wait)
 	}
 }
 
-// spillAll writes all nodes, the last used ones first, each behind those that it needs: the process may be killed meanwhile.
+// spillAll writes all nodes, most recently used first, each after its ancestors, because the process may be killed
+// meanwhile.
 func (t *Tree) spillAll() {
 	if t.disk == nil {
 		return
@@ -81,10 +82,10 @@ func (t *Tree) spillAll() {
 	}
 }
 
-// Most nodes that a prompt may part from and that are looked into.
+// mostWithin bounds how many nodes that a prompt diverges from are read.
 const mostWithin = 8
 
-// fetch brings back from the second tier what a prompt can use beyond what the tree holds of it.
+// fetch reads from the second tier what a prompt can use beyond the tree.
 func (t *Tree) fetch(keys []Key) {
 	if t.disk == nil {
 		return
@@ -102,7 +103,7 @@ func (t *Tree) fetch(keys []Key) {
 			t.fetchNode(f, keys)
 		}
 	}
-	// Of the nodes that the prompt shares a part of, the one with most of it.
+	// Among nodes that share a part with the prompt, choose the longest match.
 	_, best := t.root.match(keys)
 	var take fileName
 	for _, f := range within[:min(len(within), mostWithin)] {
@@ -115,7 +116,7 @@ func (t *Tree) fetch(keys []Key) {
 	}
 }
 
-// fetchNode brings back one node, which is on the path of keys at least up to its start.
+// fetchNode reads one node, whose path matches keys at least up to its start.
 func (t *Tree) fetchNode(f fileName, keys []Key) {
 	if h, all, ok := t.disk.load(t.thread, f, t.kinds); ok {
 		t.insert(slices.Concat(keys[:f.start], h.Edge), all)
@@ -132,8 +133,8 @@ func (t *Tree) whole(n *node) bool {
 	return true
 }
 
-// insert gives the node at the end of keys the snapshots that it lacks. What lies before the node of a snapshot that reaches further
-// back is not needed: its parents have it.
+// insert adds missing snapshots to the node at the end of keys. A snapshot that reaches back before the node is cut:
+// the parents have that part.
 func (t *Tree) insert(keys []Key, all cache.Snapshots) {
 	n := t.place(keys)
 	before := t.size(n)
@@ -159,7 +160,7 @@ func (t *Tree) insert(keys []Key, all cache.Snapshots) {
 	t.bytes += t.size(n) - before
 }
 
-// place gives the node at the end of keys, and makes it: of what is there nothing is extended in place.
+// place returns the node at the end of keys, and creates it if needed. It extends no existing node in place.
 func (t *Tree) place(keys []Key) *node {
 	last, matched := t.root.match(keys)
 	if matched < last.end {
@@ -173,13 +174,13 @@ func (t *Tree) place(keys []Key) *node {
 	return c
 }
 
-// SetBudget changes the budget and keeps to it at once.
+// SetBudget changes the budget and evicts accordingly.
 func (t *Tree) SetBudget(budget int64) {
 	t.budget = budget
 	t.evict()
 }
 
-// Stats tells how the tree does.
+// Stats returns the tree's counters.
 func (t *Tree) Stats() Stats {
 	s := t.stats
 	s.Bytes, s.Budget = t.bytes, t.budget
@@ -191,7 +192,7 @@ func (t *Tree) Stats() Stats {
 	return s
 }
 
-// Close gives all snapshots up. Sessions that are still live keep nothing more.
+// Close frees all snapshots. Live sessions store nothing more.
 func (t *Tree) Close() {
 	for s := range t.sessions {
 		s.closed = true
@@ -211,13 +212,13 @@ func (t *Tree) each(fn func(*node)) {
 	}
 }
 
-// touch says that a session landed or ended on a node, not that one passed it.
+// touch records that a session began or ended at a node, not that it passed through.
 func (t *Tree) touch(n *node) {
 	t.clock++
 	n.used = t.clock
 }
 
-// stoodOn reports whether another session than s has its frontier at a node.
+// stoodOn reports whether a session other than s is at a node.
 func (t *Tree) stoodOn(n *node, s *Session) bool {
 	for other := range t.sessions {
 		if other != s && other.at == n {
@@ -227,7 +228,7 @@ func (t *Tree) stoodOn(n *node, s *Session) bool {
 	return false
 }
 
-// attach gives a node the snapshots that it lacks, of a sequence that stands at its end.
+// attach adds missing snapshots to a node, from a sequence at its end.
 func (t *Tree) attach(n *node, seq *cache.Sequence) {
 	before := t.size(n)
 	if n.snapshots == nil {
@@ -241,9 +242,10 @@ func (t *Tree) attach(n *node, seq *cache.Sequence) {
 	t.bytes += t.size(n) - before
 }
 
-// evict keeps to the budget. Of all nodes but the root, those on the path of a session and those with several children, it
-// takes the one that was used longest ago, then the one with the farthest end, then the largest: a leaf goes, one with a single child is
-// joined with it, by which windows and recurrent states are freed. A user's mark protects from neither.
+// evict keeps the budget. Candidates are all nodes but the root, those on a session's path and those with several
+// children. The least recently used one goes first, then the one with the farthest end, then the largest. A leaf is
+// removed; a node with a single child is merged with it, which frees windows and recurrent state. A user's mark
+// protects from neither.
 func (t *Tree) evict() {
 	if t.budget <= 0 {
 		return
@@ -278,7 +280,7 @@ func (t *Tree) older(a, b *node) int {
 	return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(b.end, a.end), cmp.Compare(t.size(b), t.size(a)))
 }
 
-// size is the bytes of a node's snapshots.
+// size returns the bytes of a node's snapshots.
 func (t *Tree) size(n *node) int64 {
 	if t.sized != nil {
 		return t.sized(n.snapshots)
