@@ -7,9 +7,11 @@ import (
 	"net/netip"
 )
 
-// ErrPrivateAddress is an address that may not be asked: one that a registry leads to and that is less public than the
-// registry, or one that a name leads to and that [Options.Private] does not allow.
-var ErrPrivateAddress = errors.New("address is not public")
+// Addresses that may not be asked.
+var (
+	ErrPrivateAddress  = errors.New("address is not public")  // of any kind: a registry leads to an address less public than its own
+	ErrPrivateRegistry = errors.New("registry is not public") // of these, the address of a name's own host, where [Options.Private] forbids it
+)
 
 // addressClass says who can reach an address. Values are bits, so that a set of them is one too.
 type addressClass uint8
@@ -151,4 +153,6 @@ func (e *addressError) Error() string {
 	return fmt.Sprintf("%s from %s to %s: it leads %s", e.what, e.from, e.to, leads)
 }
 
-func (e *addressError) Is(target error) bool { return target == ErrPrivateAddress }
+func (e *addressError) Is(target error) bool {
+	return target == ErrPrivateAddress || target == ErrPrivateRegistry && e.what == "" && !e.moved
+}

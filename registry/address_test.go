@@ -166,7 +166,9 @@ func TestAddressesByName(t *testing.T) {
 	}
 	classes := map[string]addressClass{inner.host(): privateAddress, outer.host(): publicAddress, cdn.host(): publicAddress}
 	to := func(host string) action {
-		return func(x *exchange) { http.Redirect(x.w, x.r, "http://"+host+x.r.URL.Path+"?hop=1", http.StatusTemporaryRedirect) }
+		return func(x *exchange) {
+			http.Redirect(x.w, x.r, "http://"+host+x.r.URL.Path+"?hop=1", http.StatusTemporaryRedirect)
+		}
 	}
 	for _, tt := range []struct {
 		name     string

@@ -174,11 +174,11 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 			all[i].data = config
 		}
 	}
-	p.c.tell(Event{Kind: Plan, Total: total})
 	tagged, err := p.r.headManifest(ctx, ref)
 	if err != nil {
 		return "", err
 	}
+	p.c.tell(Event{Kind: Plan, Total: total}) // when the registry has answered: what is refused has no beginning
 	known := tagged == root.Digest
 	if !known && ref != string(root.Digest) { // it may be there under another tag
 		d, err := p.r.headManifest(ctx, string(root.Digest))

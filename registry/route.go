@@ -193,7 +193,7 @@ func (c *Client) literal(u *url.URL) (addressClass, netip.Addr) {
 		at, _ := netip.ParseAddrPort(net.JoinHostPort(addr.String(), port))
 		return c.classify(netip.AddrPortFrom(addr, at.Port())), addr.Unmap()
 	}
-	if isLoopback(u.Host) {
+	if IsLoopback(u.Host) {
 		return loopbackAddress, netip.Addr{}
 	}
 	return 0, netip.Addr{}

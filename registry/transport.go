@@ -55,13 +55,14 @@ func newTransport(opts Options) (*http.Transport, error) {
 
 // scheme is https but for loopback addresses and where the caller asks for none.
 func (c *Client) scheme(host string, insecure bool) string {
-	if c.opts.PlainHTTP || isLoopback(host) && !insecure && c.opts.CAFile == "" {
+	if c.opts.PlainHTTP || IsLoopback(host) && !insecure && c.opts.CAFile == "" {
 		return "http"
 	}
 	return "https"
 }
 
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host, with or without a port, is spelled as an address or name of this machine.
+func IsLoopback(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
