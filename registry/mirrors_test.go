@@ -59,11 +59,11 @@ func (s *site) wantLog(t *testing.T, want ...string) {
 }
 
 func TestMirrors(t *testing.T) {
-	text := `{"mediaType":"application/vnd.oci.image.manifest.v1+json"}`
+	text, ofHome, ofMirror, fresh := smallManifest("text"), smallManifest("of home"), smallManifest("of mirror"), smallManifest("new")
 	d := string(digest.FromString(text))
-	home := newSite(t, map[string]string{"/v2/a/model/manifests/tag": "of home", "/v2/a/model/manifests/new": "new", "/v2/a/model/manifests/" + d: text, "/v2/a/model/blobs/x": "ok"})
+	home := newSite(t, map[string]string{"/v2/a/model/manifests/tag": ofHome, "/v2/a/model/manifests/new": fresh, "/v2/a/model/manifests/" + d: text, "/v2/a/model/blobs/x": "ok"})
 	first := newSite(t, map[string]string{})
-	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": "of mirror", "/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
+	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": ofMirror, "/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
 	var warned []string
 	mirrors := []Mirror{{home.host(), first.host(), ""}, {home.host(), second.host(), "hub/deep"}, {"other.example.com", "never.example.com", ""}}
 	c := authClient(t, Options{Keychain: nobody(), Mirrors: mirrors, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
@@ -76,11 +76,11 @@ func TestMirrors(t *testing.T) {
 			t.Errorf("%s: %v, %v", ref, m, err)
 		}
 	}
-	get("tag", "of mirror")
+	get("tag", ofMirror)
 	home.wantLog(t)
 	first.wantLog(t, "GET /v2/a/model/manifests/tag")
 	second.wantLog(t, "GET /v2/hub/deep/a/model/manifests/tag")
-	get("new", "new")
+	get("new", fresh)
 	home.wantLog(t, "GET /v2/a/model/manifests/new")
 
 	// A mirror's bytes are as good as their digest: the second time, the registry itself is asked.

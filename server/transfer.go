@@ -126,7 +126,7 @@ func transferError(err error) error {
 		return failf(http.StatusNotFound, "%v", err)
 	}
 	for _, gateway := range []error{registry.ErrDigest, registry.ErrUnsupported, registry.ErrInterrupted, registry.ErrCertificate, registry.ErrPlainHTTP,
-		registry.ErrTLS, registry.ErrPrivateAddress, manifest.ErrInvalidManifest, manifest.ErrTooLarge} {
+		registry.ErrTLS, registry.ErrPrivateAddress, manifest.ErrInvalidManifest, manifest.ErrUnknownManifest, manifest.ErrTooLarge} {
 		if errors.Is(err, gateway) {
 			return failf(http.StatusBadGateway, "%v", err)
 		}
