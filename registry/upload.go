@@ -397,8 +397,11 @@ func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n
 			return resp, err
 		}
 		next, ok := u.r.uploadAt(resp.Header, resp.Request.URL)
-		if !ok || hops == maxRedirects {
-			return nil, &redirectError{bare(at), clip(resp.Header.Get("Location")), "it cannot be followed"}
+		switch {
+		case !ok:
+			return nil, &redirectError{bare(at), "nowhere", "it has no usable Location"} // which is not quoted: it may hold a signature
+		case hops == maxRedirects:
+			return nil, &redirectError{bare(at), bare(next), "too many of them"}
 		}
 		at = next
 	}
