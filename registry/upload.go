@@ -49,7 +49,7 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 	if !u.small() {
 		u.session = p.session(b.Digest)
 		defer u.session.close()
-		if at, note := u.session.load(); at != nil && note.Digest == b.Digest && note.Size == b.Size {
+		if at, note := u.session.load(u.r); at != nil && note.Digest == b.Digest && note.Size == b.Size {
 			u.at, u.least, u.ask = at, note.ChunkMin, true
 		}
 	}
@@ -293,7 +293,7 @@ func (u *upload) abandon(ctx context.Context) {
 }
 
 func (u *upload) save() {
-	u.session.save(u.at, sessionNote{Repository: u.dst.Host + "/" + u.r.path, Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.least})
+	u.session.save(u.at, sessionNote{Registry: u.r.origin(), Repository: u.dst.Host + "/" + u.r.path, Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.least})
 }
 
 // patch sends the next chunk.
