@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/registry"
+	"github.com/spf13/cobra"
 )
 
 // Registries that the operator of a server lists where its flags do not: host[:port],...
@@ -16,6 +17,13 @@ const (
 // registryFlags list registries that requests may name although they are not public, or ask without checks.
 type registryFlags struct {
 	insecureRegistries, privateRegistries []string
+}
+
+func (f *registryFlags) add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.insecureRegistries, "insecure-registry", nil,
+		"`host` that requests may ask with \"insecure\" (repeatable; default $"+envInsecureRegistries+")")
+	c.Flags().StringArrayVar(&f.privateRegistries, "private-registry", nil,
+		"`host` in a private network that requests may name (repeatable; default $"+envPrivateRegistries+")")
 }
 
 func (f registryFlags) registries() (insecure, private registry.Hosts, err error) {

@@ -2,8 +2,8 @@ package limits
 
 // Limits of what registries and images say.
 const (
-	// NamedHosts bounds the hosts that one registry leads to and that a client remembers. It holds further ones to the bound of
-	// a public registry.
+	// NamedHosts bounds the hosts that a client remembers as named by one registry. Further ones may only be at public
+	// addresses.
 	NamedHosts = 256
 	// ManifestBlobs bounds the config and layers of an image. A manifest's size allows for a few more.
 	ManifestBlobs = 32768

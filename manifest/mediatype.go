@@ -26,12 +26,12 @@ func IsIndex(mediaType string) bool { return manifestTypes[mediaType].index }
 // Media types that say nothing of what a document is: servers give them to files that they do not know.
 var plainTypes = []string{"", "application/json", "text/plain", "application/octet-stream", "binary/octet-stream"}
 
-// CheckType tells the media type of a manifest: an OCI image manifest or index, or Docker's of schema 2. mediaType is what came with
-// the bytes, such as a Content-Type, and may be empty; the manifest's own counts where that is no manifest's type, and has
-// to be the same where it is.
+// CheckType returns the media type of a manifest: that of an OCI image manifest or index, or of Docker's of schema 2. The
+// argument mediaType is what came with the bytes, such as a Content-Type, and may be empty. If it is no manifest's type, the
+// manifest's own mediaType counts; if it is one, both must be the same.
 //
-// A document of another type is an [ErrUnknownManifest], one without the members that its type requires, or with those of the other
-// kind, an [ErrInvalidManifest]. What an image names is checked by [Blobs].
+// A document of another type is an [ErrUnknownManifest]. One that lacks a member that its type requires, or has one of the
+// other kind's, is an [ErrInvalidManifest]. [Blobs] checks what an image names.
 func CheckType(mediaType string, manifest []byte) (string, error) {
 	if len(manifest) > MaxManifestSize {
 		return "", fmt.Errorf("manifest of %d bytes, the limit is %d: %w", len(manifest), MaxManifestSize, ErrTooLarge)
@@ -54,7 +54,8 @@ func CheckType(mediaType string, manifest []byte) (string, error) {
 	_, known := manifestTypes[came]
 	switch {
 	case known && kind != came:
-		return "", fmt.Errorf("manifest comes as media type %s and says that it is %q: %w", came, clip(doc.MediaType), ErrInvalidManifest)
+		return "", fmt.Errorf("manifest comes as media type %s and says that it is %q: %w",
+			came, clip(doc.MediaType), ErrInvalidManifest)
 	case doc.MediaType == "" && slices.Contains(plainTypes, came):
 		// OCI's may leave it out: the members tell. Its indexes and images have none in common.
 		kind = ocispec.MediaTypeImageManifest
@@ -64,14 +65,17 @@ func CheckType(mediaType string, manifest []byte) (string, error) {
 	}
 	of, known := manifestTypes[kind]
 	if !known {
-		return "", fmt.Errorf("manifest of media type %q is neither an image nor an index (OCI's, or Docker's of schema 2): %w", clip(kind), ErrUnknownManifest)
+		return "", fmt.Errorf("manifest of media type %q is neither an image nor an index (OCI's, or Docker's of schema 2): %w",
+			clip(kind), ErrUnknownManifest)
 	}
 	if doc.SchemaVersion != 2 {
-		return "", fmt.Errorf("manifest of media type %s has schema version %d, not 2: %w", kind, doc.SchemaVersion, ErrInvalidManifest)
+		return "", fmt.Errorf("manifest of media type %s has schema version %d, not 2: %w",
+			kind, doc.SchemaVersion, ErrInvalidManifest)
 	}
 	if of.index {
 		if !doc.Manifests.there || doc.Config != nil || doc.Layers.there {
-			return "", fmt.Errorf("manifest of media type %s needs manifests, and neither config nor layers: %w", kind, ErrInvalidManifest)
+			return "", fmt.Errorf("manifest of media type %s needs manifests, and neither config nor layers: %w",
+				kind, ErrInvalidManifest)
 		}
 		if err := checkChildren(doc.Manifests.list); err != nil {
 			return "", err
@@ -79,7 +83,8 @@ func CheckType(mediaType string, manifest []byte) (string, error) {
 		return kind, nil
 	}
 	if doc.Config == nil || !doc.Layers.there || doc.Manifests.there {
-		return "", fmt.Errorf("manifest of media type %s needs config and layers, and no manifests: %w", kind, ErrInvalidManifest)
+		return "", fmt.Errorf("manifest of media type %s needs config and layers, and no manifests: %w",
+			kind, ErrInvalidManifest)
 	}
 	return kind, nil
 }
@@ -117,7 +122,8 @@ func CheckDigest(d digest.Digest) error {
 		return fmt.Errorf("digest %q: %w: %w", clip(string(d)), err, ErrInvalidManifest)
 	}
 	if a := d.Algorithm(); a != digest.SHA256 && a != digest.SHA512 {
-		return fmt.Errorf("digest %q: algorithm %s, where sha256 and sha512 are supported: %w", clip(string(d)), a, ErrInvalidManifest)
+		return fmt.Errorf("digest %q: algorithm %s, where sha256 and sha512 are supported: %w",
+			clip(string(d)), a, ErrInvalidManifest)
 	}
 	return nil
 }

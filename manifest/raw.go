@@ -84,7 +84,8 @@ func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
 			return nil, fmt.Errorf("blob %s has a size of %d bytes: %w", d.Digest, d.Size, ErrInvalidManifest)
 		}
 		if d.Size > limits.BlobSize {
-			return nil, fmt.Errorf("blob %s of %d bytes, the limit is %d: %w", d.Digest, d.Size, int64(limits.BlobSize), ErrTooLarge)
+			return nil, fmt.Errorf("blob %s of %d bytes, the limit is %d: %w",
+				d.Digest, d.Size, int64(limits.BlobSize), ErrTooLarge)
 		}
 		if size, twice := sizes[d.Digest]; twice {
 			if size != d.Size {
@@ -106,8 +107,8 @@ type PutOptions struct {
 	Partial bool // blobs may be absent: the entry says that it is not whole
 }
 
-// PutRaw stores a manifest of any kind that [CheckType] knows under a name, byte for byte. The blobs that it names must be in the store, unless
-// the options say otherwise, and one that claims to be in a known encoding must be right. The media type is the manifest's
+// PutRaw stores a manifest of any kind that [CheckType] knows under a name, byte for byte. The blobs that it names must be
+// in the store, unless the options say otherwise, and one that claims to be in a known encoding must be right. The media type is the manifest's
 // own, else the one given. A name that exists is replaced in one step. Callers hold [Store.Lock] from the first blob on.
 func (s *Store) PutRaw(ctx context.Context, name Name, mediaType string, manifest []byte, opts PutOptions) (digest.Digest, error) {
 	d, err := s.putRaw(ctx, name, mediaType, manifest, opts)

@@ -9,8 +9,10 @@ import (
 
 // Addresses that may not be asked.
 var (
-	ErrPrivateAddress  = errors.New("address is not public")  // of any kind: a registry leads to an address less public than its own
-	ErrPrivateRegistry = errors.New("registry is not public") // of these, the address of a name's own host, where [Options.Private] forbids it
+	// ErrPrivateAddress is an address less public than the host that named it, or an [ErrPrivateRegistry].
+	ErrPrivateAddress = errors.New("address is not public")
+	// ErrPrivateRegistry is the address of a name's own host, where [Options.Private] forbids it.
+	ErrPrivateRegistry = errors.New("registry is not public")
 )
 
 // addressClass says who can reach an address. Values are bits, so that a set of them is one too.
@@ -38,8 +40,8 @@ func (c addressClass) String() string {
 	return "reserved"
 }
 
-// mayName reports whether hosts of all these classes may lead to an address of that class: it must be as public as they are.
-// This machine and a link are no part of each other.
+// mayName reports whether hosts of all these classes may lead to an address of that class: it must be at least as public.
+// Loopback and link-local addresses may not name each other.
 func (c addressClass) mayName(to addressClass) bool {
 	switch to {
 	case publicAddress:

@@ -58,7 +58,7 @@ func (c *Client) host(hostname string) (*host, error) {
 
 // newHost makes the state of a registry that a name is for.
 func (c *Client) newHost(hostname string) (*host, error) {
-	h, err := c.bareHost(hostname, c.scheme(hostname, c.opts.Insecure))
+	h, err := c.bareHost(hostname, c.scheme(hostname))
 	if err != nil {
 		return nil, err
 	}

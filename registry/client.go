@@ -28,10 +28,10 @@ type Options struct {
 	Concurrency  int               // blobs at a time; 0: DefaultConcurrency
 	Attempts     int               // of one exchange without progress; 0: DefaultAttempts
 	UserAgent    string            // empty: ingot
-	Transport    http.RoundTripper // nil: the client's own, with the environment's proxies; another one resolves names unchecked
+	Transport    http.RoundTripper // nil: the client's own, with the environment's proxies
 
-	// Private tells of a host that a name carries whether it may be at an address that is not public; nil: all may. For
-	// callers who act for others. Mirrors may be anywhere.
+	// Private reports whether a host that a name carries may be at an address that is not public; nil: all may. It is for
+	// callers who act for others. Mirrors may be anywhere. With a Transport, only addresses that need no resolver are checked.
 	Private func(host string) bool
 
 	Events func(Event) // may be nil

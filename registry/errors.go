@@ -148,7 +148,9 @@ func secretsOf(header string) []string {
 const minSecret = 8
 
 // Parameters of the specifications that hold no secret, and that errors may be about.
-var plainParameters = []string{"account", "artifactType", "client_id", "digest", "from", "last", "mount", "n", "scope", "service"}
+var plainParameters = []string{
+	"account", "artifactType", "client_id", "digest", "from", "last", "mount", "n", "scope", "service",
+}
 
 // secretsIn are the parts of an address that nobody may see: what signs it, in its query, and a password.
 func secretsIn(u *url.URL) []string {

@@ -22,7 +22,8 @@ func ParseHosts(s string) (Hosts, error) {
 		}
 		n, err := manifest.ParseName(item + "/name")
 		if err != nil || n.Host != item {
-			return nil, fmt.Errorf("%q is no registry: give host[:port], such as registry.example.com or 10.0.0.5:5000", clip(item))
+			return nil, fmt.Errorf("%q is no registry: give host[:port], such as registry.example.com or 10.0.0.5:5000",
+				clip(item))
 		}
 		list = append(list, hostKey(item))
 	}

@@ -165,7 +165,8 @@ func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest
 	if err := expect(resp, http.StatusCreated, http.StatusOK, http.StatusAccepted); err != nil {
 		return false, err
 	}
-	if got := digest.Digest(resp.Header.Get("Docker-Content-Digest")); manifest.CheckDigest(got) == nil && got != got.Algorithm().FromBytes(m.Bytes) {
+	got := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+	if manifest.CheckDigest(got) == nil && got != got.Algorithm().FromBytes(m.Bytes) {
 		return false, fmt.Errorf("the registry stored manifest %s as %s: %w", m.Digest, got, ErrDigest)
 	}
 	return resp.Header.Get("OCI-Subject") != "", nil

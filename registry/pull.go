@@ -269,7 +269,8 @@ func matches(d ocispec.Descriptor, m *Manifest) error {
 	case d.Size != int64(len(m.Bytes)):
 		return fmt.Errorf("manifest %s: %w", d.Digest, &sizeError{want: d.Size, got: int64(len(m.Bytes))})
 	case d.MediaType != m.MediaType:
-		return fmt.Errorf("manifest %s is of media type %s, and its index says %q: %w", d.Digest, m.MediaType, clip(d.MediaType), manifest.ErrInvalidManifest)
+		return fmt.Errorf("manifest %s is of media type %s, and its index says %q: %w",
+			d.Digest, m.MediaType, clip(d.MediaType), manifest.ErrInvalidManifest)
 	}
 	return nil
 }

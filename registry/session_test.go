@@ -46,7 +46,9 @@ func TestSessionScheme(t *testing.T) {
 func TestSessionNotes(t *testing.T) {
 	s := newStore(t)
 	d := digest.FromString("blob")
-	repo := func(scheme, addr string) *repository { return &repository{host: &host{scheme: scheme, addr: addr}, path: "m"} }
+	repo := func(scheme, addr string) *repository {
+		return &repository{host: &host{scheme: scheme, addr: addr}, path: "m"}
+	}
 	for _, tt := range []struct {
 		at         string
 		begun, now *repository

@@ -54,8 +54,8 @@ func newTransport(opts Options) (*http.Transport, error) {
 }
 
 // scheme is https but for loopback addresses and where the caller asks for none.
-func (c *Client) scheme(host string, insecure bool) string {
-	if c.opts.PlainHTTP || IsLoopback(host) && !insecure && c.opts.CAFile == "" {
+func (c *Client) scheme(host string) string {
+	if c.opts.PlainHTTP || IsLoopback(host) && !c.opts.Insecure && c.opts.CAFile == "" {
 		return "http"
 	}
 	return "https"
