@@ -148,3 +148,14 @@ func denied(cleanup func(func())) string {
 	cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
 }
+
+// leading is the address of a registry that leads to a private one, and of a proxy that does.
+func leading(cleanup func(func())) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path != "/v2/" {
+			http.Redirect(w, req, "http://169.254.169.254/latest/meta-data?signature=s3cret-s3cret", http.StatusFound)
+		}
+	}))
+	cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}

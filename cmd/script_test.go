@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the scripts of testdata/script as a user would: each has a home and a store of its own, and the
 // engine of the user who runs the tests. $MODELS, $SOURCES, $REFERENCE and $PICTURES are folders of testdata; $REGISTRY is the address
-// of an empty registry, $DENIED that of one that lets nobody in, $BIN the folder of this program alone.
+// of an empty registry, $DENIED that of one that lets nobody in, $LEADING that of one that leads to a private address, $BIN the folder of this program alone.
 func TestScripts(t *testing.T) {
 	testdata, err := filepath.Abs(filepath.Join("..", "testdata"))
 	if err != nil {
@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("DOCKER_CONFIG", filepath.Join(e.WorkDir, "docker")) // no credentials of whoever runs the tests
 			e.Setenv("REGISTRY", newTestRegistry(e.Defer).addr)
 			e.Setenv("DENIED", denied(e.Defer))
+			e.Setenv("LEADING", leading(e.Defer))
 			if program, err := exec.LookPath("ingot"); err == nil {
 				e.Setenv("BIN", filepath.Dir(program))
 			}

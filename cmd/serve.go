@@ -45,6 +45,7 @@ The server listens on 127.0.0.1:11434, or where --host or INGOT_HOST says. What 
 	f.BoolVar(&o.insecure, "insecure-listen", false, "let other machines ask without a key")
 	f.StringArrayVar(&o.hosts, "allow-host", nil, "further `name` that requests may call the server by (repeatable)")
 	f.StringArrayVar(&o.origins, "allow-origin", nil, "further `origin` whose pages may ask, such as https://chat.example; * for any (repeatable)")
+	o.registryFlags.add(c)
 	f.IntVar(&o.models, "models", 0, "most models that are loaded (default as many as memory holds)")
 	f.StringVar(&o.memory, "memory", "", "`bytes` that all models may take, such as 16GB (default what the machine has)")
 	f.StringVar(&o.keepAlive, "keep-alive", "5m", "`time` that an idle model stays; 0 not at all, negative until its room is needed")
@@ -63,9 +64,10 @@ The server listens on 127.0.0.1:11434, or where --host or INGOT_HOST says. What 
 }
 
 type serveOptions struct {
-	host, apiKey    string
-	insecure        bool
-	hosts, origins  []string
+	host, apiKey   string
+	insecure       bool
+	hosts, origins []string
+	registryFlags
 	models, context int
 	memory          string
 	keepAlive       string
@@ -150,6 +152,9 @@ func (o serveOptions) server(at address.Address) (server.Options, error) {
 		}
 	}
 	var err error
+	if s.InsecureRegistries, s.PrivateRegistries, err = o.registries(); err != nil {
+		return s, err
+	}
 	if s.Draft, err = runtime.ParseDraft(o.draft); err != nil {
 		return s, usagef("--draft: %v", err)
 	}

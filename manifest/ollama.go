@@ -252,7 +252,7 @@ func decodeOllamaLayer(d parsedLayer) Layer {
 
 // nameTexts gives names to the layers that Ollama has none for. Names differ in more than case.
 func nameTexts(layers []Layer) {
-	taken := make(map[string]bool, len(layers))
+	taken, numbers := make(map[string]bool, len(layers)), map[string]int{}
 	for _, l := range layers {
 		taken[strings.ToLower(l.path())] = true
 	}
@@ -268,8 +268,9 @@ func nameTexts(layers []Layer) {
 		}
 		name = strings.NewReplacer("/", "-", ":", "-", "\\", "-").Replace(name)
 		free := name
-		for n := 2; taken[strings.ToLower(free)]; n++ {
-			free = name + "." + strconv.Itoa(n)
+		for taken[strings.ToLower(free)] { // numbers go on where they ended: a manifest may have thousands of such layers
+			numbers[name]++
+			free = name + "." + strconv.Itoa(numbers[name]+1)
 		}
 		taken[strings.ToLower(free)] = true
 		layers[i].Name = free

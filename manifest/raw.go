@@ -1,12 +1,12 @@
 package manifest
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -70,6 +70,9 @@ func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
 		all = append([]ocispec.Descriptor{*doc.Config}, doc.Layers...)
 	}
 	all = append(all, doc.Blobs...)
+	if len(all) > limits.ManifestBlobs {
+		return nil, fmt.Errorf("manifest of %d blobs, the limit is %d: %w", len(all), limits.ManifestBlobs, ErrTooLarge)
+	}
 	sizes := map[digest.Digest]int64{}
 	var list []ocispec.Descriptor
 	var total int64
@@ -79,6 +82,10 @@ func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
 		}
 		if d.Size < 0 {
 			return nil, fmt.Errorf("blob %s has a size of %d bytes: %w", d.Digest, d.Size, ErrInvalidManifest)
+		}
+		if d.Size > limits.BlobSize {
+			return nil, fmt.Errorf("blob %s of %d bytes, the limit is %d: %w",
+				d.Digest, d.Size, int64(limits.BlobSize), ErrTooLarge)
 		}
 		if size, twice := sizes[d.Digest]; twice {
 			if size != d.Size {
@@ -100,8 +107,8 @@ type PutOptions struct {
 	Partial bool // blobs may be absent: the entry says that it is not whole
 }
 
-// PutRaw stores a manifest of any kind under a name, byte for byte. The blobs that it names must be in the store, unless
-// the options say otherwise, and one that claims to be in a known encoding must be right. The media type is the manifest's
+// PutRaw stores a manifest of any kind that [CheckType] knows under a name, byte for byte. The blobs that it names must be
+// in the store, unless the options say otherwise, and one that claims to be in a known encoding must be right. The media type is the manifest's
 // own, else the one given. A name that exists is replaced in one step. Callers hold [Store.Lock] from the first blob on.
 func (s *Store) PutRaw(ctx context.Context, name Name, mediaType string, manifest []byte, opts PutOptions) (digest.Digest, error) {
 	d, err := s.putRaw(ctx, name, mediaType, manifest, opts)
@@ -116,6 +123,10 @@ func (s *Store) putRaw(ctx context.Context, name Name, mediaType string, manifes
 		return "", &NameError{Name: name.String(), Reason: "a name to store under has no digest"}
 	}
 	name, err := ParseName(name.String()) // callers may have filled the fields by hand
+	if err != nil {
+		return "", err
+	}
+	mediaType, err = CheckType(mediaType, manifest)
 	if err != nil {
 		return "", err
 	}
@@ -151,7 +162,7 @@ func (s *Store) putRaw(ctx context.Context, name Name, mediaType string, manifes
 	if err := syncDir(s.path(blobsDir)); err != nil {
 		return "", err
 	}
-	desc := ocispec.Descriptor{MediaType: cmp.Or(m.MediaType, mediaType), ArtifactType: m.ArtifactType, Digest: d, Size: int64(len(manifest))}
+	desc := ocispec.Descriptor{MediaType: mediaType, ArtifactType: m.ArtifactType, Digest: d, Size: int64(len(manifest))}
 	modelType := img.Config.ModelType
 	describe(&desc, name, size, modelType, s.now())
 	if absent > 0 {

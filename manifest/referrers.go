@@ -180,6 +180,9 @@ func (s *Store) putReferrer(ctx context.Context, mediaType string, manifest []by
 	if doc.Subject == nil || !validDigest(doc.Subject.Digest) {
 		return "", fmt.Errorf("manifest without a subject: %w", ErrInvalidManifest)
 	}
+	if mediaType, err = CheckType(mediaType, manifest); err != nil {
+		return "", err
+	}
 	blobs, err := Blobs(manifest)
 	if err != nil {
 		return "", err

@@ -158,6 +158,7 @@ func TestPutReferrerErrors(t *testing.T) {
 	s := newStore(t)
 	a := putModel(t, s, "a", "w")
 	subject := fmt.Sprintf(`"subject":{"mediaType":"x/y","digest":%q,"size":1}`, a)
+	image := fmt.Sprintf(`"schemaVersion":2,"config":{"digest":%q,"size":2},`, digest.FromString("{}"))
 	absent := fmt.Sprintf(`"layers":[{"digest":%q,"size":1}]`, digest.FromString("absent"))
 	tests := []struct {
 		name, body string
@@ -166,8 +167,9 @@ func TestPutReferrerErrors(t *testing.T) {
 		{"no JSON", "x", ErrInvalidManifest},
 		{"no subject", `{"schemaVersion":2}`, ErrInvalidManifest},
 		{"a subject that is no digest", `{"subject":{"digest":"sha256:1"}}`, ErrInvalidManifest},
-		{"a layer that is no digest", `{` + subject + `,"layers":[{"digest":"x"}]}`, ErrInvalidManifest},
-		{"a blob that is not there", `{` + subject + `,` + absent + `}`, ErrBlobMissing},
+		{"a layer that is no digest", `{` + image + subject + `,"layers":[{"digest":"x"}]}`, ErrInvalidManifest},
+		{"a blob that is not there", `{` + image + subject + `,` + absent + `}`, ErrBlobMissing},
+		{"a type that is no manifest's", `{"mediaType":"application/x-note",` + image + subject + `,"layers":[]}`, ErrInvalidManifest},
 		{"too large", `{` + subject + strings.Repeat(" ", MaxManifestSize) + `}`, ErrTooLarge},
 	}
 	before := files(t, s, "blobs/sha256")

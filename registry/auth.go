@@ -30,8 +30,12 @@ type host struct {
 	rule     hostRule
 	patience int            // attempts of an exchange
 	keychain authn.Keychain // whose credentials it gets
+	insecure bool           // its certificate is not checked
+	by       addressClass   // classes that its address is held to; none: it may be anywhere
 
 	mu          sync.Mutex
+	named       map[string]naming       // by origin: who led to it
+	answered    map[string]addressClass // by origin: where its answers came from
 	asked       bool
 	challenge   *transport.Challenge // nil: it wants nothing
 	credentials map[string]*credential
@@ -52,14 +56,28 @@ func (c *Client) host(hostname string) (*host, error) {
 	return h, err
 }
 
+// newHost makes the state of a registry that a name is for.
 func (c *Client) newHost(hostname string) (*host, error) {
+	h, err := c.bareHost(hostname, c.scheme(hostname))
+	if err != nil {
+		return nil, err
+	}
+	h.insecure = c.opts.Insecure
+	if c.opts.Private != nil && !c.opts.Private(hostname) {
+		h.by = publicAddress
+	}
+	return h, nil
+}
+
+func (c *Client) bareHost(hostname, scheme string) (*host, error) {
 	reg, err := name.NewRegistry(strings.ToLower(hostname))
 	if err != nil {
 		return nil, fmt.Errorf("registry %q: %w", clip(hostname), err)
 	}
 	return &host{
-		c: c, name: hostname, addr: reg.RegistryStr(), scheme: c.scheme(hostname), rule: ruleOf(hostname),
+		c: c, name: hostname, addr: reg.RegistryStr(), scheme: scheme, rule: ruleOf(hostname),
 		patience: c.opts.Attempts, keychain: c.opts.Keychain,
+		named: map[string]naming{}, answered: map[string]addressClass{},
 		credentials: map[string]*credential{}, flights: map[string]*flight{},
 	}, nil
 }

@@ -173,8 +173,8 @@ func authClient(t *testing.T, opts Options) *Client {
 		t.Fatal(err)
 	}
 	c.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	if tr, ok := c.http.(*http.Transport); ok {
-		t.Cleanup(tr.CloseIdleConnections)
+	if c.net != nil {
+		t.Cleanup(c.net.closeIdle)
 	}
 	return c
 }

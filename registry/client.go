@@ -23,19 +23,25 @@ type Options struct {
 	IdentityFile string            // OpenSSH key that Ollama's registries know the user by; empty: $INGOT_SSH_KEY, then ~/.ollama/id_ed25519
 	Mirrors      []Mirror          // nil: those of $INGOT_MIRRORS, as ParseMirrors reads them
 	PlainHTTP    bool              // no TLS; loopback addresses have none unless Insecure or CAFile is given
-	Insecure     bool              // certificates are not checked
+	Insecure     bool              // the certificates of hosts that names carry are not checked; those of others are
 	CAFile       string            // PEM file of authorities to trust beside the system's
 	Concurrency  int               // blobs at a time; 0: DefaultConcurrency
 	Attempts     int               // of one exchange without progress; 0: DefaultAttempts
 	UserAgent    string            // empty: ingot
-	Transport    http.RoundTripper // nil: one of the client's own, with the environment's proxies
-	Events       func(Event)       // may be nil
+	Transport    http.RoundTripper // nil: the client's own, with the environment's proxies
+
+	// Private reports whether a host that a name carries may be at an address that is not public; nil: all may. It is for
+	// callers who act for others. Mirrors may be anywhere. With a Transport, only addresses that need no resolver are checked.
+	Private func(host string) bool
+
+	Events func(Event) // may be nil
 }
 
 // Client talks to registries. Its methods may be called from any goroutine.
 type Client struct {
 	opts  Options
-	http  http.RoundTripper
+	http  http.RoundTripper // Options.Transport; nil where net is not
+	net   *network
 	sleep func(context.Context, time.Duration) error
 	tune  tuning // how blobs are fetched
 
@@ -71,7 +77,7 @@ func New(opts Options) (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.http = t
+		c.net = newNetwork(t)
 	}
 	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,7 +128,7 @@ func statusError(resp *http.Response) *StatusError {
 	case kind == "text/plain":
 		e.Message = string(body)
 	}
-	secrets := secretsOf(resp.Request.Header.Get("Authorization"))
+	secrets := append(secretsOf(resp.Request.Header.Get("Authorization")), secretsIn(resp.Request.URL)...)
 	e.Code, e.Message = clip(hide(e.Code, secrets...)), clip(hide(e.Message, secrets...))
 	return e
 }
@@ -139,6 +140,33 @@ func secretsOf(header string) []string {
 	if b, err := base64.StdEncoding.DecodeString(value); err == nil {
 		_, password, _ := strings.Cut(string(b), ":")
 		list = append(list, string(b), password)
+	}
+	return list
+}
+
+// Shorter values of a query are no secrets, and may be words of an error.
+const minSecret = 8
+
+// Parameters of the specifications that hold no secret, and that errors may be about.
+var plainParameters = []string{
+	"account", "artifactType", "client_id", "digest", "from", "last", "mount", "n", "scope", "service",
+}
+
+// secretsIn are the parts of an address that nobody may see: what signs it, in its query, and a password.
+func secretsIn(u *url.URL) []string {
+	list := []string{u.User.String()}
+	if len(u.RawQuery) >= minSecret {
+		list = append(list, u.RawQuery)
+	}
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		if len(value) < minSecret || slices.Contains(plainParameters, key) {
+			continue
+		}
+		list = append(list, value)
+		if plain, err := url.QueryUnescape(value); err == nil && plain != value {
+			list = append(list, plain)
+		}
 	}
 	return list
 }
@@ -167,6 +195,22 @@ func bare(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
+var addressPattern = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
+
+// bareText makes the addresses in a text bare.
+func bareText(text string) string {
+	return addressPattern.ReplaceAllStringFunc(text, func(address string) string {
+		address, _, _ = strings.Cut(address, "?")
+		address, _, _ = strings.Cut(address, "#")
+		scheme, rest, _ := strings.Cut(address, "://")
+		host, path := rest, ""
+		if i := strings.IndexByte(rest, '/'); i >= 0 {
+			host, path = rest[:i], rest[i:]
+		}
+		return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + path
+	})
+}
+
 // retryAfter reads a Retry-After header, which is seconds or a date (RFC 9110, section 10.2.3).
 func retryAfter(value string, now time.Time) time.Duration {
 	if value == "" {
@@ -181,8 +225,9 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// clip makes foreign text fit into one line of an error.
+// clip makes foreign text fit into one line of an error, without what addresses in it may hold.
 func clip(s string) string {
+	s = bareText(s)
 	s = strings.Join(strings.Fields(s), " ")
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {

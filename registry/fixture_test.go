@@ -20,6 +20,12 @@ func newStore(t testing.TB) *manifest.Store {
 	return s
 }
 
+// smallManifest is an image that names one blob, which need not be anywhere, and says something.
+func smallManifest(note string) string {
+	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.empty.v1+json",`+
+		`"digest":%q,"size":2},"layers":[],"annotations":{"note":%q}}`, digest.FromString("{}"), note)
+}
+
 // noise is n bytes, always the same ones for a seed.
 func noise(seed, n int) []byte {
 	b := make([]byte, n)

@@ -59,7 +59,7 @@ func (h *host) signedOnce(ctx context.Context, key ssh.Signer, realm *url.URL, c
 		"ts":    {strconv.FormatInt(time.Now().Unix(), 10)},
 		"nonce": {base64.RawURLEncoding.EncodeToString(nonce)},
 	})
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := newRequest(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, err
 	}

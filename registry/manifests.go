@@ -3,11 +3,9 @@ package registry
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 
@@ -65,13 +63,21 @@ func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{MediaType: mediaType(resp.Header.Get("Content-Type"), b), Digest: digest.FromBytes(b), Bytes: b}
-	want := digest.Digest(ref)
-	if want.Validate() != nil {
-		want = digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+	want := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+	if strings.Contains(ref, ":") { // a digest: no tag has one
+		want = digest.Digest(ref)
+		if err := manifest.CheckDigest(want); err != nil {
+			return nil, err
+		}
 	}
-	if want.Validate() == nil && want.Algorithm() == digest.SHA256 && want != m.Digest {
-		return nil, fmt.Errorf("manifest %s: the registry sent %s, not %s: %w", ref, m.Digest, want, ErrDigest)
+	if manifest.CheckDigest(want) == nil {
+		if got := want.Algorithm().FromBytes(b); got != want {
+			return nil, fmt.Errorf("manifest %s: the registry sent %s, not %s: %w", ref, got, want, ErrDigest)
+		}
+	}
+	m := &Manifest{Digest: digest.FromBytes(b), Bytes: b}
+	if m.MediaType, err = manifest.CheckType(resp.Header.Get("Content-Type"), b); err != nil {
+		return nil, fmt.Errorf("manifest %s: %w", ref, err)
 	}
 	return m, nil
 }
@@ -86,19 +92,6 @@ func readDocument(resp *http.Response, what string) ([]byte, error) {
 		return nil, fmt.Errorf("%s has more than %d bytes: %w", what, manifest.MaxManifestSize, manifest.ErrTooLarge)
 	}
 	return b, nil
-}
-
-// mediaType is a manifest's type: what the registry says, or what the manifest says of itself where that is no manifest's type.
-func mediaType(header string, b []byte) string {
-	kind, _, err := mime.ParseMediaType(header)
-	if err == nil && (strings.Contains(kind, "manifest") || strings.Contains(kind, "index")) {
-		return kind
-	}
-	var own struct{ MediaType string }
-	if json.Unmarshal(b, &own) == nil && own.MediaType != "" {
-		return own.MediaType
-	}
-	return kind
 }
 
 // headManifest gives the digest of a manifest, empty when there is none by this name.
@@ -156,6 +149,9 @@ func (r *repository) putManifest(ctx context.Context, ref string, m Manifest) (s
 }
 
 func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
+	if _, err := manifest.CheckType(m.MediaType, m.Bytes); err != nil {
+		return false, err
+	}
 	req, err := r.request(ctx, http.MethodPut, r.url("manifests", ref), bytes.NewReader(m.Bytes))
 	if err != nil {
 		return false, err
@@ -169,7 +165,8 @@ func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest
 	if err := expect(resp, http.StatusCreated, http.StatusOK, http.StatusAccepted); err != nil {
 		return false, err
 	}
-	if got := digest.Digest(resp.Header.Get("Docker-Content-Digest")); got.Validate() == nil && got.Algorithm() == digest.SHA256 && got != m.Digest {
+	got := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+	if manifest.CheckDigest(got) == nil && got != got.Algorithm().FromBytes(m.Bytes) {
 		return false, fmt.Errorf("the registry stored manifest %s as %s: %w", m.Digest, got, ErrDigest)
 	}
 	return resp.Header.Get("OCI-Subject") != "", nil

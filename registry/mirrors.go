@@ -10,17 +10,18 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// MirrorsEnv names mirrors where [Options.Mirrors] does not: "host=mirror[/prefix],...".
+// MirrorsEnv names mirrors where [Options.Mirrors] does not: "host=[http://]mirror[/prefix],...".
 const MirrorsEnv = "INGOT_MIRRORS"
 
 // Mirror is another registry that is asked first for what is read from a host: for host/path, Mirror/Prefix/path.
 type Mirror struct {
-	Host   string // whose
-	Mirror string // host[:port]
-	Prefix string // of its paths; may be empty
+	Host      string // whose
+	Mirror    string // host[:port]
+	Prefix    string // of its paths; may be empty
+	PlainHTTP bool   // no TLS, as is the rule for this machine's own; Options.PlainHTTP says nothing about mirrors
 }
 
-// ParseMirrors reads "host=mirror[/prefix],..."; mirrors of the same host are asked in this order.
+// ParseMirrors reads "host=[http://]mirror[/prefix],..."; mirrors of the same host are asked in this order.
 func ParseMirrors(s string) ([]Mirror, error) {
 	var list []Mirror
 	for item := range strings.SplitSeq(s, ",") {
@@ -29,6 +30,7 @@ func ParseMirrors(s string) ([]Mirror, error) {
 			continue
 		}
 		host, to, ok := strings.Cut(item, "=")
+		to, plain := strings.CutPrefix(to, "http://")
 		mirror, prefix, deep := strings.Cut(strings.TrimSuffix(to, "/"), "/")
 		test := mirror + "/name"
 		if deep {
@@ -37,9 +39,9 @@ func ParseMirrors(s string) ([]Mirror, error) {
 		own, err := manifest.ParseName(host + "/name")
 		there, err2 := manifest.ParseName(test)
 		if !ok || err != nil || err2 != nil || own.IsLocal() || own.Host != host || there.Host != mirror {
-			return nil, fmt.Errorf("%q is not host=mirror[/prefix], such as docker.io=mirror.example.com/hub", clip(item))
+			return nil, fmt.Errorf("%q is not host=[http://]mirror[/prefix], such as docker.io=mirror.example.com/hub", clip(item))
 		}
-		list = append(list, Mirror{Host: host, Mirror: mirror, Prefix: prefix})
+		list = append(list, Mirror{Host: host, Mirror: mirror, Prefix: prefix, PlainHTTP: plain})
 	}
 	return list, nil
 }
@@ -62,7 +64,7 @@ func (c *Client) mirrorsOf(r *repository) []*mirror {
 		if hostKey(m.Host) != hostKey(r.name) {
 			continue
 		}
-		h, err := c.mirrorHost(m.Mirror)
+		h, err := c.mirrorHost(m)
 		if err != nil {
 			c.warn(m.Mirror, err.Error())
 			continue
@@ -85,15 +87,20 @@ func hostKey(host string) string {
 	return host
 }
 
-// mirrorHost is host for a registry in the role of a mirror, for which nobody waits.
-func (c *Client) mirrorHost(hostname string) (*host, error) {
+// mirrorHost is host for a registry in the role of a mirror, for which nobody waits. The operator named it, so it may be
+// anywhere; how the registry itself is reached, without TLS or without a check of its certificate, says nothing about it.
+func (c *Client) mirrorHost(m Mirror) (*host, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := "mirror " + hostname
+	scheme := "https"
+	if m.PlainHTTP || IsLoopback(m.Mirror) && c.opts.CAFile == "" {
+		scheme = "http"
+	}
+	key := "mirror " + scheme + "://" + m.Mirror
 	if h := c.hosts[key]; h != nil {
 		return h, nil
 	}
-	h, err := c.newHost(hostname)
+	h, err := c.bareHost(m.Mirror, scheme)
 	if err == nil {
 		h.patience = 1
 		c.hosts[key] = h

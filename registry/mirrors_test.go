@@ -59,13 +59,13 @@ func (s *site) wantLog(t *testing.T, want ...string) {
 }
 
 func TestMirrors(t *testing.T) {
-	text := `{"mediaType":"application/vnd.oci.image.manifest.v1+json"}`
+	text, ofHome, ofMirror, fresh := smallManifest("text"), smallManifest("of home"), smallManifest("of mirror"), smallManifest("new")
 	d := string(digest.FromString(text))
-	home := newSite(t, map[string]string{"/v2/a/model/manifests/tag": "of home", "/v2/a/model/manifests/new": "new", "/v2/a/model/manifests/" + d: text, "/v2/a/model/blobs/x": "ok"})
+	home := newSite(t, map[string]string{"/v2/a/model/manifests/tag": ofHome, "/v2/a/model/manifests/new": fresh, "/v2/a/model/manifests/" + d: text, "/v2/a/model/blobs/x": "ok"})
 	first := newSite(t, map[string]string{})
-	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": "of mirror", "/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
+	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": ofMirror, "/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
 	var warned []string
-	mirrors := []Mirror{{home.host(), first.host(), ""}, {home.host(), second.host(), "hub/deep"}, {"other.example.com", "never.example.com", ""}}
+	mirrors := []Mirror{{Host: home.host(), Mirror: first.host()}, {Host: home.host(), Mirror: second.host(), Prefix: "hub/deep"}, {Host: "other.example.com", Mirror: "never.example.com"}}
 	c := authClient(t, Options{Keychain: nobody(), Mirrors: mirrors, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
 	ctx := context.Background()
 	r := repositoryOf(t, c, home.host()+"/a/model", pull)
@@ -76,11 +76,11 @@ func TestMirrors(t *testing.T) {
 			t.Errorf("%s: %v, %v", ref, m, err)
 		}
 	}
-	get("tag", "of mirror")
+	get("tag", ofMirror)
 	home.wantLog(t)
 	first.wantLog(t, "GET /v2/a/model/manifests/tag")
 	second.wantLog(t, "GET /v2/hub/deep/a/model/manifests/tag")
-	get("new", "new")
+	get("new", fresh)
 	home.wantLog(t, "GET /v2/a/model/manifests/new")
 
 	// A mirror's bytes are as good as their digest: the second time, the registry itself is asked.
@@ -136,7 +136,7 @@ func TestMirrorCredentials(t *testing.T) {
 			bob.cfg.Username = "bob"
 			k[m.host()] = bob
 		}
-		c := authClient(t, Options{Keychain: k, Mirrors: []Mirror{{home.host(), m.host(), ""}}})
+		c := authClient(t, Options{Keychain: k, Mirrors: []Mirror{{Host: home.host(), Mirror: m.host()}}})
 		home.requests = nil
 		wantOK(t, repositoryOf(t, c, home.host()+"/a/model", pull), "GET", "blobs/x")
 		if asked := len(home.requests) > 0; asked == known {
@@ -157,9 +157,11 @@ func TestParseMirrors(t *testing.T) {
 	}{
 		{"", nil},
 		{" , ", nil},
-		{"docker.io=mirror.example.com", []Mirror{{"docker.io", "mirror.example.com", ""}}},
+		{"docker.io=mirror.example.com", []Mirror{{Host: "docker.io", Mirror: "mirror.example.com"}}},
+		{"docker.io=http://10.0.0.5:5000/hub", []Mirror{{Host: "docker.io", Mirror: "10.0.0.5:5000", Prefix: "hub", PlainHTTP: true}}},
 		{"docker.io=localhost:5000/hub, ghcr.io=m.example.com/a/b/,docker.io=n.example.com",
-			[]Mirror{{"docker.io", "localhost:5000", "hub"}, {"ghcr.io", "m.example.com", "a/b"}, {"docker.io", "n.example.com", ""}}},
+			[]Mirror{{Host: "docker.io", Mirror: "localhost:5000", Prefix: "hub"}, {Host: "ghcr.io", Mirror: "m.example.com", Prefix: "a/b"},
+				{Host: "docker.io", Mirror: "n.example.com"}}},
 	} {
 		got, err := ParseMirrors(test.text)
 		if err != nil || !cmp.Equal(got, test.want) {

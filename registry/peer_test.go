@@ -144,8 +144,8 @@ func newClient(t testing.TB, change ...func(*Options)) *Client {
 		t.Fatal(err)
 	}
 	c.sleep = func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
-	if tr, ok := c.http.(*http.Transport); ok {
-		t.Cleanup(tr.CloseIdleConnections)
+	if c.net != nil {
+		t.Cleanup(c.net.closeIdle)
 	}
 	return c
 }

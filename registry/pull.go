@@ -158,7 +158,7 @@ func (p *puller) manifest(ctx context.Context, name manifest.Name) (*Manifest, e
 	if err != nil {
 		return nil, err
 	}
-	list, err := images(m.Bytes)
+	list, err := images(m)
 	if err != nil || list == nil {
 		return m, err
 	}
@@ -192,20 +192,23 @@ func (p *puller) local(ctx context.Context, name manifest.Name, d digest.Digest)
 	if err != nil {
 		return nil
 	}
-	return &Manifest{MediaType: e.Descriptor.MediaType, Digest: d, Bytes: e.Bytes}
+	mediaType, err := manifest.CheckType(e.Descriptor.MediaType, e.Bytes)
+	if err != nil {
+		return nil
+	}
+	return &Manifest{MediaType: mediaType, Digest: d, Bytes: e.Bytes}
 }
 
 // images lists what an index offers; nil for what is not an index.
-func images(b []byte) ([]ocispec.Descriptor, error) {
+func images(m *Manifest) ([]ocispec.Descriptor, error) {
+	if !manifest.IsIndex(m.MediaType) {
+		return nil, nil
+	}
 	var index struct {
 		Manifests []ocispec.Descriptor `json:"manifests"`
-		Layers    json.RawMessage      `json:"layers"`
 	}
-	if err := json.Unmarshal(b, &index); err != nil {
+	if err := json.Unmarshal(m.Bytes, &index); err != nil {
 		return nil, fmt.Errorf("manifest: %v: %w", err, manifest.ErrInvalidManifest)
-	}
-	if index.Manifests == nil || index.Layers != nil {
-		return nil, nil
 	}
 	return slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool {
 		return d.Annotations["vnd.docker.reference.type"] != "" // what a builder attests of an image beside it
@@ -224,12 +227,17 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 		return nil, fmt.Errorf("it is an index of %d images; name one: %s", len(list), byDigest(name, list[0].Digest))
 	}
 	var models, others []*Manifest
+	var unknown error
 	for _, d := range list {
-		if err := d.Digest.Validate(); err != nil {
-			return nil, fmt.Errorf("index: digest %q: %w: %w", clip(string(d.Digest)), err, manifest.ErrInvalidManifest)
-		}
 		m, err := p.manifestBy(ctx, name, string(d.Digest))
+		if errors.Is(err, manifest.ErrUnknownManifest) {
+			unknown = err
+			continue
+		}
 		if err != nil {
+			return nil, err
+		}
+		if err := matches(d, m); err != nil {
 			return nil, err
 		}
 		if _, err := manifest.Decode(m.Bytes, nil); errors.Is(err, manifest.ErrUnknownManifest) {
@@ -245,12 +253,26 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 		return others[0], nil
 	case len(models) > 1:
 		others = models
+	case len(others) == 0:
+		return nil, unknown
 	}
 	var names []string
 	for _, m := range others {
 		names = append(names, byDigest(name, m.Digest))
 	}
 	return nil, fmt.Errorf("it is an index of several images; name one: %s", strings.Join(names, ", "))
+}
+
+// matches compares a manifest, whose digest is right, with the rest of what an index says of it.
+func matches(d ocispec.Descriptor, m *Manifest) error {
+	switch {
+	case d.Size != int64(len(m.Bytes)):
+		return fmt.Errorf("manifest %s: %w", d.Digest, &sizeError{want: d.Size, got: int64(len(m.Bytes))})
+	case d.MediaType != m.MediaType:
+		return fmt.Errorf("manifest %s is of media type %s, and its index says %q: %w",
+			d.Digest, m.MediaType, clip(d.MediaType), manifest.ErrInvalidManifest)
+	}
+	return nil
 }
 
 func byDigest(n manifest.Name, d digest.Digest) string {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
@@ -417,7 +418,11 @@ func TestPullFails(t *testing.T) {
 		}, manifest.ErrInvalidManifest, nil},
 		{"more than any disk has", func(p *peer) {
 			p.on("GET", manifestRoute, func(x *exchange) {
-				fmt.Fprintf(x.w, `{"layers":[{"digest":%q,"size":%d}]}`, digest.FromString("x"), int64(1)<<60)
+				var layers []string // each as large as a blob may be
+				for i := range 2000 {
+					layers = append(layers, fmt.Sprintf(`{"digest":%q,"size":%d}`, digest.FromString(fmt.Sprint(i)), int64(limits.BlobSize)))
+				}
+				fmt.Fprintf(x.w, `{"schemaVersion":2,"config":{"digest":%q,"size":2},"layers":[%s]}`, digest.FromString("{}"), strings.Join(layers, ","))
 			})
 		}, manifest.ErrNoSpace, []string{"INGOT_HOME"}},
 	} {
@@ -698,11 +703,11 @@ func TestChoose(t *testing.T) {
 func TestPullIndex(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	other := p.putManifest("team/model", "", ocispec.MediaTypeImageManifest, []byte(`{"config":{"mediaType":"application/vnd.oci.image.config.v1+json"}}`))
+	other := p.putManifest("team/model", "", ocispec.MediaTypeImageManifest, fmt.Appendf(nil, `{"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":2},"layers":[]}`, digest.FromString("{}")))
 	index := func(digests ...digest.Digest) {
 		var list []string
 		for _, d := range digests {
-			list = append(list, fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":1}`, ocispec.MediaTypeImageManifest, d))
+			list = append(list, fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":%d}`, ocispec.MediaTypeImageManifest, d, len(p.manifest("team/model", string(d)))))
 		}
 		list = append(list, fmt.Sprintf(`{"digest":%q,"annotations":{"vnd.docker.reference.type":"attestation-manifest"}}`, digest.FromString("absent")))
 		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex, fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(list, ",")))

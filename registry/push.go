@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -174,11 +175,11 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 			all[i].data = config
 		}
 	}
-	p.c.tell(Event{Kind: Plan, Total: total})
 	tagged, err := p.r.headManifest(ctx, ref)
 	if err != nil {
 		return "", err
 	}
+	p.c.tell(Event{Kind: Plan, Total: total}) // when the registry has answered: what is refused has no beginning
 	known := tagged == root.Digest
 	if !known && ref != string(root.Digest) { // it may be there under another tag
 		d, err := p.r.headManifest(ctx, string(root.Digest))
@@ -210,16 +211,17 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 	}
 }
 
-// Bounds of an index of indexes.
-const (
-	maxDepth     = 4
-	maxManifests = 1000
-)
+// Most levels of an index of indexes.
+const maxDepth = 4
 
 // gather adds a manifest to a list, after those manifests of the store that it lists itself.
 func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, error) {
-	if depth > maxDepth || len(docs) >= maxManifests {
+	if depth > maxDepth || len(docs) > limits.IndexManifests {
 		return nil, fmt.Errorf("manifest %s: too many manifests in manifests: %w", m.Digest, manifest.ErrTooLarge)
+	}
+	var err error
+	if m.MediaType, err = manifest.CheckType(m.MediaType, m.Bytes); err != nil {
+		return nil, fmt.Errorf("manifest %s: %w", m.Digest, err)
 	}
 	var index struct{ Manifests []ocispec.Descriptor }
 	if err := json.Unmarshal(m.Bytes, &index); err != nil {
@@ -228,6 +230,9 @@ func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, err
 	for _, child := range index.Manifests {
 		if slices.ContainsFunc(docs, func(m Manifest) bool { return m.Digest == child.Digest }) {
 			continue
+		}
+		if child.Digest.Algorithm() != digest.SHA256 {
+			continue // the store has none under other digests
 		}
 		b, err := p.s.ReadBlob(child.Digest, manifest.MaxManifestSize)
 		if errors.Is(err, manifest.ErrBlobMissing) {
@@ -377,9 +382,6 @@ func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []
 }
 
 func (p *pusher) sendManifest(ctx context.Context, ref string, m Manifest) error {
-	if m.MediaType == "" {
-		m.MediaType = ocispec.MediaTypeImageManifest
-	}
 	_, err := p.r.putManifest(ctx, ref, m)
 	var status *StatusError
 	switch {

@@ -98,7 +98,7 @@ func (r *repository) putBlobOnce(ctx context.Context, d digest.Digest, size int6
 	if err := expect(resp, http.StatusAccepted); err != nil {
 		return err
 	}
-	u, err := location(resp)
+	u, err := r.location(resp)
 	if err != nil {
 		return err
 	}

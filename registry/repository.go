@@ -64,7 +64,16 @@ func (r *repository) url(elem ...string) *url.URL {
 
 // request makes a request to an address, which may be on another host.
 func (r *repository) request(ctx context.Context, method string, u *url.URL, body io.Reader) (*http.Request, error) {
-	return http.NewRequestWithContext(ctx, method, u.String(), body)
+	return newRequest(ctx, method, u, body)
+}
+
+// newRequest is [http.NewRequestWithContext] whose errors do not quote the address.
+func newRequest(ctx context.Context, method string, u *url.URL, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: not an address that can be asked", method, bare(u))
+	}
+	return req, nil
 }
 
 // Most redirects that are followed, and most credentials that are tried for one request.
@@ -98,7 +107,7 @@ func (r *repository) follow(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		next, err := redirected(req, resp)
+		next, err := r.redirected(req, resp)
 		if err != nil {
 			return nil, err
 		}
@@ -210,22 +219,29 @@ func covers(have, want string) bool {
 // sendError is a failure of a connection, which may not happen again.
 type sendError struct {
 	method, url string
+	secrets     []string // that err may quote
 	err         error
 }
 
-func (e *sendError) Error() string { return fmt.Sprintf("%s %s: %v", e.method, e.url, e.err) }
+func (e *sendError) Error() string {
+	return fmt.Sprintf("%s %s: %s", e.method, e.url, hide(bareText(e.err.Error()), e.secrets...))
+}
 func (e *sendError) Unwrap() error { return e.err }
 
 // send sends a request as it is.
 func (h *host) send(req *http.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", h.c.opts.UserAgent)
-	resp, err := h.c.http.RoundTrip(req)
+	resp, err := h.roundTrip(req)
 	if err != nil {
+		var refused *addressError
+		if errors.As(err, &refused) {
+			return nil, refused
+		}
 		var ue *url.Error
 		if errors.As(err, &ue) {
-			err = ue.Err // its address may hold secrets
+			err = ue.Err
 		}
-		return nil, &sendError{req.Method, bare(req.URL), explain(err)}
+		return nil, &sendError{req.Method, bare(req.URL), secretsIn(req.URL), explain(err)}
 	}
 	if resp.Request == nil {
 		resp.Request = req
@@ -235,7 +251,7 @@ func (h *host) send(req *http.Request) (*http.Response, error) {
 }
 
 // redirected gives the request that an answer asks for instead; nil when it asks for none.
-func redirected(req *http.Request, resp *http.Response) (*http.Request, error) {
+func (h *host) redirected(req *http.Request, resp *http.Response) (*http.Request, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
 		if req.Method != http.MethodGet && req.Method != http.MethodHead {
@@ -259,6 +275,7 @@ func redirected(req *http.Request, resp *http.Response) (*http.Request, error) {
 		return nil, &redirectError{bare(req.URL), bare(to), "it leads away from TLS"}
 	}
 	to.User = nil
+	h.leads("redirect", req.URL, to)
 	next := req.Clone(req.Context())
 	next.URL, next.Host = to, ""
 	next.Header.Del("Authorization") // authorized sets it where it belongs
@@ -271,7 +288,7 @@ func redirected(req *http.Request, resp *http.Response) (*http.Request, error) {
 }
 
 // location reads where an upload goes on (distribution-spec v1.1.1, "Pushing blobs"): absolute, or relative to the request.
-func location(resp *http.Response) (*url.URL, error) {
+func (h *host) location(resp *http.Response) (*url.URL, error) {
 	from := resp.Request.URL
 	value := resp.Header.Get("Location")
 	if value == "" {
@@ -289,6 +306,7 @@ func location(resp *http.Response) (*url.URL, error) {
 		// A registry behind a proxy that takes TLS off does not know its own address.
 		u.Scheme, u.Host = from.Scheme, from.Host
 	}
+	h.leads("upload", from, u)
 	return u, nil
 }
 

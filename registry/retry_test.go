@@ -71,6 +71,8 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		case strings.HasSuffix(at, "later"):
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(http.StatusTooManyRequests)
+		default:
+			fmt.Fprint(w, smallManifest(""))
 		}
 	}))
 	defer s.Close()

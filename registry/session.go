@@ -15,7 +15,8 @@ type session struct{ note *manifest.Session }
 // sessionNote is its form on disk. The registry's own answer decides where the upload goes on; Offset and the rest are
 // for people.
 type sessionNote struct {
-	URL        string        `json:"url"` // where the upload goes on, without user and password
+	URL        string        `json:"url"`      // where the upload goes on, without user and password
+	Registry   string        `json:"registry"` // scheme://host that it was begun with
 	Repository string        `json:"repository"`
 	Digest     digest.Digest `json:"digest"`
 	Size       int64         `json:"size"`
@@ -23,6 +24,9 @@ type sessionNote struct {
 	ChunkMin   int64         `json:"chunk_min,omitempty"`
 	Time       time.Time     `json:"time"`
 }
+
+// origin is how the registry is reached.
+func (r *repository) origin() string { return r.scheme + "://" + r.addr }
 
 func (p *pusher) sessionKey(d digest.Digest) digest.Digest {
 	return digest.FromString(p.dst.Host + "\n" + p.r.path + "\n" + string(d))
@@ -40,8 +44,9 @@ func (p *pusher) session(d digest.Digest) *session {
 	return &session{note}
 }
 
-// load gives where an earlier run was; nil when it has left nothing of use.
-func (s *session) load() (at *url.URL, n sessionNote) {
+// load gives where an earlier run was; nil when it has left nothing of use. An upload that was begun with another scheme, or at
+// another address, is not continued: its address may be one without TLS.
+func (s *session) load(r *repository) (at *url.URL, n sessionNote) {
 	if s == nil {
 		return nil, n
 	}
@@ -50,7 +55,7 @@ func (s *session) load() (at *url.URL, n sessionNote) {
 		return nil, n
 	}
 	at, err = url.Parse(n.URL)
-	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+	if err != nil || at.Host == "" || at.Scheme != "https" && (at.Scheme != "http" || r.scheme != "http") || n.Registry != r.origin() {
 		return nil, n
 	}
 	return at, n

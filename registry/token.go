@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -79,7 +78,7 @@ func (h *host) tokenOnce(ctx context.Context, realm *url.URL, ch *transport.Chal
 		}
 	}
 	u := withQuery(realm, ch, scopes, more)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := newRequest(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +97,7 @@ func (h *host) refresh(ctx context.Context, realm *url.URL, ch *transport.Challe
 	if s := ch.Parameters["service"]; s != "" {
 		form.Set("service", s)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
+	req, err := newRequest(ctx, http.MethodPost, realm, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +129,7 @@ func (h *host) askToken(req *http.Request) (*token, error) {
 		if err != nil {
 			return nil, err
 		}
-		next, err := redirected(req, resp)
+		next, err := h.redirected(req, resp)
 		if err != nil {
 			return nil, err
 		}
@@ -179,25 +178,8 @@ func (h *host) realm(ch *transport.Challenge) (*url.URL, error) {
 		return nil, fmt.Errorf("registry %s names no token server that can be asked", h.name)
 	case u.Scheme != "https" && (u.Scheme != "http" || h.scheme != "http"):
 		return nil, fmt.Errorf("registry %s names a token server without TLS, %s: it gets no credentials", h.name, bare(u))
-	case !h.owns(u) && isInternal(u.Host) && !isInternal(h.addr):
-		// Else a registry could have this machine ask its own network, and be given the answer as a token.
-		return nil, fmt.Errorf("registry %s names a token server in a private network, %s: it is not asked", h.name, bare(u))
 	}
 	u.User, u.Fragment = nil, ""
-	return u, nil
-}
-
-// isInternal reports whether a host is this machine, or given as an address of a private or link-local network.
-func isInternal(hostport string) bool {
-	if isLoopback(hostport) {
-		return true
-	}
-	host := (&url.URL{Host: hostport}).Hostname()
-	host, _, _ = strings.Cut(host, "%")
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
-	addr = addr.Unmap()
-	return addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified()
+	h.leads("token server", &url.URL{Scheme: h.scheme, Host: h.addr, Path: "/v2/"}, u)
+	return u, h.checkLiteral(u)
 }

@@ -20,9 +20,10 @@ const maxSilence = 10 * time.Minute
 // newTransport differs from the standard one in its connections for each host, since many blobs move at once, and in buffers
 // for large bodies.
 func newTransport(opts Options) (*http.Transport, error) {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: checkDial}
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialFiles((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
+		DialContext:           dialFiles(dialer.DialContext),
 		ForceAttemptHTTP2:     true,
 		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}, // finds dead connections
 		MaxIdleConns:          128,
@@ -34,9 +35,6 @@ func newTransport(opts Options) (*http.Transport, error) {
 		ReadBufferSize:        256 << 10,
 		WriteBufferSize:       256 << 10,
 		DisableCompression:    true, // digests are of the bytes as they are stored
-	}
-	if opts.Insecure || opts.CAFile != "" {
-		t.TLSClientConfig = &tls.Config{InsecureSkipVerify: opts.Insecure} // --insecure asks for it
 	}
 	if opts.CAFile != "" {
 		pool, err := x509.SystemCertPool()
@@ -50,20 +48,21 @@ func newTransport(opts Options) (*http.Transport, error) {
 		if !pool.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("read certificate authorities: %s holds no certificate in PEM form", opts.CAFile)
 		}
-		t.TLSClientConfig.RootCAs = pool
+		t.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
 	return t, nil
 }
 
 // scheme is https but for loopback addresses and where the caller asks for none.
 func (c *Client) scheme(host string) string {
-	if c.opts.PlainHTTP || isLoopback(host) && !c.opts.Insecure && c.opts.CAFile == "" {
+	if c.opts.PlainHTTP || IsLoopback(host) && !c.opts.Insecure && c.opts.CAFile == "" {
 		return "http"
 	}
 	return "https"
 }
 
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host, with or without a port, is spelled as an address or name of this machine.
+func IsLoopback(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h

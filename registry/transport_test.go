@@ -42,7 +42,7 @@ func tlsServer(t *testing.T, h http.HandlerFunc) (s *httptest.Server, caFile str
 
 // reach makes a client's connections to any host go to one address.
 func reach(c *Client, addr string) {
-	c.http.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+	c.net.base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
 }
@@ -184,7 +184,7 @@ func TestProxy(t *testing.T) {
 		io.Copy(conn, to)
 	})
 	c := authClient(t, Options{Keychain: nobody(), CAFile: caFile})
-	c.http.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: proxy, User: url.UserPassword("ann", "secret")})
+	c.net.base.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: proxy, User: url.UserPassword("ann", "secret")})
 	wantOK(t, repositoryOf(t, c, "example.com/a/model", pull), "GET", "blobs/x")
 	mu.Lock()
 	defer mu.Unlock()
@@ -270,7 +270,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	if n := opened.Load(); n > 2 {
 		t.Errorf("%d connections for requests one after the other", n)
 	}
-	c.http.(*http.Transport).CloseIdleConnections()
+	c.net.closeIdle()
 	for deadline := time.Now().Add(5 * time.Second); open.Load() > 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
@@ -303,7 +303,7 @@ func TestRedirects(t *testing.T) {
 	})
 	c := authClient(t, Options{Keychain: nobody(), CAFile: caFile})
 	reach(c, s.Listener.Addr().String())
-	c.http.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true // its certificate has one name only
+	c.net.base.TLSClientConfig.InsecureSkipVerify = true // its certificate has one name only
 	r := repositoryOf(t, c, "example.com/a/model", pull)
 	for what, want := range map[string]string{
 		"loop":    "too many of them",
@@ -329,6 +329,10 @@ func TestRedirects(t *testing.T) {
 
 func TestLocation(t *testing.T) {
 	from, _ := url.Parse("https://registry.example.com:5000/v2/a/blobs/uploads/")
+	h, err := newClient(t).newHost("registry.example.com:5000")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct{ location, want string }{
 		{"/v2/a/blobs/uploads/1?_state=x", "https://registry.example.com:5000/v2/a/blobs/uploads/1?_state=x"},
 		{"1", "https://registry.example.com:5000/v2/a/blobs/uploads/1"},
@@ -340,7 +344,7 @@ func TestLocation(t *testing.T) {
 		{"https://%zz", ""},
 		{"", ""},
 	} {
-		u, err := location(&http.Response{Request: &http.Request{Method: "POST", URL: from}, Header: http.Header{"Location": {test.location}}})
+		u, err := h.location(&http.Response{Request: &http.Request{Method: "POST", URL: from}, Header: http.Header{"Location": {test.location}}})
 		switch {
 		case err != nil && test.want != "":
 			t.Errorf("%q: %v", test.location, err)

@@ -49,7 +49,7 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 	if !u.small() {
 		u.session = p.session(b.Digest)
 		defer u.session.close()
-		if at, note := u.session.load(); at != nil && note.Digest == b.Digest && note.Size == b.Size {
+		if at, note := u.session.load(u.r); at != nil && note.Digest == b.Digest && note.Size == b.Size {
 			u.at, u.least, u.ask = at, note.ChunkMin, true
 		}
 	}
@@ -293,7 +293,7 @@ func (u *upload) abandon(ctx context.Context) {
 }
 
 func (u *upload) save() {
-	u.session.save(u.at, sessionNote{Repository: u.dst.Host + "/" + u.r.path, Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.least})
+	u.session.save(u.at, sessionNote{Registry: u.r.origin(), Repository: u.dst.Host + "/" + u.r.path, Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.least})
 }
 
 // patch sends the next chunk.
@@ -397,8 +397,11 @@ func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n
 			return resp, err
 		}
 		next, ok := u.r.uploadAt(resp.Header, resp.Request.URL)
-		if !ok || hops == maxRedirects {
-			return nil, &redirectError{bare(at), clip(resp.Header.Get("Location")), "it cannot be followed"}
+		switch {
+		case !ok:
+			return nil, &redirectError{bare(at), "nowhere", "it has no usable Location"} // which is not quoted: it may hold a signature
+		case hops == maxRedirects:
+			return nil, &redirectError{bare(at), bare(next), "too many of them"}
 		}
 		at = next
 	}

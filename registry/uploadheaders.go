@@ -24,6 +24,8 @@ func (r *repository) uploadAt(h http.Header, from *url.URL) (*url.URL, bool) {
 		}
 		u.Scheme, u.Host = r.scheme, r.addr
 	}
+	u.User = nil
+	r.leads("upload", from, u)
 	return u, true
 }
 

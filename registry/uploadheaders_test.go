@@ -46,7 +46,11 @@ func TestUploadAt(t *testing.T) {
 		{"https", "%", ""},
 		{"https", "", ""},
 	} {
-		r := &repository{host: &host{addr: "reg.example", scheme: tt.scheme}}
+		h, err := newClient(t).bareHost("reg.example", tt.scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &repository{host: h}
 		from := &url.URL{Scheme: tt.scheme, Host: "reg.example", Path: "/v2/m/blobs/uploads/0", RawQuery: "state=1"}
 		got := ""
 		if u, ok := r.uploadAt(http.Header{"Location": {tt.location}}, from); ok {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 )
@@ -42,6 +43,9 @@ type Options struct {
 	APIKey  string   // that every request has to bring; "": none
 	Hosts   []string // further names that requests may call the server by
 	Origins []string // further origins of pages that may ask: scheme://host[:port], * for any
+
+	InsecureRegistries registry.Hosts // that requests may have asked without checks of certificates, or without TLS
+	PrivateRegistries  registry.Hosts // that requests may name beside those and public ones
 
 	MaxBody int64                            // bytes of a request; 0: 128 MiB
 	Clock   func() time.Time                 // of chat templates; nil: the present

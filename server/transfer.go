@@ -11,13 +11,14 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/server/address"
 )
 
 // transferRequest is the body of /api/pull and /api/push. Credentials are where `ingot login` keeps them; those of a request are not
 // read.
 type transferRequest struct {
 	Model    string `json:"model"`
-	Insecure bool   `json:"insecure"` // certificates are not checked, and no TLS is needed
+	Insecure bool   `json:"insecure"` // certificates are not checked, and no TLS is needed; for hosts that the operator lists
 	Stream   *bool  `json:"stream"`
 
 	Name string `json:"name"` // of older clients
@@ -52,16 +53,32 @@ func (s *Server) transfer(w http.ResponseWriter, r *http.Request, verb string, m
 	if n.IsLocal() {
 		return badRequest("%s names no registry: a name is HOST/PATH, such as registry.ollama.ai/library/%s", n, n)
 	}
+	if q.Insecure && !s.opts.InsecureRegistries.Has(n.Host) {
+		return failf(http.StatusForbidden, "requests may not ask %s with insecure; `ingot serve --insecure-registry %s` allows it", clip(n.Host), clip(n.Host))
+	}
 	return s.follow(w, r, q.Stream, func(ctx context.Context, tell func(progressJSON)) error {
-		o := registry.Options{Insecure: q.Insecure, UserAgent: "ingot/" + s.opts.Version}
+		o := registry.Options{Insecure: q.Insecure, Private: s.mayBePrivate, UserAgent: "ingot/" + s.opts.Version}
 		o.Events = func(e registry.Event) { s.moved(e, verb, tell) }
 		err := s.move(ctx, o, n, move)
 		if q.Insecure && errors.Is(err, registry.ErrPlainHTTP) {
 			o.Insecure, o.PlainHTTP = false, true
 			err = s.move(ctx, o, n, move)
 		}
+		if errors.Is(err, registry.ErrPrivateRegistry) {
+			return failf(http.StatusForbidden, "%v; `ingot serve --private-registry %s` lets requests name it", err, n.Host)
+		}
 		return transferError(err)
 	})
+}
+
+// mayBePrivate tells whether requests may name a registry at an address that is not public: one that the operator lists,
+// and one on this machine where nobody but this machine can ask the server.
+func (s *Server) mayBePrivate(host string) bool {
+	if s.opts.InsecureRegistries.Has(host) || s.opts.PrivateRegistries.Has(host) {
+		return true
+	}
+	at := address.Address{Host: s.opts.Host}
+	return registry.IsLoopback(host) && len(s.opts.Hosts) == 0 && (s.opts.Host == "" || at.Loopback())
 }
 
 func (s *Server) move(ctx context.Context, o registry.Options, n manifest.Name, move func(context.Context, *registry.Client, manifest.Name) error) error {
@@ -109,7 +126,7 @@ func transferError(err error) error {
 		return failf(http.StatusNotFound, "%v", err)
 	}
 	for _, gateway := range []error{registry.ErrDigest, registry.ErrUnsupported, registry.ErrInterrupted, registry.ErrCertificate, registry.ErrPlainHTTP,
-		registry.ErrTLS, manifest.ErrInvalidManifest, manifest.ErrTooLarge} {
+		registry.ErrTLS, registry.ErrPrivateAddress, manifest.ErrInvalidManifest, manifest.ErrUnknownManifest, manifest.ErrTooLarge} {
 		if errors.Is(err, gateway) {
 			return failf(http.StatusBadGateway, "%v", err)
 		}

@@ -6,8 +6,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/registry"
 
 	"github.com/olareg/olareg"
 	"github.com/olareg/olareg/config"
@@ -53,7 +56,7 @@ func TestPushPull(t *testing.T) {
 		}
 	}
 	f.has(t, "POST", "/api/show", body, 200, `"system":"brief"`)
-	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"insecure":true,"username":"u","password":"p"}`, name), 200, `{"status":"success"}`)
+	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"username":"u","password":"p"}`, name), 200, `{"status":"success"}`)
 
 	f.has(t, "POST", "/api/pull", `{"model":"talk"}`, 400, "names no registry")
 	f.has(t, "POST", "/api/push", `{"model":"talk"}`, 400, "names no registry")
@@ -122,4 +125,62 @@ func TestPullLeaves(t *testing.T) {
 	f.has(t, "POST", "/api/pull", body, 200, "success")
 	f.has(t, "POST", "/api/show", body, 200)
 	f.has(t, "DELETE", "/api/delete", body, 200)
+}
+
+// TestRegistriesOfRequests: a request decides neither whether certificates are checked nor that a private network is asked.
+func TestRegistriesOfRequests(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	t.Setenv("HTTP_PROXY", "")
+	var asked atomic.Int32
+	host := newRegistry(t, func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false })
+	port := host[strings.LastIndexByte(host, ':'):]
+	for _, path := range []string{"/api/pull", "/api/push"} {
+		f := serve(t, nil)
+		name := host + "/talk"
+		f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
+		insecure := fmt.Sprintf(`{"model":%q,"insecure":true}`, name)
+		f.has(t, "POST", path, insecure, 403, "--insecure-registry "+host)
+		for _, metadata := range []string{"169.254.169.254", "169.254.169.254:80", "[fe80::1]:5000", "10.11.12.13", "0.0.0.0" + port} {
+			other := metadata + "/latest/meta-data"
+			f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, other), 200)
+			f.has(t, "POST", path, fmt.Sprintf(`{"model":%q}`, other), 403, "address", "--private-registry "+metadata)
+			f.has(t, "POST", path, fmt.Sprintf(`{"model":%q,"insecure":true}`, other), 403, "--insecure-registry "+metadata)
+		}
+		if n := asked.Load(); n > 0 {
+			t.Errorf("%s: %d requests to a registry that none may name", path, n)
+		}
+		// Others than this machine ask these servers.
+		for _, change := range []func(*Options){
+			func(o *Options) { o.Host, o.APIKey = "0.0.0.0", "" },
+			func(o *Options) { o.Hosts = []string{"chat.example"} },
+		} {
+			f := serve(t, change)
+			f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
+			f.has(t, "POST", path, fmt.Sprintf(`{"model":%q}`, name), 403, "loopback address", "--private-registry "+host)
+		}
+		if n := asked.Load(); n > 0 {
+			t.Errorf("%s: %d requests to a registry that none may name", path, n)
+		}
+		f = serve(t, func(o *Options) {
+			o.Hosts = []string{"chat.example"}
+			o.PrivateRegistries = registry.Hosts{host}
+		})
+		f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
+		f.has(t, "POST", "/api/push", fmt.Sprintf(`{"model":%q}`, name), 200, "success")
+		f.has(t, "POST", path, insecure, 403, "--insecure-registry "+host)
+		f = serve(t, func(o *Options) { o.InsecureRegistries = registry.Hosts{"127.0.0.1"} })
+		f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
+		f.has(t, "POST", "/api/push", insecure, 200, "success")
+		f.has(t, "POST", path, insecure, 200, "success")
+		asked.Store(0)
+	}
+	leading := newRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, "http://169.254.169.254/latest?key=s3cret-s3cret", http.StatusFound)
+		return true
+	})
+	f := serve(t, nil)
+	status, answer := f.ask(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/talk","stream":false}`, leading))
+	if status != 502 || !strings.Contains(answer, "it leads from a loopback to a link-local address") || strings.Contains(answer, "s3cret") {
+		t.Errorf("%d: %s", status, answer)
+	}
 }

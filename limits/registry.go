@@ -1,0 +1,23 @@
+package limits
+
+// Limits of what registries and images say.
+const (
+	// NamedHosts bounds the hosts that a client remembers as named by one registry. Further ones may only be at public
+	// addresses.
+	NamedHosts = 256
+	// ManifestBlobs bounds the config and layers of an image. A manifest's size allows for a few more.
+	ManifestBlobs = 32768
+	// IndexManifests bounds the manifests that an index lists, and those of an index of indexes together.
+	IndexManifests = 1000
+	// BlobSize bounds one blob: the largest tensors have a few GiB.
+	BlobSize = 1 << 40
+)
+
+func init() {
+	register(
+		Limit{"NamedHosts", "other hosts that a registry leads to", NamedHosts, Count, "registry.TestManyNamedHosts"},
+		Limit{"ManifestBlobs", "config and layers of an image", ManifestBlobs, Count, "manifest.TestManifestLimits"},
+		Limit{"IndexManifests", "manifests of an index", IndexManifests, Count, "manifest.TestManifestLimits"},
+		Limit{"BlobSize", "size of a blob", BlobSize, Bytes, "manifest.TestManifestLimits"},
+	)
+}

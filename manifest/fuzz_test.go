@@ -1,0 +1,110 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// FuzzManifest: whatever the bytes of an image or index of any type and of its config, what is taken keeps to the limits, and
+// every function that reads manifests ends with a result or an error of its kind.
+func FuzzManifest(f *testing.F) {
+	packed, packedConfig, err := EncodeModelPack(sampleImage())
+	if err != nil {
+		f.Fatal(err)
+	}
+	img, blobs := ollamaImage()
+	ollama, ollamaConfig, err := EncodeOllama(img, blobs.read)
+	if err != nil {
+		f.Fatal(err)
+	}
+	artifact, err := EncodeArtifact(Artifact{Type: "application/spdx+json",
+		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(packed), Size: int64(len(packed))},
+		Layers:  []ocispec.Descriptor{{MediaType: "application/json", Digest: digest.FromString("x"), Size: 1}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(ocispec.MediaTypeImageManifest, packed, packedConfig)
+	f.Add(dockerManifest, ollama, ollamaConfig)
+	f.Add("", artifact, []byte("{}"))
+	f.Add(dockerManifest, []byte("{"+imageMembers+"}"), []byte("{}"))
+	child := fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2,"platform":{"os":"linux","architecture":"arm64"}}`, ocispec.MediaTypeImageManifest, digest.FromString("{}"))
+	for _, kind := range []string{ocispec.MediaTypeImageIndex, dockerList} {
+		f.Add(kind, fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"manifests":[%s]}`, kind, child), []byte(nil))
+	}
+	f.Add("text/plain", []byte(strings.Replace(string(ollama), `"mediaType"`, `"MediaType"`, 1)), ollamaConfig)
+	f.Fuzz(func(t *testing.T, mediaType string, b, config []byte) {
+		kind, err := CheckType(mediaType, b)
+		if err != nil && !errors.Is(err, ErrUnknownManifest) && !errors.Is(err, ErrInvalidManifest) && !errors.Is(err, ErrTooLarge) {
+			t.Fatalf("an error of no kind: %v", err)
+		}
+		if err == nil {
+			if again, err := CheckType(kind, b); err != nil || again != kind {
+				t.Fatalf("%q is %q again, %v", kind, again, err)
+			}
+		}
+		list, err := Blobs(b)
+		seen := map[digest.Digest]bool{}
+		for _, d := range list {
+			if !validDigest(d.Digest) || d.Size < 0 || d.Size > limits.BlobSize || seen[d.Digest] || len(list) > limits.ManifestBlobs {
+				t.Fatalf("blob %+v of %d", d, len(list))
+			}
+			seen[d.Digest] = true
+		}
+		if err != nil && list != nil {
+			t.Fatalf("blobs with %v", err)
+		}
+		_, _ = ReferrerDescriptor(kind, b)
+		decode(t, b, config)
+		// Past the check of the config's digest, that no fuzzer finds its way through.
+		var doc map[string]json.RawMessage
+		if json.Unmarshal(b, &doc) != nil || doc["config"] == nil {
+			return
+		}
+		var c ocispec.Descriptor
+		if json.Unmarshal(doc["config"], &c) != nil {
+			return
+		}
+		c.Digest, c.Size = digest.FromBytes(config), int64(len(config))
+		if doc["config"], err = json.Marshal(c); err != nil {
+			return
+		}
+		if b, err = json.Marshal(doc); err == nil {
+			decode(t, b, config)
+		}
+	})
+}
+
+// decode decodes an image and checks that what comes out is one.
+func decode(t *testing.T, b, config []byte) {
+	img, err := Decode(b, config)
+	if err != nil {
+		return
+	}
+	if err := img.check(); err != nil {
+		t.Fatalf("a decoded image: %v", err)
+	}
+}
+
+// TestManyNamelessLayers: the names of layers that have none are found in linear time.
+func TestManyNamelessLayers(t *testing.T) {
+	const n = limits.ManifestBlobs
+	layers := make([]Layer, n)
+	for i := range layers {
+		layers[i] = Layer{Kind: KindLicense, MediaType: ollamaPrefix + "license"}
+	}
+	nameTexts(layers) // quadratic, this takes minutes
+	names := map[string]bool{}
+	for _, l := range layers {
+		names[l.Name] = true
+	}
+	if len(names) != n || layers[0].Name != "LICENSE" || layers[n-1].Name != fmt.Sprint("LICENSE.", n) {
+		t.Errorf("%d names: %q, %q ... %q", len(names), layers[0].Name, layers[1].Name, layers[n-1].Name)
+	}
+}

@@ -1,0 +1,129 @@
+package manifest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"slices"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// manifestTypes are the media types of images and indexes, and which of the two each is.
+var manifestTypes = map[string]struct{ index bool }{
+	ocispec.MediaTypeImageManifest: {false},
+	dockerManifest:                 {false},
+	ocispec.MediaTypeImageIndex:    {true},
+	dockerList:                     {true},
+}
+
+// IsIndex reports whether a media type is that of an index.
+func IsIndex(mediaType string) bool { return manifestTypes[mediaType].index }
+
+// Media types that say nothing of what a document is: servers give them to files that they do not know.
+var plainTypes = []string{"", "application/json", "text/plain", "application/octet-stream", "binary/octet-stream"}
+
+// CheckType returns the media type of a manifest: that of an OCI image manifest or index, or of Docker's of schema 2. The
+// argument mediaType is what came with the bytes, such as a Content-Type, and may be empty. If it is no manifest's type, the
+// manifest's own mediaType counts; if it is one, both must be the same.
+//
+// A document of another type is an [ErrUnknownManifest]. One that lacks a member that its type requires, or has one of the
+// other kind's, is an [ErrInvalidManifest]. [Blobs] checks what an image names.
+func CheckType(mediaType string, manifest []byte) (string, error) {
+	if len(manifest) > MaxManifestSize {
+		return "", fmt.Errorf("manifest of %d bytes, the limit is %d: %w", len(manifest), MaxManifestSize, ErrTooLarge)
+	}
+	var doc struct {
+		SchemaVersion int                 `json:"schemaVersion"`
+		MediaType     string              `json:"mediaType"`
+		Config        *ocispec.Descriptor `json:"config"`
+		Layers        descriptors         `json:"layers"`
+		Manifests     descriptors         `json:"manifests"`
+	}
+	if err := json.Unmarshal(manifest, &doc); err != nil {
+		return "", fmt.Errorf("manifest: %v: %w", err, ErrInvalidManifest)
+	}
+	came, _, err := mime.ParseMediaType(mediaType)
+	if err != nil {
+		came = mediaType
+	}
+	kind := cmp.Or(doc.MediaType, came)
+	_, known := manifestTypes[came]
+	switch {
+	case known && kind != came:
+		return "", fmt.Errorf("manifest comes as media type %s and says that it is %q: %w",
+			came, clip(doc.MediaType), ErrInvalidManifest)
+	case doc.MediaType == "" && slices.Contains(plainTypes, came):
+		// OCI's may leave it out: the members tell. Its indexes and images have none in common.
+		kind = ocispec.MediaTypeImageManifest
+		if doc.Manifests.there {
+			kind = ocispec.MediaTypeImageIndex
+		}
+	}
+	of, known := manifestTypes[kind]
+	if !known {
+		return "", fmt.Errorf("manifest of media type %q is neither an image nor an index (OCI's, or Docker's of schema 2): %w",
+			clip(kind), ErrUnknownManifest)
+	}
+	if doc.SchemaVersion != 2 {
+		return "", fmt.Errorf("manifest of media type %s has schema version %d, not 2: %w",
+			kind, doc.SchemaVersion, ErrInvalidManifest)
+	}
+	if of.index {
+		if !doc.Manifests.there || doc.Config != nil || doc.Layers.there {
+			return "", fmt.Errorf("manifest of media type %s needs manifests, and neither config nor layers: %w",
+				kind, ErrInvalidManifest)
+		}
+		if err := checkChildren(doc.Manifests.list); err != nil {
+			return "", err
+		}
+		return kind, nil
+	}
+	if doc.Config == nil || !doc.Layers.there || doc.Manifests.there {
+		return "", fmt.Errorf("manifest of media type %s needs config and layers, and no manifests: %w",
+			kind, ErrInvalidManifest)
+	}
+	return kind, nil
+}
+
+// descriptors is a list that knows whether it was there; null, which tools write for an empty list, is.
+type descriptors struct {
+	there bool
+	list  []ocispec.Descriptor
+}
+
+func (d *descriptors) UnmarshalJSON(b []byte) error {
+	d.there = true
+	return json.Unmarshal(b, &d.list)
+}
+
+// checkChildren checks what an index lists.
+func checkChildren(list []ocispec.Descriptor) error {
+	if len(list) > limits.IndexManifests {
+		return fmt.Errorf("index of %d manifests, the limit is %d: %w", len(list), limits.IndexManifests, ErrTooLarge)
+	}
+	for _, d := range list {
+		if err := CheckDigest(d.Digest); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		if d.Size < 0 {
+			return fmt.Errorf("index: manifest %s has a size of %d bytes: %w", d.Digest, d.Size, ErrInvalidManifest)
+		}
+	}
+	return nil
+}
+
+// CheckDigest reports whether a digest is one of sha256 or sha512, well-formed; else it is an [ErrInvalidManifest].
+func CheckDigest(d digest.Digest) error {
+	if err := d.Validate(); err != nil {
+		return fmt.Errorf("digest %q: %w: %w", clip(string(d)), err, ErrInvalidManifest)
+	}
+	if a := d.Algorithm(); a != digest.SHA256 && a != digest.SHA512 {
+		return fmt.Errorf("digest %q: algorithm %s, where sha256 and sha512 are supported: %w",
+			clip(string(d)), a, ErrInvalidManifest)
+	}
+	return nil
+}

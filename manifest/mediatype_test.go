@@ -1,0 +1,119 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Members of images and indexes.
+var (
+	configMember = fmt.Sprintf(`"schemaVersion":2,"config":{"mediaType":"application/x-config","digest":%q,"size":2}`, digest.FromString("{}"))
+	imageMembers = configMember + `,"layers":[]`
+	indexMembers = `"schemaVersion":2,"manifests":[]`
+)
+
+func TestCheckType(t *testing.T) {
+	const oci, list = ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex
+	for _, tt := range []struct {
+		name, came, own, members string
+		want                     string
+		err                      error
+		says                     string
+	}{
+		{"image", oci, oci, imageMembers, oci, nil, ""},
+		{"image with a parameter", oci + "; charset=utf-8", oci, imageMembers, oci, nil, ""},
+		{"index", list, list, indexMembers, list, nil, ""},
+		{"docker's image", dockerManifest, dockerManifest, imageMembers, dockerManifest, nil, ""},
+		{"docker's list", dockerList, dockerList, indexMembers, dockerList, nil, ""},
+		{"a type of its own only", "text/plain; charset=utf-8", dockerManifest, imageMembers, dockerManifest, nil, ""},
+		{"a type that came only", oci, "", imageMembers, oci, nil, ""},
+		{"no type, image", "application/json", "", imageMembers, oci, nil, ""},
+		{"no type, index", "", "", indexMembers, list, nil, ""},
+		{"layers that are null", oci, oci, configMember + `,"layers":null`, oci, nil, ""},
+		{"an artifact", oci, oci, imageMembers + `,"artifactType":"application/spdx+json"`, oci, nil, ""},
+
+		{"another type", "application/vnd.cyclonedx+json", "", imageMembers, "", ErrUnknownManifest, `"application/vnd.cyclonedx+json"`},
+		{"another type of its own", "", "application/x-secrets", imageMembers, "", ErrUnknownManifest, `"application/x-secrets" is neither an image nor an index`},
+		{"docker's schema 1", "application/vnd.docker.distribution.manifest.v1+prettyjws", "", `"schemaVersion":1`, "", ErrUnknownManifest, "v1+prettyjws"},
+		{"the artifact manifest that was withdrawn", "application/vnd.oci.artifact.manifest.v1+json", "", imageMembers, "", ErrUnknownManifest, "artifact"},
+		{"two types", oci, dockerManifest, imageMembers, "", ErrInvalidManifest, oci + ` and says that it is "` + dockerManifest},
+		{"an index that comes as an image", oci, list, indexMembers, "", ErrInvalidManifest, oci},
+		{"another that comes as an image", oci, "application/x-note", imageMembers, "", ErrInvalidManifest, "application/x-note"},
+		{"both", oci, oci, imageMembers + `,"manifests":[]`, "", ErrInvalidManifest, "no manifests"},
+		{"both, as an index", list, list, indexMembers + `,"layers":[]`, "", ErrInvalidManifest, "neither config nor layers"},
+		{"index with a config", list, list, indexMembers + `,"config":{}`, "", ErrInvalidManifest, "neither config nor layers"},
+		{"no config", oci, oci, `"schemaVersion":2,"layers":[]`, "", ErrInvalidManifest, "needs config"},
+		{"no layers", oci, oci, configMember, "", ErrInvalidManifest, "needs config and layers"},
+		{"no manifests", list, list, `"schemaVersion":2`, "", ErrInvalidManifest, "needs manifests"},
+		{"schema version", oci, oci, strings.Replace(imageMembers, `n":2`, `n":1`, 1), "", ErrInvalidManifest, "schema version 1"},
+		{"any JSON", "application/json", "", `"secret":"words"`, "", ErrInvalidManifest, "schema version"},
+		{"layers that are none", oci, oci, configMember + `,"layers":{}`, "", ErrInvalidManifest, "manifest: "},
+		{"a child of another algorithm", list, list,
+			`"schemaVersion":2,"manifests":[{"digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]`, "", ErrInvalidManifest, "algorithm sha384"},
+		{"a child of an unknown algorithm", list, list,
+			`"schemaVersion":2,"manifests":[{"digest":"md5:` + strings.Repeat("a", 32) + `","size":1}]`, "", ErrInvalidManifest, "md5"},
+		{"a child without a digest", list, list, `"schemaVersion":2,"manifests":[{"size":1}]`, "", ErrInvalidManifest, `digest ""`},
+		{"a child of no size", list, list,
+			fmt.Sprintf(`"schemaVersion":2,"manifests":[{"digest":%q,"size":-1}]`, digest.FromString("x")), "", ErrInvalidManifest, "-1 bytes"},
+	} {
+		doc := "{" + tt.members + "}"
+		if tt.own != "" {
+			doc = fmt.Sprintf(`{"mediaType":%q,%s}`, tt.own, tt.members)
+		}
+		got, err := CheckType(tt.came, []byte(doc))
+		if !errors.Is(err, tt.err) || tt.err == nil && err != nil || got != tt.want || err != nil && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %q, %v; want %q, %v with %q", tt.name, got, err, tt.want, tt.err, tt.says)
+		}
+	}
+	for _, bad := range []string{"", "[]", `"text"`, "null", "1", "{"} {
+		if kind, err := CheckType(oci, []byte(bad)); !errors.Is(err, ErrInvalidManifest) {
+			t.Errorf("%q: %q, %v", bad, kind, err)
+		}
+	}
+}
+
+// TestManifestLimits: one more than a bound is refused, and the bound is not.
+func TestManifestLimits(t *testing.T) {
+	blobs := func(n int, size int64) []byte {
+		var b strings.Builder
+		fmt.Fprintf(&b, `{"schemaVersion":2,"config":{"digest":%q,"size":1},"layers":[`, digest.FromString("config"))
+		for i := 1; i < n; i++ {
+			if i > 1 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `{"digest":"sha256:%064x","size":%d}`, i, size)
+		}
+		b.WriteString("]}")
+		return []byte(b.String())
+	}
+	index := func(n int) []byte {
+		item := fmt.Sprintf(`{"digest":%q,"size":1}`, digest.FromString("x"))
+		return []byte(`{"schemaVersion":2,"manifests":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]}")
+	}
+	for _, tt := range []struct {
+		name  string
+		check func(over int) error
+	}{
+		{"blobs", func(over int) error { _, err := Blobs(blobs(limits.ManifestBlobs+over, 1)); return err }},
+		{"size", func(over int) error { _, err := Blobs(blobs(2, limits.BlobSize+int64(over))); return err }},
+		{"index", func(over int) error { _, err := CheckType("", index(limits.IndexManifests+over)); return err }},
+		{"manifest", func(over int) error {
+			doc := "{" + imageMembers
+			_, err := CheckType("", []byte(doc+strings.Repeat(" ", MaxManifestSize-len(doc)-1+over)+"}"))
+			return err
+		}},
+	} {
+		if err := tt.check(0); err != nil {
+			t.Errorf("%s at the limit: %v", tt.name, err)
+		}
+		if err := tt.check(1); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s beyond: %v", tt.name, err)
+		}
+	}
+}

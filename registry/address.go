@@ -1,0 +1,160 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// Addresses that may not be asked.
+var (
+	// ErrPrivateAddress is an address less public than the host that named it, or an [ErrPrivateRegistry].
+	ErrPrivateAddress = errors.New("address is not public")
+	// ErrPrivateRegistry is the address of a name's own host, where [Options.Private] forbids it.
+	ErrPrivateRegistry = errors.New("registry is not public")
+)
+
+// addressClass says who can reach an address. Values are bits, so that a set of them is one too.
+type addressClass uint8
+
+const (
+	publicAddress    addressClass = 1 << iota
+	privateAddress                // of an organization: RFC 1918, RFC 4193, RFC 6598
+	loopbackAddress               // of this machine
+	linkLocalAddress              // of this link; clouds serve their machines' credentials there
+	reservedAddress               // no host: unspecified, multicast, reserved
+)
+
+func (c addressClass) String() string {
+	switch c {
+	case publicAddress:
+		return "public"
+	case privateAddress:
+		return "private"
+	case loopbackAddress:
+		return "loopback"
+	case linkLocalAddress:
+		return "link-local"
+	}
+	return "reserved"
+}
+
+// mayName reports whether hosts of all these classes may lead to an address of that class: it must be at least as public.
+// Loopback and link-local addresses may not name each other.
+func (c addressClass) mayName(to addressClass) bool {
+	switch to {
+	case publicAddress:
+		return true
+	case privateAddress:
+		return c&publicAddress == 0
+	}
+	return c&^to == 0
+}
+
+// Networks that net/netip has no predicate for. The first that contains an address counts.
+var specialNetworks = []struct {
+	prefix netip.Prefix
+	class  addressClass
+}{
+	{netip.MustParsePrefix("168.63.129.16/32"), linkLocalAddress}, // Azure's services for a virtual machine
+	{netip.MustParsePrefix("0.0.0.0/8"), reservedAddress},
+	{netip.MustParsePrefix("240.0.0.0/4"), reservedAddress},
+	{netip.MustParsePrefix("100.64.0.0/10"), privateAddress},
+	{netip.MustParsePrefix("192.0.0.0/24"), privateAddress},
+	{netip.MustParsePrefix("198.18.0.0/15"), privateAddress},
+	{netip.MustParsePrefix("fec0::/10"), privateAddress},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), privateAddress}, // NAT64 of one network
+}
+
+// Networks whose addresses contain an IPv4 address, from this byte on. Teredo stores it inverted.
+var embeddingNetworks = []struct {
+	prefix netip.Prefix
+	at     int
+	invert byte
+}{
+	{netip.MustParsePrefix("64:ff9b::/96"), 12, 0}, // NAT64
+	{netip.MustParsePrefix("2002::/16"), 2, 0},     // 6to4
+	{netip.MustParsePrefix("2001::/32"), 12, 0xff}, // Teredo
+	{netip.MustParsePrefix("::/96"), 12, 0},        // IPv4-compatible
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12, 0},
+}
+
+// classOf tells the class of an address; of one that stands for an IPv4 address, the class of that.
+func classOf(addr netip.Addr) addressClass {
+	addr = addr.Unmap().WithZone("")
+	switch {
+	case !addr.IsValid(), addr.IsUnspecified(), addr.IsMulticast():
+		return reservedAddress
+	case addr.IsLoopback():
+		return loopbackAddress
+	case addr.IsLinkLocalUnicast():
+		return linkLocalAddress
+	case addr.IsPrivate():
+		return privateAddress
+	}
+	for _, n := range specialNetworks {
+		if n.prefix.Contains(addr) {
+			return n.class
+		}
+	}
+	for _, n := range embeddingNetworks {
+		if n.prefix.Contains(addr) {
+			b := addr.As16()
+			var v4 [4]byte
+			for i := range v4 {
+				v4[i] = b[n.at+i] ^ n.invert
+			}
+			return classOf(netip.AddrFrom4(v4))
+		}
+	}
+	return publicAddress
+}
+
+// remoteAddr reads the address of a connection's other end; invalid where it has none, such as in a pipe.
+func remoteAddr(a net.Addr) netip.AddrPort {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort()
+	}
+	return netip.AddrPort{}
+}
+
+// addressError is an address that may not be asked. It is an [ErrPrivateAddress].
+type addressError struct {
+	what  string       // "redirect", "token server" or "upload"; empty for the address of a registry itself
+	from  string       // who named it, without query and user
+	to    string       // likewise; where what is empty, the registry
+	moved bool         // the registry was at an address of class by before
+	by    addressClass // of all who named it
+	class addressClass // of addr
+	addr  netip.Addr
+}
+
+func (e *addressError) Error() string {
+	by := e.by
+	for c := publicAddress; c <= reservedAddress; c <<= 1 {
+		if e.by&c != 0 && !c.mayName(e.class) {
+			by = c // the first that may not
+			break
+		}
+	}
+	addr := e.addr.String()
+	if !e.addr.IsValid() {
+		addr = "this machine"
+	}
+	leads := fmt.Sprintf("from a %s to a %s address (%s)", by, e.class, addr)
+	if by == publicAddress {
+		leads = fmt.Sprintf("from a public to a private address (%s is %s)", addr, e.class)
+	}
+	switch {
+	case e.moved:
+		return fmt.Sprintf("registry %s has moved %s", e.to, leads)
+	case e.what == "":
+		return fmt.Sprintf("registry %s is at a %s address (%s)", e.to, e.class, addr)
+	}
+	return fmt.Sprintf("%s from %s to %s: it leads %s", e.what, e.from, e.to, leads)
+}
+
+func (e *addressError) Is(target error) bool {
+	return target == ErrPrivateAddress || target == ErrPrivateRegistry && e.what == "" && !e.moved
+}

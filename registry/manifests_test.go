@@ -1,0 +1,137 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// TestManifestTypes: what is neither image nor index comes into no store and leaves none.
+func TestManifestTypes(t *testing.T) {
+	p := newPeer(t)
+	for name, doc := range map[string][2]string{
+		"any":    {"application/json", `{"secret":"words"}`},
+		"other":  {"application/vnd.example.note+json", `{"schemaVersion":2,"config":{},"layers":[]}`},
+		"own":    {"application/json", strings.Replace(smallManifest(""), "vnd.oci.image.manifest.v1", "vnd.example.note", 1)},
+		"two":    {ocispec.MediaTypeImageIndex, smallManifest("")},
+		"no":     {ocispec.MediaTypeImageManifest, "<html>"},
+		"listed": {ocispec.MediaTypeImageIndex, `{"schemaVersion":2,"manifests":[` + entry(t, p, digest.SHA256, "application/vnd.example.note+json", `{"schemaVersion":2}`) + `]}`},
+	} {
+		p.putManifest("team/model", name, doc[0], []byte(doc[1]))
+		s := newStore(t)
+		_, err := newClient(t).Pull(t.Context(), s, p.name("team/model:"+name), PullOptions{})
+		if !errors.Is(err, manifest.ErrUnknownManifest) && !errors.Is(err, manifest.ErrInvalidManifest) || temporary(err) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if (name == "other" || name == "own" || name == "listed") && !strings.Contains(err.Error(), `"application/vnd.example.note+json" is neither an image nor an index`) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if list, err := s.List(t.Context()); err != nil || len(list) > 0 {
+			t.Errorf("%s: stored as %v, %v", name, list, err)
+		}
+		if _, err := s.PutRaw(t.Context(), p.name("team/model:"+name), doc[0], []byte(doc[1]), manifest.PutOptions{}); err == nil && name != "listed" {
+			t.Errorf("%s: the store takes it", name)
+		}
+	}
+	before := p.count("PUT", anyRoute) + p.count("POST", anyRoute)
+	r := repositoryOf(t, newClient(t), p.host()+"/team/model", push)
+	b := []byte(`{"secret":"words"}`)
+	_, err := r.putManifest(t.Context(), "carried-out", Manifest{ocispec.MediaTypeImageManifest, digest.FromBytes(b), b})
+	if !errors.Is(err, manifest.ErrInvalidManifest) || p.count("PUT", anyRoute)+p.count("POST", anyRoute) != before {
+		t.Errorf("pushed: %v", err)
+	}
+}
+
+// entry puts a manifest under a digest of an algorithm, and gives an index's entry for it.
+func entry(t *testing.T, p *peer, a digest.Algorithm, mediaType, doc string) string {
+	t.Helper()
+	d := a.FromString(doc)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inRepo("team/model").manifests[string(d)] = peerManifest{mediaType, []byte(doc)}
+	return fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":%d}`, mediaType, d, len(doc))
+}
+
+// TestDigestAlgorithms: a child of an index is verified by the algorithm of its digest, whatever else the registry says.
+func TestDigestAlgorithms(t *testing.T) {
+	for _, a := range []digest.Algorithm{digest.SHA256, digest.SHA512, digest.SHA384} {
+		t.Run(string(a), func(t *testing.T) {
+			p := newPeer(t)
+			img := serve(t, p, testFiles)
+			child := entry(t, p, a, ocispec.MediaTypeImageManifest, string(img.bytes))
+			d := p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex, []byte(`{"schemaVersion":2,"manifests":[`+child+`]}`))
+			n := p.name("team/model@" + string(d))
+			_, err := newClient(t).Pull(t.Context(), newStore(t), n, PullOptions{})
+			if a == digest.SHA384 {
+				if err == nil || !strings.Contains(err.Error(), "algorithm sha384, where sha256 and sha512 are supported") {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The same size and another byte; the registry says the digest of what it sends.
+			p.on("GET", manifestRoute, func(x *exchange) {
+				b := []byte(strings.Replace(string(img.bytes), `"annotations"`, `"annotationz"`, 1))
+				x.w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
+				x.w.Header().Set("Docker-Content-Digest", string(digest.FromBytes(b)))
+				x.w.Write(b)
+			}).of(string(a.FromBytes(img.bytes)))
+			s := newStore(t)
+			_, err = newClient(t).Pull(t.Context(), s, n, PullOptions{})
+			if !errors.Is(err, ErrDigest) || !strings.Contains(err.Error(), string(a)+":") {
+				t.Errorf("other bytes: %v", err)
+			}
+			if list, _ := s.List(t.Context()); len(list) > 0 {
+				t.Errorf("stored as %v", list)
+			}
+		})
+	}
+	p := newPeer(t)
+	p.putManifest("team/model", "latest", ocispec.MediaTypeImageManifest, []byte(smallManifest("")))
+	r := repositoryOf(t, newClient(t), p.host()+"/team/model", pull)
+	for _, d := range []string{"md5:" + strings.Repeat("a", 32), "sha512:" + strings.Repeat("a", 64)} {
+		p.on("GET", manifestRoute, func(x *exchange) { x.w.Write([]byte(smallManifest(""))) })
+		if _, err := r.getManifest(context.Background(), d); !errors.Is(err, manifest.ErrInvalidManifest) {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+	p.on("GET", manifestRoute, func(x *exchange) {
+		x.w.Header().Set("Docker-Content-Digest", string(digest.SHA512.FromString("other")))
+		x.w.WriteHeader(http.StatusOK)
+		x.w.Write([]byte(smallManifest("")))
+	})
+	if _, err := r.getManifest(context.Background(), "latest"); !errors.Is(err, ErrDigest) {
+		t.Errorf("a tag whose sha512 is told: %v", err)
+	}
+}
+
+// TestIndexSays: what an index says of a manifest beside its digest has to be right, too.
+func TestIndexSays(t *testing.T) {
+	p := newPeer(t)
+	img := serve(t, p, testFiles)
+	for _, tt := range []struct {
+		mediaType string
+		size      int
+		want      error
+	}{
+		{ocispec.MediaTypeImageManifest, len(img.bytes), nil},
+		{ocispec.MediaTypeImageManifest, len(img.bytes) + 1, ErrDigest},
+		{ocispec.MediaTypeImageIndex, len(img.bytes), manifest.ErrInvalidManifest},
+	} {
+		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex,
+			fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[{"mediaType":%q,"digest":%q,"size":%d}]}`, tt.mediaType, img.digest, tt.size))
+		if _, err := newClient(t).Pull(t.Context(), newStore(t), img.name, PullOptions{}); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/ingotml/ingot/limits"
+)
+
+// connKey decides which connections a request may use: requests share connections only with others of the same key.
+type connKey struct {
+	by       addressClass // classes of those who named the address; none: the user or the operator did
+	insecure bool         // the certificate is not checked
+	proxied  bool         // a proxy resolves the name
+}
+
+// network makes a client's connections, and holds each to the addresses that its requests may use. The check is made on the
+// resolved address, before the connection is.
+type network struct {
+	base     *http.Transport // what all transports have in common
+	classify func(netip.AddrPort) addressClass
+
+	mu         sync.Mutex
+	transports map[connKey]*http.Transport
+	homes      map[string]addressClass // of registries that users named, host:port: where they were first
+}
+
+func newNetwork(base *http.Transport) *network {
+	return &network{base: base, transports: map[connKey]*http.Transport{}, homes: map[string]addressClass{},
+		classify: func(a netip.AddrPort) addressClass { return classOf(a.Addr()) }}
+}
+
+// transport gives the transport of a key.
+func (n *network) transport(k connKey) *http.Transport {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.transports[k]
+	if t == nil {
+		t = n.base.Clone()
+		if k.insecure {
+			if t.TLSClientConfig == nil {
+				t.TLSClientConfig = &tls.Config{}
+			}
+			t.TLSClientConfig.InsecureSkipVerify = true // whoever runs the program asks for it, for this host
+		}
+		if !k.proxied {
+			t.Proxy = nil
+			t.DialContext = n.dial(k.by)
+		}
+		n.transports[k] = t
+	}
+	return t
+}
+
+// closeIdle closes the connections that no request uses.
+func (n *network) closeIdle() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, t := range n.transports {
+		t.CloseIdleConnections()
+	}
+}
+
+// proxied reports whether a proxy gets the request.
+func (n *network) proxied(req *http.Request) (bool, error) {
+	if n.base.Proxy == nil {
+		return false, nil
+	}
+	proxy, err := n.base.Proxy(req)
+	if err != nil {
+		return false, errors.New("the proxy that the environment names has no usable address") // err quotes its password
+	}
+	return proxy != nil, nil
+}
+
+// checkKey is where a dial's context has what [checkDial] asks.
+type checkKey struct{}
+
+// checkDial is a dialer's ControlContext: it is called with each resolved address before the connection is made.
+func checkDial(ctx context.Context, _, address string, _ syscall.RawConn) error {
+	check, _ := ctx.Value(checkKey{}).(func(netip.AddrPort) error)
+	if check == nil {
+		return nil
+	}
+	addr, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("address %q cannot be judged: %w", clip(address), ErrPrivateAddress)
+	}
+	return check(addr)
+}
+
+// dial makes a dialer of connections to addresses that hosts of these classes may lead to. A registry that a user named, for
+// which there are no such classes, may be anywhere, but may not move to where its first address may not lead: its name may
+// be in the hands of somebody who changes what it means.
+func (n *network) dial(by addressClass) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, host string) (net.Conn, error) {
+		bound, moved := by, false
+		if by == 0 {
+			n.mu.Lock()
+			bound = n.homes[host]
+			n.mu.Unlock()
+			moved = bound != 0
+		}
+		check := func(a netip.AddrPort) error {
+			if class := n.classify(a); !bound.mayName(class) {
+				return &addressError{moved: moved, by: bound, class: class, addr: a.Addr().Unmap()}
+			}
+			return nil
+		}
+		conn, err := n.base.DialContext(context.WithValue(ctx, checkKey{}, check), network, host)
+		if err != nil || by != 0 {
+			return conn, err
+		}
+		if at := remoteAddr(conn.RemoteAddr()); at.IsValid() {
+			n.mu.Lock()
+			if n.homes[host] == 0 {
+				n.homes[host] = n.classify(at)
+			}
+			n.mu.Unlock()
+		}
+		return conn, nil
+	}
+}
+
+// naming is who led to an address.
+type naming struct {
+	what string // see addressError
+	from string
+	by   addressClass
+}
+
+// leads notes that an answer from one address leads to another, so that requests to that one are held to what the first
+// may lead to.
+func (h *host) leads(what string, from, to *url.URL) {
+	if h.owns(to) {
+		return
+	}
+	key := origin(to)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, known := h.named[key]
+	if !known && len(h.named) >= limits.NamedHosts {
+		return // held to the strictest bound
+	}
+	h.named[key] = naming{what, bare(from), n.by | h.classAt(from)}
+}
+
+// classAt is the class of the address that answers as u, as far as it is known. It needs the lock.
+func (h *host) classAt(u *url.URL) addressClass {
+	if class := h.answered[origin(u)]; class != 0 {
+		return class
+	}
+	if class, _ := h.c.literal(u); class != 0 {
+		return class
+	}
+	return publicAddress
+}
+
+// naming tells who led to an address.
+func (h *host) naming(u *url.URL) naming {
+	if h.owns(u) {
+		return naming{by: h.by}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n, ok := h.named[origin(u)]; ok {
+		return n
+	}
+	by := h.classAt(&url.URL{Scheme: h.scheme, Host: h.addr})
+	if len(h.named) >= limits.NamedHosts {
+		by |= publicAddress
+	}
+	return naming{"upload", h.base(), by} // that an earlier run began
+}
+
+// literal tells the class of a host that is an address, or a name of this machine; 0 for other names, which only a resolver
+// knows.
+func (c *Client) literal(u *url.URL) (addressClass, netip.Addr) {
+	name, _, _ := strings.Cut(u.Hostname(), "%")
+	if addr, err := netip.ParseAddr(strings.TrimSuffix(name, ".")); err == nil {
+		_, port, _ := net.SplitHostPort(origin(u))
+		at, _ := netip.ParseAddrPort(net.JoinHostPort(addr.String(), port))
+		return c.classify(netip.AddrPortFrom(addr, at.Port())), addr.Unmap()
+	}
+	if IsLoopback(u.Host) {
+		return loopbackAddress, netip.Addr{}
+	}
+	return 0, netip.Addr{}
+}
+
+func (c *Client) classify(a netip.AddrPort) addressClass {
+	if c.net != nil {
+		return c.net.classify(a)
+	}
+	return classOf(a.Addr())
+}
+
+// refusal is the error of a request to u that would go to such an address.
+func (n naming) refusal(h *host, u *url.URL, class addressClass, addr netip.Addr) *addressError {
+	e := &addressError{what: n.what, from: n.from, to: bare(u), by: n.by, class: class, addr: addr}
+	if n.what == "" {
+		e.to = h.name
+	}
+	return e
+}
+
+// checkLiteral refuses an address that needs no resolver to be judged.
+func (h *host) checkLiteral(u *url.URL) error {
+	named := h.naming(u)
+	if class, addr := h.c.literal(u); class != 0 && !named.by.mayName(class) {
+		return named.refusal(h, u, class, addr)
+	}
+	return nil
+}
+
+// roundTrip sends a request to an address that whoever named it may lead to, and notes where the answer came from.
+func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
+	if err := h.checkLiteral(req.URL); err != nil {
+		return nil, err
+	}
+	if h.c.net == nil { // the caller's own transport
+		return h.c.http.RoundTrip(req)
+	}
+	proxied, err := h.c.net.proxied(req)
+	if err != nil {
+		return nil, err
+	}
+	var got atomic.Uint32
+	ctx := req.Context()
+	if !proxied {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+			if at := remoteAddr(i.Conn.RemoteAddr()); at.IsValid() {
+				got.Store(uint32(h.c.net.classify(at)))
+			}
+		}})
+	}
+	insecure := h.insecure && req.URL.Scheme == "https" && strings.EqualFold(req.URL.Hostname(), (&url.URL{Host: h.addr}).Hostname())
+	named := h.naming(req.URL)
+	resp, err := h.c.net.transport(connKey{named.by, insecure, proxied}).RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		var dial *addressError
+		if errors.As(err, &dial) {
+			refused := named.refusal(h, req.URL, dial.class, dial.addr)
+			refused.moved, refused.by = dial.moved, dial.by
+			return nil, refused
+		}
+		return nil, err
+	}
+	resp.Request = req
+	if class := addressClass(got.Load()); class != 0 {
+		h.mu.Lock()
+		if _, known := h.answered[origin(req.URL)]; known || len(h.answered) <= limits.NamedHosts {
+			h.answered[origin(req.URL)] |= class
+		}
+		h.mu.Unlock()
+	}
+	return resp, nil
+}

@@ -1,0 +1,83 @@
+package registry
+
+import (
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+)
+
+// TestSessionScheme: a push with TLS does not continue what one without it has begun.
+func TestSessionScheme(t *testing.T) {
+	plain, secure := newPeer(t), newUnstartedPeer(t)
+	secure.server.Config.ErrorLog = quiet()
+	secure.server.StartTLS()
+	var names sync.Map
+	names.Store("registry.example:80", plain.host())
+	names.Store("registry.example:443", secure.host())
+	s := newStore(t)
+	name, want := putModel(t, s, "model", 5000)
+	dst, err := manifest.ParseName("registry.example/team/m:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	push := func(change func(*Options)) error {
+		c := newClient(t, func(o *Options) { o.Attempts = 1 }, change)
+		play(c, nil, &names)
+		_, err := c.Push(t.Context(), s, name, dst, PushOptions{ChunkSize: 1000})
+		return err
+	}
+	plain.on("PATCH", uploadRoute, refuse(403, "DENIED")).after(2)
+	if err := push(func(o *Options) { o.PlainHTTP = true }); err == nil {
+		t.Fatal("the push without TLS ended well")
+	}
+	before := len(plain.log())
+	if err := push(func(o *Options) { o.Insecure = true }); err != nil {
+		t.Fatal(err)
+	}
+	secure.check("team/m", "v1", want)
+	if log := plain.log(); len(log) > before {
+		t.Errorf("asked without TLS: %q", log[before:])
+	}
+}
+
+func TestSessionNotes(t *testing.T) {
+	s := newStore(t)
+	d := digest.FromString("blob")
+	repo := func(scheme, addr string) *repository {
+		return &repository{host: &host{scheme: scheme, addr: addr}, path: "m"}
+	}
+	for _, tt := range []struct {
+		at         string
+		begun, now *repository
+		want       bool
+	}{
+		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), true},
+		{"https://cdn.example/up", repo("https", "reg.example"), repo("https", "reg.example"), true},
+		{"http://reg.example/up", repo("http", "reg.example"), repo("http", "reg.example"), true},
+		{"https://cdn.example/up", repo("http", "reg.example"), repo("http", "reg.example"), true},
+		{"http://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
+		{"https://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
+		{"https://reg.example/up", repo("https", "reg.example"), repo("http", "reg.example"), false},
+		{"http://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), false}, // as no run writes it
+		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example:5000"), false},
+		{"ftp://reg.example/up", repo("http", "reg.example"), repo("http", "reg.example"), false},
+	} {
+		note, err := s.OpenSession(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &session{note}
+		u, err := url.Parse(tt.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.save(u, sessionNote{Registry: tt.begun.origin(), Digest: d})
+		if at, _ := x.load(tt.now); (at != nil) != tt.want {
+			t.Errorf("%s, begun with %s: %v with %s", tt.at, tt.begun.origin(), at, tt.now.origin())
+		}
+		x.remove()
+	}
+}
