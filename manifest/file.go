@@ -18,16 +18,21 @@ func (s *Store) newTemp(pattern string) (*os.File, error) {
 // publish gives a complete temporary file its mode, makes both durable, and gives it its name. The caller removes the
 // file when this fails.
 func publish(f *os.File, mode os.FileMode, path string) error {
+	if err := settle(f, mode); err != nil {
+		return err
+	}
+	return rename(f.Name(), path)
+}
+
+// settle gives a complete file its mode, makes both durable, and closes it.
+func settle(f *os.File, mode os.FileMode) error {
 	if err := f.Chmod(mode); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return rename(f.Name(), path)
+	return f.Close()
 }
 
 // replaceFile writes a small file of the store's folder in one step.

@@ -39,6 +39,8 @@ type Store struct {
 	now         func() time.Time
 	collectWait time.Duration
 	indexWait   time.Duration
+	free        func(dir string) (bytes int64, known bool) // of the disk
+	rooms       rooms
 }
 
 // Open opens the store at root, and makes it when the folder is absent or empty. An empty root means $INGOT_HOME,
@@ -87,7 +89,7 @@ func at(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open model store: %w", err)
 	}
-	return &Store{root: root, now: time.Now, collectWait: defaultCollectWait, indexWait: defaultIndexWait}, nil
+	return &Store{root: root, now: time.Now, collectWait: defaultCollectWait, indexWait: defaultIndexWait, free: freeSpace}, nil
 }
 
 // Root is the absolute path of the store's folder.
