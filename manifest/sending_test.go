@@ -257,3 +257,24 @@ func TestUploadsShareTheDisk(t *testing.T) {
 		t.Errorf("left %v", got)
 	}
 }
+
+// TestRepairRemovesFolder: the folder of a create that was killed goes with its links.
+func TestRepairRemovesFolder(t *testing.T) {
+	s := newStore(t)
+	d := upload(t, s, "a")
+	dir, _, err := s.Folder(map[string]digest.Digest{"a": d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := s.now().Add(-2 * strayAge)
+	if err := os.Chtimes(dir, old, old); err != nil {
+		t.Fatal(err)
+	}
+	r := fsck(t, s, FsckOptions{Repair: true})
+	if len(r.Problems) != 1 || !r.Problems[0].Fixed || r.Problems[0].Kind != ProblemLeftover {
+		t.Errorf("repaired %+v", r.Problems)
+	}
+	if got := files(t, s, ingestDir); len(got) != 1 || !s.HasUpload(d) {
+		t.Errorf("left %v", got)
+	}
+}

@@ -40,11 +40,11 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	select {
-	case s.uploading <- struct{}{}:
-		defer func() { <-s.uploading }()
+	case s.sending <- struct{}{}:
+		defer func() { <-s.sending }()
 	default:
 		return failf(http.StatusServiceUnavailable,
-			"%d files are being uploaded, and the server takes no more at once: send this one again later", cap(s.uploading))
+			"%d files are being uploaded, and the server takes no more at once: send this one again later", cap(s.sending))
 	}
 	body := &steadyBody{w: w, r: r, patience: s.times.body}
 	if s.opts.Store.HasUpload(d) {

@@ -74,20 +74,20 @@ var errStopping = errors.New("the server is stopping")
 
 // Server serves models. Its methods may be called from any goroutine.
 type Server struct {
-	opts      Options
-	times     times
-	pool      *pool.Pool
-	known     known
-	guard     guard
-	bodies    bodies
-	mux       *http.ServeMux
-	describe  func() ([]byte, error) // makes the OpenAPI document
-	metrics   metrics
-	http      *http.Server
-	stop      context.CancelCauseFunc // ends all requests
-	stopping  atomic.Bool
-	creating  chan struct{} // has room for one: who makes a model
-	uploading chan struct{} // holds who sends a file
+	opts     Options
+	times    times
+	pool     *pool.Pool
+	known    known
+	guard    guard
+	bodies   bodies
+	mux      *http.ServeMux
+	describe func() ([]byte, error) // makes the OpenAPI document
+	metrics  metrics
+	http     *http.Server
+	stop     context.CancelCauseFunc // ends all requests
+	stopping atomic.Bool
+	creating chan struct{} // has room for one: who makes a model
+	sending  chan struct{} // holds one element for each file that is being uploaded
 }
 
 // New makes a server. Close frees it.
@@ -107,10 +107,8 @@ func New(o Options) *Server {
 	if o.keepFree <= 0 {
 		o.keepFree = limits.UploadFreeSpace
 	}
-	s := &Server{
-		opts: o, times: o.times(), guard: newGuard(o),
-		creating: make(chan struct{}, 1), uploading: make(chan struct{}, limits.UploadsAtOnce),
-	}
+	s := &Server{opts: o, times: o.times(), guard: newGuard(o), creating: make(chan struct{}, 1)}
+	s.sending = make(chan struct{}, limits.UploadsAtOnce)
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies.set(max(allBodies*o.MaxBody, leastBodies))
 	s.mux = s.routes()
