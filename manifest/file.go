@@ -56,3 +56,23 @@ func (s *Store) replaceFile(name string, b []byte) error {
 	}
 	return nil
 }
+
+// makeBlobsDir makes the folder of the blobs durably where there is none, so that no crash takes it away with the blobs
+// that it got since. The layout of another tool may have none, and neither has a store whose making a crash has
+// interrupted.
+func (s *Store) makeBlobsDir() error {
+	dir := s.path(blobsDir)
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for dir != s.root {
+		dir = filepath.Dir(dir)
+		if err := syncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

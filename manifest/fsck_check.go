@@ -141,8 +141,12 @@ func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest
 		return "", err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
 	h := sha256.New()
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, min(info.Size()+1, 1<<20)) // most blobs are small
 	for {
 		if err := ctx.Err(); err != nil {
 			return "", err

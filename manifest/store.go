@@ -129,10 +129,14 @@ func (s *Store) create() error {
 				e.Name(), ocispec.ImageLayoutFile, ErrNotStore)
 		}
 	}
-	for _, dir := range []string{blobsDir, ingestDir} {
-		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
-			return fmt.Errorf("%w (INGOT_HOME chooses another folder)", err)
-		}
+	if err := os.MkdirAll(s.path(ingestDir), 0o755); err != nil {
+		return fmt.Errorf("%w (INGOT_HOME chooses another folder)", err)
+	}
+	if err := s.makeBlobsDir(); err != nil {
+		return fmt.Errorf("%w (INGOT_HOME chooses another folder)", err)
+	}
+	if err := syncDir(s.path(ocispec.ImageBlobsDir)); err != nil { // a process that was killed may have made it
+		return err
 	}
 	unlock, err := s.lockIndex(context.Background())
 	if err != nil {
@@ -152,9 +156,6 @@ func (s *Store) create() error {
 		return err
 	}
 	if err := s.replaceFile(ocispec.ImageLayoutFile, b); err != nil {
-		return err
-	}
-	if err := syncDir(s.path(ocispec.ImageBlobsDir)); err != nil {
 		return err
 	}
 	_ = syncDir(filepath.Dir(s.root)) // may be a folder that this user cannot open
