@@ -8,7 +8,7 @@ DEMO    := testdata/models/demo
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 # Tests that run without the race detector, in these packages: see test.
 APART_IN = ./cmd ./manifest ./mlx ./server
-APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
+APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSyncOrder|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 
 .PHONY: build demo engine clients test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
@@ -61,12 +61,13 @@ check-cross:
 test-plain:
 	CGO_ENABLED=0 $(GO) test $(PLAIN)
 
-# Against other people's registries and clients, which the first run installs and builds, in a headless Chromium, and in tmux, which has to be there.
+# Against other people's registries and clients, which the first run installs and builds, in a headless Chromium, under strace, and in
+# tmux, which has to be there.
 # SHORT=1 leaves out cosign and transformers: at most 6 minutes on a fresh machine.
 test-interop: engine
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
-	INGOT_TEST_TMUX=1 $(GO) test -count=1 -run '^TestRunOnTerminal$$' ./cmd
+	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
 
 # Processes that create, pull, copy, remove and prune at random in one store for a minute, transfers that are killed at random
 # moments, and 10,000 requests of which many are cancelled. SHORT=1 is 15 seconds of the first and a tenth of the last.

@@ -72,9 +72,16 @@ func needEngine(t *testing.T) {
 // serveStore serves the models of a store.
 func serveStore(t *testing.T, home string, env []string, args ...string) *served {
 	t.Helper()
-	s := &served{home: home, temp: t.TempDir(), errs: &lockedBuffer{}}
-	s.Cmd = command(home, append([]string{"serve", "--host", "127.0.0.1:0"}, args...)...)
-	s.Env = append(append(s.Env, "TMPDIR="+s.temp), env...)
+	c := command(home, append([]string{"serve", "--host", "127.0.0.1:0"}, args...)...)
+	c.Env = append(c.Env, env...)
+	return serveCommand(t, home, c)
+}
+
+// serveCommand starts a command that serves a store, and waits until it listens.
+func serveCommand(t *testing.T, home string, c *exec.Cmd) *served {
+	t.Helper()
+	s := &served{Cmd: c, home: home, temp: t.TempDir(), errs: &lockedBuffer{}}
+	s.Env = append(s.Env, "TMPDIR="+s.temp)
 	pipe, err := s.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the tests of this folder and bench/transfer need: Debian's docker-registry, skopeo and chromium, crane and the
+# Installs what `make test-interop` and bench/transfer need: Debian's docker-registry, skopeo, chromium and strace, crane and the
 # small oras-go program (into .bin), and with --full also cosign (into the user's cache: its build takes minutes) and the Python
 # environments of testdata/gen and bench, the second with mlx-lm.
 # Usage: interop/setup.sh [--full]
@@ -12,7 +12,7 @@ cosign_dir=${XDG_CACHE_HOME:-$HOME/.cache}/ingot/interop/cosign-$cosign_version
 mkdir -p "$bin"
 
 missing=
-for tool in docker-registry skopeo; do
+for tool in docker-registry skopeo strace; do
 	command -v "$tool" > /dev/null || missing="$missing $tool"
 done
 command -v chromium > /dev/null || missing="$missing chromium fonts-dejavu-core"

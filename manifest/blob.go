@@ -69,7 +69,7 @@ func (w *BlobWriter) Commit() (digest.Digest, int64, error) {
 	if !errors.Is(err, ErrBlobMissing) && !errors.Is(err, ErrCorrupt) { // one of the wrong size is replaced
 		return "", 0, err
 	}
-	if err := os.MkdirAll(w.s.path(blobsDir), 0o755); err != nil {
+	if err := w.s.makeBlobsDir(); err != nil {
 		return "", 0, fmt.Errorf("commit blob %s: %w", d, err)
 	}
 	if err := publish(w.f, 0o444, w.s.BlobPath(d)); err != nil {

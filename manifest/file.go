@@ -18,16 +18,21 @@ func (s *Store) newTemp(pattern string) (*os.File, error) {
 // publish gives a complete temporary file its mode, makes both durable, and gives it its name. The caller removes the
 // file when this fails.
 func publish(f *os.File, mode os.FileMode, path string) error {
+	if err := settle(f, mode); err != nil {
+		return err
+	}
+	return rename(f.Name(), path)
+}
+
+// settle gives a complete file its mode, makes both durable, and closes it.
+func settle(f *os.File, mode os.FileMode) error {
 	if err := f.Chmod(mode); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return rename(f.Name(), path)
+	return f.Close()
 }
 
 // replaceFile writes a small file of the store's folder in one step.
@@ -48,6 +53,26 @@ func (s *Store) replaceFile(name string, b []byte) error {
 		f.Close()
 		os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// makeBlobsDir makes the folder of the blobs durably where there is none, so that no crash takes it away with the blobs
+// that it got since. The layout of another tool may have none, and neither has a store whose making a crash has
+// interrupted.
+func (s *Store) makeBlobsDir() error {
+	dir := s.path(blobsDir)
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for dir != s.root {
+		dir = filepath.Dir(dir)
+		if err := syncDir(dir); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -49,6 +49,8 @@ type Problem struct {
 	Models  []string // the names that it breaks, sorted; a referrer's are its digest and its subject
 	Actions []string // what Repair did, in order
 	Fixed   bool     // nothing of it is left
+
+	leftover leftover // of a ProblemLeftover
 }
 
 // ProblemKind says what is wrong.

@@ -141,8 +141,12 @@ func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest
 		return "", err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
 	h := sha256.New()
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, min(info.Size()+1, 1<<20)) // most blobs are small
 	for {
 		if err := ctx.Err(); err != nil {
 			return "", err
@@ -349,11 +353,11 @@ func (c *checker) checkIngest() error {
 		case l.resumable():
 			c.report.Unfinished++
 			c.report.UnfinishedBytes += l.bytes
-		case c.s.now().Sub(l.used) <= strayAge, (l.kind == leftBegun || l.kind == leftFolder) && others:
+		case c.s.now().Sub(l.used) <= strayAge, (l.kind == leftBegun || l.kind == leftFolder) && others, l.kind == leftSending && c.s.beingSent(l):
 		case l.kind == leftOther:
 			c.problem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("no file of the store, %d bytes", l.bytes)})
 		default:
-			c.problem(ProblemLeftover, Problem{Path: path, Detail: fmt.Sprintf("its writer is gone, %d bytes", l.bytes)})
+			c.problem(ProblemLeftover, Problem{Path: path, Detail: fmt.Sprintf("its writer is gone, %d bytes", l.bytes), leftover: l})
 		}
 	}
 	return nil

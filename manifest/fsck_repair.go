@@ -32,8 +32,10 @@ func (c *checker) repair(ctx context.Context) error {
 			p.Fixed = n == nil || !n.required
 			delete(c.files, p.Digest)
 		case ProblemLeftover:
-			if err := os.Remove(c.s.path(p.Path)); err != nil {
-				return fmt.Errorf("remove %s: %w", p.Path, err)
+			c.s.removeLeftover(p.leftover)
+			if _, err := os.Lstat(c.s.path(p.Path)); err == nil {
+				p.Actions = append(p.Actions, "not removed: it is in use, or its mode forbids it")
+				continue
 			}
 			p.Actions, p.Fixed = append(p.Actions, "removed"), true
 		}

@@ -164,7 +164,7 @@ func (in *Ingest) seal(partial string, l sealed) error {
 func (in *Ingest) Publish() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if err := os.MkdirAll(in.s.path(blobsDir), 0o755); err != nil {
+	if err := in.s.makeBlobsDir(); err != nil {
 		return fmt.Errorf("publish blobs: %w", err)
 	}
 	for _, l := range in.sealed {

@@ -27,15 +27,16 @@ type leftover struct {
 type leftoverKind int
 
 const (
-	leftCreate leftoverKind = iota // create-HEX, the folder of a create; see [Ingest]
-	leftPush                       // push-HEX, the folder of an upload
-	leftPull                       // pull-HEX, the manifest of a pull
-	leftPart                       // HEX.part and others, a blob of a pull
-	leftUpload                     // upload-HEX, a file for a create; see [Store.PutUpload]
-	leftFolder                     // files-..., the folder of a create that reads such files
-	leftBegun                      // what its writer had begun and nobody can take up
-	leftFile                       // a file of the store's folder that was about to be replaced
-	leftOther                      // not ours
+	leftCreate  leftoverKind = iota // create-HEX, the folder of a create; see [Ingest]
+	leftPush                        // push-HEX, the folder of an upload
+	leftPull                        // pull-HEX, the manifest of a pull
+	leftPart                        // HEX.part and others, a blob of a pull
+	leftUpload                      // upload-HEX, a file for a create; see [Store.PutUpload]
+	leftFolder                      // files-..., the folder of a create that reads such files
+	leftSending                     // sending-..., an upload that a client sends, and its lock file; see [sending]
+	leftBegun                       // what its writer had begun and nobody can take up
+	leftFile                        // a file of the store's folder that was about to be replaced
+	leftOther                       // not ours
 )
 
 // resumable reports whether a run that is started again goes on with it.
@@ -47,7 +48,7 @@ func (s *Store) leftovers() ([]leftover, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	parts := map[string]int{} // by the blob's hex digits
+	parts := map[string]int{} // by the blob's hex digits, or the upload's name
 	var list []leftover
 	for _, e := range entries {
 		info, err := e.Info()
@@ -63,8 +64,11 @@ func (s *Store) leftovers() ([]leftover, error) {
 			l.bytes, l.used = s.folderUse(e.Name(), ingestJournal)
 		case leftPush:
 			l.bytes, l.used = s.folderUse(e.Name(), "state")
-		case leftPart:
-			key := e.Name()[:64]
+		case leftPart, leftSending:
+			key := sendingName(e.Name())
+			if l.kind == leftPart {
+				key = e.Name()[:64]
+			}
 			if at, ok := parts[key]; ok {
 				first := &list[at]
 				first.more = append(first.more, e.Name())
@@ -94,6 +98,7 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 		{pullPrefix, true, false, leftPull},
 		{uploadPrefix, true, false, leftUpload},
 		{folderPrefix, false, true, leftFolder},
+		{sendingPrefix, false, false, leftSending},
 		{"." + pullPrefix, false, false, leftBegun},
 		{partialPrefix, false, false, leftBegun},
 		{ocispec.ImageIndexFile + "-", false, false, leftFile},
@@ -132,12 +137,14 @@ func (s *Store) folderUse(name, tells string) (bytes int64, used time.Time) {
 }
 
 // stale reports whether nobody will ask for it any more. The caller holds the store's lock alone, so nobody writes it now;
-// but index.json changes under a lock of its own.
+// but index.json changes, and uploads are written, under locks of their own.
 func (s *Store) stale(l leftover, unfinished bool) bool {
 	age := s.now().Sub(l.used)
 	switch l.kind {
 	case leftBegun, leftFolder:
 		return true
+	case leftSending:
+		return !s.beingSent(l)
 	case leftFile:
 		return age > strayAge
 	case leftPart:
@@ -186,6 +193,10 @@ func (s *Store) leftoverBlobs(l leftover) ([]digest.Digest, error) {
 func (s *Store) removeLeftover(l leftover) {
 	if l.kind == leftCreate || l.kind == leftPush {
 		removeIngest(s.path(ingestDir, l.name))
+		return
+	}
+	if l.kind == leftSending {
+		s.dropSending(l)
 		return
 	}
 	if l.kind == leftFolder {

@@ -304,7 +304,7 @@ func (p *Partial) Commit(ctx context.Context) error {
 		p.Discard()
 		return &MismatchError{Want: p.digest, Got: got, Size: p.size}
 	}
-	if err := os.MkdirAll(p.s.path(blobsDir), 0o755); err != nil {
+	if err := p.s.makeBlobsDir(); err != nil {
 		return fmt.Errorf("commit blob %s: %w", p.digest, err)
 	}
 	if err := publish(p.f, 0o444, p.s.BlobPath(p.digest)); err != nil {

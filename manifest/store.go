@@ -39,6 +39,8 @@ type Store struct {
 	now         func() time.Time
 	collectWait time.Duration
 	indexWait   time.Duration
+	free        func(dir string) (bytes int64, known bool) // of the disk
+	rooms       rooms
 }
 
 // Open opens the store at root, and makes it when the folder is absent or empty. An empty root means $INGOT_HOME,
@@ -87,7 +89,7 @@ func at(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open model store: %w", err)
 	}
-	return &Store{root: root, now: time.Now, collectWait: defaultCollectWait, indexWait: defaultIndexWait}, nil
+	return &Store{root: root, now: time.Now, collectWait: defaultCollectWait, indexWait: defaultIndexWait, free: freeSpace}, nil
 }
 
 // Root is the absolute path of the store's folder.
@@ -127,10 +129,14 @@ func (s *Store) create() error {
 				e.Name(), ocispec.ImageLayoutFile, ErrNotStore)
 		}
 	}
-	for _, dir := range []string{blobsDir, ingestDir} {
-		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
-			return fmt.Errorf("%w (INGOT_HOME chooses another folder)", err)
-		}
+	if err := os.MkdirAll(s.path(ingestDir), 0o755); err != nil {
+		return fmt.Errorf("%w (INGOT_HOME chooses another folder)", err)
+	}
+	if err := s.makeBlobsDir(); err != nil {
+		return fmt.Errorf("%w (INGOT_HOME chooses another folder)", err)
+	}
+	if err := syncDir(s.path(ocispec.ImageBlobsDir)); err != nil { // a process that was killed may have made it
+		return err
 	}
 	unlock, err := s.lockIndex(context.Background())
 	if err != nil {
@@ -150,9 +156,6 @@ func (s *Store) create() error {
 		return err
 	}
 	if err := s.replaceFile(ocispec.ImageLayoutFile, b); err != nil {
-		return err
-	}
-	if err := syncDir(s.path(ocispec.ImageBlobsDir)); err != nil {
 		return err
 	}
 	_ = syncDir(filepath.Dir(s.root)) // may be a folder that this user cannot open

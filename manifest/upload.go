@@ -25,16 +25,23 @@ const (
 // usedAge is how long an upload stays after a create has read it, for others that begin with the same files.
 const usedAge = time.Hour
 
-// PutUpload keeps the bytes of r, whose digest has to be d, for a later [Store.Folder]. Other bytes are a [*MismatchError]; after any
-// error nothing of them stays. Collections keep an upload for [IngestAge], and for an hour once it was used.
-func (s *Store) PutUpload(ctx context.Context, d digest.Digest, r io.Reader) error {
-	if err := s.putUpload(ctx, d, r); err != nil {
-		return fmt.Errorf("upload %s: %w", clip(string(d)), noSpace(err))
+// UploadOptions are those of [Store.PutUpload].
+type UploadOptions struct {
+	Size     int64 // bytes that will come, where the sender says so; 0: unknown
+	KeepFree int64 // bytes that the upload leaves free on the disk
+}
+
+// PutUpload keeps the bytes of r, whose digest has to be d, for a later [Store.Folder]. Other bytes are a [*MismatchError], and
+// a disk that has no room for them is an [ErrNoSpace]; after any error nothing of them stays. Collections keep an upload for
+// [IngestAge], and for an hour once it was used. PutUpload does not hold [Store.Lock] while it reads, so r may take any time.
+func (s *Store) PutUpload(ctx context.Context, d digest.Digest, r io.Reader, o UploadOptions) error {
+	if err := s.putUpload(ctx, d, r, o); err != nil {
+		return fmt.Errorf("upload %s: %w", clip(string(d)), s.fullDisk(err))
 	}
 	return nil
 }
 
-func (s *Store) putUpload(ctx context.Context, d digest.Digest, r io.Reader) error {
+func (s *Store) putUpload(ctx context.Context, d digest.Digest, r io.Reader, o UploadOptions) error {
 	if !validDigest(d) {
 		return errors.New("not a sha256 digest")
 	}
@@ -42,19 +49,13 @@ func (s *Store) putUpload(ctx context.Context, d digest.Digest, r io.Reader) err
 	if err != nil {
 		return err
 	}
-	defer release()
-	s.dropUploads()
-	f, err := s.newTemp(partialPrefix + "*")
+	s.dropUploads() // makes room
+	release()
+	f, err := s.newSending(ctx, o)
 	if err != nil {
 		return err
 	}
-	published := false
-	defer func() {
-		if !published {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
+	defer f.end()
 	hash := sha256.New()
 	size, err := io.Copy(io.MultiWriter(f, hash), r)
 	if err != nil {
@@ -66,11 +67,7 @@ func (s *Store) putUpload(ctx context.Context, d digest.Digest, r io.Reader) err
 	if got := digest.NewDigest(digest.SHA256, hash); got != d {
 		return &MismatchError{Want: d, Got: got, Size: size}
 	}
-	if err := publish(f, 0o444, s.uploadPath(d)); err != nil {
-		return err
-	}
-	published = true
-	return nil
+	return f.publish(ctx, s.uploadPath(d))
 }
 
 func (s *Store) uploadPath(d digest.Digest) string {

@@ -16,7 +16,7 @@ import (
 func upload(t *testing.T, s *Store, text string) digest.Digest {
 	t.Helper()
 	d := digest.FromString(text)
-	if err := s.PutUpload(t.Context(), d, strings.NewReader(text)); err != nil {
+	if err := s.PutUpload(t.Context(), d, strings.NewReader(text), UploadOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -70,14 +70,14 @@ func TestUploads(t *testing.T) {
 func TestBadUploads(t *testing.T) {
 	s := newStore(t)
 	var mismatch *MismatchError
-	if err := s.PutUpload(t.Context(), digest.FromString("a"), strings.NewReader("b")); !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) {
+	if err := s.PutUpload(t.Context(), digest.FromString("a"), strings.NewReader("b"), UploadOptions{}); !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) {
 		t.Errorf("other bytes: %v", err)
 	}
 	cut := io.MultiReader(strings.NewReader("a"), iotest.ErrReader(io.ErrUnexpectedEOF))
-	if err := s.PutUpload(t.Context(), digest.FromString("a"), cut); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := s.PutUpload(t.Context(), digest.FromString("a"), cut, UploadOptions{}); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a part: %v", err)
 	}
-	if err := s.PutUpload(t.Context(), "sha256:../../x", strings.NewReader("")); err == nil {
+	if err := s.PutUpload(t.Context(), "sha256:../../x", strings.NewReader(""), UploadOptions{}); err == nil {
 		t.Error("a path as a digest")
 	}
 	a := upload(t, s, "a")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 )
@@ -38,6 +39,13 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	select {
+	case s.sending <- struct{}{}:
+		defer func() { <-s.sending }()
+	default:
+		return failf(http.StatusServiceUnavailable,
+			"%d files are being uploaded, and the server takes no more at once: send this one again later", cap(s.sending))
+	}
 	body := &steadyBody{w: w, r: r, patience: s.times.body}
 	if s.opts.Store.HasUpload(d) {
 		if _, err := io.Copy(io.Discard, body); err != nil { // who writes before reading would see a connection that was cut
@@ -46,10 +54,8 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	if err := s.opts.Store.CheckSpace(r.ContentLength); err != nil {
-		return err
-	}
-	err = s.opts.Store.PutUpload(r.Context(), d, body)
+	opts := manifest.UploadOptions{Size: r.ContentLength, KeepFree: s.opts.keepFree}
+	err = s.opts.Store.PutUpload(r.Context(), d, body, opts)
 	var mismatch *manifest.MismatchError
 	if errors.As(err, &mismatch) {
 		return badRequest("what came has the digest %s, not %s", mismatch.Got, mismatch.Want)
@@ -77,10 +83,7 @@ func bodyError(err error) error {
 	return err
 }
 
-// steadyStep is how many bytes of a file have to come in the time for which a request may take.
-const steadyStep = 1 << 20
-
-// steadyBody reads a file that may be as long as it wants, as long as it comes.
+// steadyBody reads a file that may be as long as it wants, as long as it comes: [limits.UploadStep] bytes in each patience.
 type steadyBody struct {
 	w        http.ResponseWriter
 	r        *http.Request
@@ -92,7 +95,7 @@ type steadyBody struct {
 func (b *steadyBody) Read(p []byte) (int, error) {
 	if b.left <= 0 && b.r.ContentLength != 0 {
 		_ = http.NewResponseController(b.w).SetReadDeadline(time.Now().Add(b.patience)) // an answer to a test has none
-		b.left = steadyStep
+		b.left = limits.UploadStep
 	}
 	n, err := b.r.Body.Read(p)
 	b.left -= n

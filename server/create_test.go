@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -78,7 +79,7 @@ func TestBlobs(t *testing.T) {
 // A file that stops coming is given up, and nothing stays of it; one that comes slowly is not.
 func TestSlowBlobs(t *testing.T) {
 	f := serve(t, func(o *Options) { o.patience = 600 * time.Millisecond })
-	text := strings.Repeat("x", 3*steadyStep)
+	text := strings.Repeat("x", 3*limits.UploadStep)
 	d := digest.FromString(text).String()
 	begin := func(d string, length int) net.Conn {
 		conn := f.dial(t)
@@ -95,11 +96,11 @@ func TestSlowBlobs(t *testing.T) {
 	answers(begin("sha256:1", 100_000), "400") // nothing of the file comes
 	answers(begin(d, math.MaxInt64), "507")
 	conn := begin(d, len(text))
-	fmt.Fprint(conn, text[:steadyStep+1])
+	fmt.Fprint(conn, text[:limits.UploadStep+1])
 	answers(conn, "408")
 	conn = begin(d, len(text))
 	for rest := text; rest != ""; time.Sleep(150 * time.Millisecond) {
-		n := min(len(rest), steadyStep/2+1<<10)
+		n := min(len(rest), limits.UploadStep/2+1<<10)
 		fmt.Fprint(conn, rest[:n])
 		rest = rest[n:]
 	}

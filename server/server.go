@@ -53,6 +53,7 @@ type Options struct {
 
 	patience    time.Duration // in tests: in place of all times for what clients do
 	connections int           // in tests: in place of limits.Connections
+	keepFree    int64         // in tests: in place of limits.UploadFreeSpace
 }
 
 const defaultMaxBody = 128 << 20
@@ -90,6 +91,7 @@ type Server struct {
 	stop     context.CancelCauseFunc // ends all requests
 	stopping atomic.Bool
 	creating chan struct{} // has room for one: who makes a model
+	sending  chan struct{} // holds one element for each file that is being uploaded
 }
 
 // New makes a server. Close frees it.
@@ -106,7 +108,11 @@ func New(o Options) *Server {
 	if o.connections <= 0 {
 		o.connections = limits.Connections
 	}
+	if o.keepFree <= 0 {
+		o.keepFree = limits.UploadFreeSpace
+	}
 	s := &Server{opts: o, times: o.times(), guard: newGuard(o), creating: make(chan struct{}, 1)}
+	s.sending = make(chan struct{}, limits.UploadsAtOnce)
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies.set(max(allBodies*o.MaxBody, leastBodies))
 	s.mux = s.routes()

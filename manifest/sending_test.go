@@ -1,0 +1,280 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/opencontainers/go-digest"
+)
+
+func init() {
+	// A client that sends "half" and then nothing, until the process is killed.
+	ChildJobs["send"] = func(ctx context.Context, s *Store, _ string) error {
+		r, w := io.Pipe()
+		go func() {
+			io.WriteString(w, "half")
+			io.WriteString(w, "x") // taken when the first bytes are written
+			fmt.Println("ready")
+		}()
+		return s.PutUpload(ctx, digest.FromString("half and more"), r, UploadOptions{})
+	}
+}
+
+// slowUpload is an upload whose client has sent a part of it.
+type slowUpload struct {
+	client *io.PipeWriter
+	result chan error
+}
+
+// beginUpload begins to upload a text and returns when the first half has been read.
+func beginUpload(t *testing.T, s *Store, text string, o UploadOptions) slowUpload {
+	t.Helper()
+	r, w := io.Pipe()
+	u := slowUpload{w, make(chan error, 1)}
+	go func() {
+		err := s.PutUpload(t.Context(), digest.FromString(text), r, o)
+		r.CloseWithError(err)
+		u.result <- err
+	}()
+	if _, err := io.WriteString(w, text[:len(text)/2]); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// end sends the rest and gives what PutUpload says.
+func (u slowUpload) end(rest string) error {
+	_, _ = io.WriteString(u.client, rest)
+	u.client.Close()
+	return <-u.result
+}
+
+// TestUploadAgainstPrune: neither a collection nor a repair waits for a client that sends slowly, and neither takes
+// what it has sent.
+func TestUploadAgainstPrune(t *testing.T) {
+	s := newStore(t)
+	s.now = time.Now
+	s.collectWait = time.Second
+	const text = "first half, second half"
+	u := beginUpload(t, s, text, UploadOptions{})
+	left := files(t, s, ingestDir)
+	if len(left) != 2 {
+		t.Fatalf("in ingest/: %v", left)
+	}
+	for _, age := range []time.Duration{0, 2 * IngestAge} {
+		s.now = func() time.Time { return time.Now().Add(age) }
+		for _, o := range []PruneOptions{{DryRun: true}, {}, {Unfinished: true}} {
+			if r := prune(t, s, o); len(r.Items) > 0 {
+				t.Errorf("prune %+v took %+v", o, r)
+			}
+		}
+		wantSaid(t, fsck(t, s, FsckOptions{}))
+		wantSaid(t, fsck(t, s, FsckOptions{Repair: true}))
+		if usage, err := s.Usage(t.Context()); err != nil || usage.ReclaimableBytes > 0 {
+			t.Errorf("usage %+v, %v", usage, err)
+		}
+	}
+	s.now = time.Now
+	if got := files(t, s, ingestDir); !slices.Equal(got, left) {
+		t.Fatalf("in ingest/: %v, want %v", got, left)
+	}
+	if err := u.end(text[len(text)/2:]); err != nil {
+		t.Fatal(err)
+	}
+	dir, remove, err := s.Folder(map[string]digest.Digest{"a": digest.FromString(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(dir + "/a"); err != nil || string(b) != text {
+		t.Errorf("%q, %v", b, err)
+	}
+	remove()
+	if got := files(t, s, ingestDir); len(got) != 1 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// TestUploadPublishWaits: an upload gets its name while no collection runs.
+func TestUploadPublishWaits(t *testing.T) {
+	s := newStore(t)
+	u := beginUpload(t, s, "text", UploadOptions{})
+	release, err := s.lockAll(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- u.end("xt") }()
+	select {
+	case err := <-ended:
+		t.Errorf("the upload ended while the store was locked: %v", err)
+	case <-time.After(30 * time.Millisecond):
+	}
+	release()
+	if err := <-ended; err != nil || !s.HasUpload(digest.FromString("text")) {
+		t.Errorf("the upload: %v", err)
+	}
+}
+
+// TestUploadsAndPruneAtOnce: collections at the same time as uploads keep each that has ended, and let each end.
+func TestUploadsAndPruneAtOnce(t *testing.T) {
+	s := newStore(t)
+	s.now = time.Now
+	ctx, stop := context.WithCancel(t.Context())
+	var collector sync.WaitGroup
+	collector.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := s.Prune(t.Context(), PruneOptions{}); err != nil && !errors.Is(err, ErrBusy) {
+				t.Error(err)
+			}
+		}
+	})
+	var clients sync.WaitGroup
+	for i := range 4 {
+		clients.Go(func() {
+			for j := range 5 {
+				text := fmt.Sprint("file ", i, j)
+				d := digest.FromString(text)
+				slow := iotest.OneByteReader(strings.NewReader(text))
+				if err := s.PutUpload(t.Context(), d, slow, UploadOptions{}); err != nil || !s.HasUpload(d) {
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	stop()
+	collector.Wait()
+	if got := files(t, s, ingestDir); len(got) != 20 {
+		t.Errorf("in ingest/: %v", got)
+	}
+}
+
+// TestKilledUpload: what a process that was killed has left of an upload goes with the next collection or repair.
+func TestKilledUpload(t *testing.T) {
+	s := newStore(t)
+	s.now = time.Now
+	for name, collect := range map[string]func(){
+		"prune": func() {
+			r := prune(t, s, PruneOptions{})
+			if len(r.Items) != 1 || r.Items[0].Kind != PrunedFile || r.Bytes < int64(len("half")) {
+				t.Errorf("pruned %+v", r)
+			}
+		},
+		"repair": func() {
+			wantSaid(t, fsck(t, s, FsckOptions{Repair: true})) // it may be in use
+			s.now = func() time.Time { return time.Now().Add(2 * strayAge) }
+			r := fsck(t, s, FsckOptions{Repair: true})
+			if len(r.Problems) != 1 || !r.Problems[0].Fixed || r.Problems[0].Kind != ProblemLeftover {
+				t.Errorf("repaired %+v", r.Problems)
+			}
+			s.now = time.Now
+		},
+	} {
+		cmd := child(t, "send", s.Root())
+		startReady(t, cmd)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait()
+		if got := files(t, s, ingestDir); len(got) != 2 {
+			t.Fatalf("%s: left %v", name, got)
+		}
+		collect()
+		checkTidy(t, s)
+	}
+}
+
+// TestUploadSpaceStep: a file of unknown size looks at the disk again after each step, and never passes what is to stay
+// free.
+func TestUploadSpaceStep(t *testing.T) {
+	s := newStore(t)
+	const keep = 1 << 20
+	free := int64(keep + 2*limits.UploadSpaceStep)
+	looks := 0
+	s.free = func(string) (int64, bool) {
+		looks++
+		return free, true
+	}
+	read := 0
+	endless := readerFunc(func(p []byte) (int, error) {
+		n := min(len(p), 32<<10)
+		read += n
+		free -= int64(n) // as the disk fills
+		return n, nil
+	})
+	err := s.PutUpload(t.Context(), digest.FromString("x"), endless, UploadOptions{KeepFree: keep})
+	var full *SpaceError
+	if !errors.As(err, &full) || !errors.Is(err, ErrNoSpace) || full.Keep < keep {
+		t.Errorf("the error is %v", err)
+	}
+	if read < limits.UploadSpaceStep || free < keep-64<<10 || looks < 2 || looks > 4 {
+		t.Errorf("%d bytes were read, %d are free, after %d looks", read, free, looks)
+	}
+	checkTidy(t, s)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestUploadsShareTheDisk: what one upload was promised is not there for another one, or for a pull.
+func TestUploadsShareTheDisk(t *testing.T) {
+	s := newStore(t)
+	s.free = func(string) (int64, bool) { return 6 << 20, true }
+	text := strings.Repeat("x", 4<<20)
+	o := UploadOptions{Size: int64(len(text)), KeepFree: 1 << 20}
+	first := beginUpload(t, s, text, o) // half of it is on the disk, which the free bytes that are pretended do not tell
+	second := func() error {
+		more, o := text+"y", UploadOptions{Size: o.Size + 1, KeepFree: o.KeepFree}
+		return s.PutUpload(t.Context(), digest.FromString(more), strings.NewReader(more), o)
+	}
+	if err := second(); !errors.Is(err, ErrNoSpace) {
+		t.Errorf("the second upload: %v", err)
+	}
+	if err := s.CheckSpace(5 << 20); !errors.Is(err, ErrNoSpace) {
+		t.Errorf("a pull: %v", err)
+	}
+	if err := first.end(text[len(text)/2:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := second(); err != nil {
+		t.Errorf("after the first: %v", err)
+	}
+	if err := s.CheckSpace(5 << 20); err != nil {
+		t.Errorf("a pull after it: %v", err)
+	}
+	if got := files(t, s, ingestDir); len(got) != 2 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// TestRepairRemovesFolder: the folder of a create that was killed goes with its links.
+func TestRepairRemovesFolder(t *testing.T) {
+	s := newStore(t)
+	d := upload(t, s, "a")
+	dir, _, err := s.Folder(map[string]digest.Digest{"a": d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := s.now().Add(-2 * strayAge)
+	if err := os.Chtimes(dir, old, old); err != nil {
+		t.Fatal(err)
+	}
+	r := fsck(t, s, FsckOptions{Repair: true})
+	if len(r.Problems) != 1 || !r.Problems[0].Fixed || r.Problems[0].Kind != ProblemLeftover {
+		t.Errorf("repaired %+v", r.Problems)
+	}
+	if got := files(t, s, ingestDir); len(got) != 1 || !s.HasUpload(d) {
+		t.Errorf("left %v", got)
+	}
+}

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sys/unix"
+)
+
+// fullDiskEnv makes the test binary the process of TestUploadOnFullDisk that has small disks: it is a folder for them.
+const fullDiskEnv = "INGOT_TEST_FULL_DISK"
+
+// noDisk is what that process says where it may not mount one.
+const noDisk = "no small disk: "
+
+// TestUploadOnFullDisk: a file of unknown length that the disk has no room for ends with one clear error and leaves
+// nothing, and the server goes on. It runs in a namespace with disks of its own. Where the system forbids that, the
+// limit is reached on the disk that there is.
+func TestUploadOnFullDisk(t *testing.T) {
+	if dir := os.Getenv(fullDiskEnv); dir != "" {
+		t.Run("margin", func(t *testing.T) {
+			mountDisk(t, dir, limits.UploadFreeSpace+32<<20)
+			fillByUploading(t, 0)
+		})
+		t.Run("full", func(t *testing.T) {
+			mountDisk(t, dir, 32<<20)
+			fillWhileUploading(t, dir)
+		})
+		return
+	}
+	c := exec.Command(os.Args[0], "-test.run=^TestUploadOnFullDisk$", "-test.v")
+	c.Env = append(os.Environ(), fullDiskEnv+"="+t.TempDir())
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err != nil && !errors.As(err, &exit), bytes.Contains(out, []byte(noDisk)):
+		t.Logf("no disk of its own (%v), so that of the system: %s", err, out)
+		var st unix.Statfs_t
+		if err := unix.Statfs(t.TempDir(), &st); err != nil {
+			t.Fatal(err)
+		}
+		fillByUploading(t, int64(st.Bavail)*st.Bsize-16<<20)
+	case err != nil:
+		t.Fatalf("%v\n%s", err, out)
+	case bytes.Count(out, []byte("--- PASS: ")) != 3:
+		t.Errorf("it did not run all: %s", out)
+	}
+}
+
+// mountDisk makes a folder a disk of this size, in memory, with the temporary files of the test on it.
+func mountDisk(t *testing.T, dir string, size int64) {
+	t.Helper()
+	err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	if err == nil {
+		err = unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprint("size=", size))
+	}
+	if err != nil {
+		t.Fatal(noDisk, err)
+	}
+	t.Cleanup(func() { // runs after the server's, which are newer
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+		made = "" // twoModels is on it
+	})
+	t.Setenv("TMPDIR", dir)
+}
+
+// wantNoSpace reads the answer to an upload that found the disk full, and checks what is left of it.
+func (f *fixture) wantNoSpace(t *testing.T, slow slowBlob) {
+	t.Helper()
+	status, text, _ := slow.answer(t)
+	var e errorJSON
+	if err := json.Unmarshal([]byte(text), &e); err != nil || status != 507 ||
+		!strings.Contains(e.Error, f.opts.Store.Root()) || !strings.Contains(e.Error, "free some space") {
+		t.Errorf("status %d: %s", status, text)
+	}
+	if got := f.left(t, "*"); len(got) > 0 {
+		t.Errorf("left: %v", got)
+	}
+	f.has(t, "GET", "/healthz", "", 200)
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200, "Hello")
+}
+
+// fillByUploading uploads until the server takes no more. keepFree 0 is the server's own.
+func fillByUploading(t *testing.T, keepFree int64) {
+	f := serve(t, func(o *Options) { o.keepFree = keepFree })
+	slow := f.beginBlob(t, digest.FromString("x").String())
+	sent := make(chan int)
+	go func() {
+		piece, n := strings.Repeat("x", 1<<20), 0
+		for ; n < 256; n++ {
+			if _, err := fmt.Fprintf(slow, "%x\r\n%s\r\n", len(piece), piece); err != nil {
+				break
+			}
+		}
+		slow.send("")
+		sent <- n
+	}()
+	f.wantNoSpace(t, slow)
+	slow.Close()
+	if n := <-sent; n < 4 {
+		t.Errorf("only %d MiB went out", n)
+	}
+}
+
+// fillWhileUploading takes the disk's last bytes between two looks at it.
+func fillWhileUploading(t *testing.T, dir string) {
+	f := serve(t, func(o *Options) { o.keepFree = 1 })
+	slow := f.beginBlob(t, digest.FromString("x").String())
+	slow.send(strings.Repeat("x", 1<<20))
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if list := f.left(t, "sending-*"); len(list) == 2 {
+			if info, err := os.Stat(list[0]); err == nil && info.Size() == 1<<20 {
+				break
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatal("the upload does not begin")
+		}
+	}
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 64<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	slow.send(strings.Repeat("x", 1<<20))
+	f.wantNoSpace(t, slow)
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	f.has(t, "POST", "/api/blobs/"+digest.FromString("small").String(), "small", 201)
+}
