@@ -49,7 +49,7 @@ input, exactly as given: messages, tools, add_generation_prompt, bos_token... Th
 			if err != nil {
 				return err
 			}
-			t, err := chat.Parse(source)
+			t, err := chat.Parse(c.Context(), source)
 			if err != nil {
 				return err
 			}

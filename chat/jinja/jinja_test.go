@@ -20,7 +20,7 @@ func render(t *testing.T, source string, vars []byte, o Options) (string, error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tmpl, err := Compile(source)
+	tmpl, err := Compile(context.Background(), source)
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +118,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	tmpl, err := Compile("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}")
+	tmpl, err := Compile(context.Background(), "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v", c.in, err)
 			continue
 		}
-		r := &run{limits: Limits{}.withDefaults(), ctx: context.Background()}
+		r := &run{limits: DefaultLimits(0), ctx: context.Background()}
 		if got, _ := r.repr(v); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
 		}
@@ -174,7 +174,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestConcurrentRenders(t *testing.T) {
-	tmpl, err := Compile("{% set ns = namespace(n=0) %}{% for m in l %}{% set ns.n = ns.n + m %}{% endfor %}{{ ns.n }}{{ d|tojson }}")
+	tmpl, err := Compile(context.Background(), "{% set ns = namespace(n=0) %}{% for m in l %}{% set ns.n = ns.n + m %}{% endfor %}{{ ns.n }}{{ d|tojson }}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func FuzzTemplate(f *testing.F) {
 	}
 	o := Options{Limits: Limits{Steps: 200_000, Memory: 8 << 20, Output: 1 << 20, Depth: 200}}
 	f.Fuzz(func(t *testing.T, source string) {
-		tmpl, err := Compile(source)
+		tmpl, err := Compile(context.Background(), source)
 		if err != nil {
 			return
 		}
@@ -242,7 +242,7 @@ func FuzzDecodeJSON(f *testing.F) {
 }
 
 func BenchmarkRender(b *testing.B) {
-	tmpl, err := Compile("{% for m in messages %}<|{{ m.role }}|>{{ m['content'] | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}")
+	tmpl, err := Compile(context.Background(), "{% for m in messages %}<|{{ m.role }}|>{{ m['content'] | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package talk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -58,7 +59,7 @@ func Open(store *manifest.Store, entry *manifest.Entry) (*Style, error) {
 }
 
 // ReadTemplate adds the image's chat template, where it has one.
-func (s *Style) ReadTemplate(store *manifest.Store, entry *manifest.Entry) (err error) {
+func (s *Style) ReadTemplate(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (err error) {
 	s.Text, err = TemplateText(store, entry, "")
 	if errors.Is(err, chat.ErrNoTemplate) {
 		return nil
@@ -66,7 +67,7 @@ func (s *Style) ReadTemplate(store *manifest.Store, entry *manifest.Entry) (err 
 	if err != nil {
 		return err
 	}
-	if s.Template, err = chat.Parse(s.Text); err != nil {
+	if s.Template, err = chat.Parse(ctx, s.Text); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	for _, l := range entry.Image.Layers {
@@ -76,8 +77,8 @@ func (s *Style) ReadTemplate(store *manifest.Store, entry *manifest.Entry) (err 
 }
 
 // With is the style with another template.
-func (s *Style) With(template string) (*Style, error) {
-	t, err := chat.Parse(template)
+func (s *Style) With(ctx context.Context, template string) (*Style, error) {
+	t, err := chat.Parse(ctx, template)
 	if err != nil {
 		return nil, err
 	}
