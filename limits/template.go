@@ -5,6 +5,8 @@ package limits
 const (
 	// TemplateText bounds the text of a template of either language.
 	TemplateText = 256 << 10
+	// TemplateFile bounds a file of an image that holds templates: a tokenizer's configuration holds more than those.
+	TemplateFile = 32 << 20
 	// TemplateNesting bounds blocks within blocks, and in Go templates parentheses too.
 	TemplateNesting = 200
 	// TemplateDepth bounds the levels of the tree that a template compiles to: blocks, and operators within operators.
@@ -36,6 +38,7 @@ func init() {
 	const compile, render = "chat.TestTemplateTextLimits", "chat.TestTemplateRenderLimits"
 	register(
 		Limit{"TemplateText", "text of a chat template", TemplateText, Bytes, compile},
+		Limit{"TemplateFile", "file of an image that holds chat templates", TemplateFile, Bytes, "server/talk.TestLargeTemplateFile"},
 		Limit{"TemplateNesting", "blocks within blocks of a template", TemplateNesting, Levels, compile},
 		Limit{"TemplateDepth", "tree of a compiled template", TemplateDepth, Levels, compile},
 		Limit{"TemplateDefinitions", "named parts (macro, call, block, define) of a template", TemplateDefinitions, Count, compile},

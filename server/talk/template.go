@@ -8,11 +8,9 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 )
-
-// maxFile bounds the files of an image that hold templates, in bytes.
-const maxFile = 256 << 20
 
 // TemplateText is the text of a model's chat template, the default one where named is empty. Its error may be chat.ErrNoTemplate or
 // chat.ErrOtherTemplates.
@@ -22,7 +20,7 @@ func TemplateText(store *manifest.Store, entry *manifest.Entry, named string) (s
 		if l.Kind == manifest.KindTensor || !chat.HoldsTemplate(l.Name) && l.Kind != manifest.KindTemplate {
 			continue
 		}
-		b, err := store.ReadBlob(l.Digest, maxFile)
+		b, err := store.ReadBlob(l.Digest, limits.TemplateFile)
 		if err != nil {
 			return "", fmt.Errorf("%s of %s: %w", l.Name, entry.Name, err)
 		}
