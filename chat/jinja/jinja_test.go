@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,6 +90,55 @@ func TestPublishedTemplates(t *testing.T) {
 		case want.OK != nil && got != *want.OK:
 			t.Errorf("%s:\n got  %q\n want %q", key, got, *want.OK)
 		}
+	}
+}
+
+// A conversation of megabytes renders by the default limits with the templates that real models ship.
+func TestLongConversation(t *testing.T) {
+	dir := os.Getenv("INGOT_CHAT_TEMPLATES")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "chat-templates")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "templates", "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Skip("no published chat templates (INGOT_CHAT_TEMPLATES or ../shared/chat-templates)")
+	}
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, `{"role":%q,"content":%q},`, []string{"user", "assistant"}[i%2], strings.Repeat("some \"words\"\n ", 285))
+	}
+	vars, err := DecodeVars([]byte(`{"messages":[` + b.String() + `{"role":"user","content":"x"}],"add_generation_prompt":true,` +
+		`"bos_token":"<s>","eos_token":"</s>","tools":null}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := 0
+	for i, file := range files {
+		if i%3 != 0 {
+			continue // a third of them shows it
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tmpl, err := Compile(t.Context(), string(source))
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		out, err := tmpl.Render(t.Context(), vars, frozen)
+		if err != nil && (errors.Is(err, ErrLimit) || !errors.Is(err, ErrRender)) {
+			t.Errorf("%s: %v", file, err)
+		}
+		if len(out) > 3<<20 {
+			whole++
+		}
+	}
+	if whole < 5 {
+		t.Errorf("%d templates show the whole conversation", whole)
 	}
 }
 
