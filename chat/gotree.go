@@ -183,7 +183,8 @@ func prepend(list *parse.ListNode, weight int) error {
 
 // step makes a node that counts steps.
 func step(weight int) (parse.Node, error) {
-	trees, err := parse.Parse("", fmt.Sprintf("{{%s %d}}", stepFunc, max(weight, 1)), "", "", map[string]any{stepFunc: fmt.Sprint})
+	text := fmt.Sprintf("{{%s %d}}", stepFunc, max(weight, 1))
+	trees, err := parse.Parse("", text, "", "", map[string]any{stepFunc: fmt.Sprint})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrTemplate, err)
 	}

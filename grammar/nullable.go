@@ -121,7 +121,8 @@ func checkLeftRecursion(e *expr, n *nullability) error {
 		switch {
 		case err != nil || state[r] == done:
 		case state[r] == open:
-			err = failure(ErrUnsupported, "rule %s begins with itself (%s); write it as a repetition", r.name, clip(strings.Join(append(path, r.name), " -> ")))
+			way := clip(strings.Join(append(path, r.name), " -> "))
+			err = failure(ErrUnsupported, "rule %s begins with itself (%s); write it as a repetition", r.name, way)
 		default:
 			state[r] = open
 			path = append(path, r.name)

@@ -32,7 +32,8 @@ func regexExpr(pattern string, encode func(runeSet) *expr, search bool) (*expr, 
 		if e := (*syntax.Error)(nil); asSyntaxError(err, &e) {
 			switch e.Code {
 			case syntax.ErrInvalidPerlOp:
-				return nil, failure(ErrUnsupported, "%q in the pattern %q (look-around and backreferences are not regular)", clip(e.Expr), clip(pattern))
+				const why = "look-around and backreferences are not regular"
+				return nil, failure(ErrUnsupported, "%q in the pattern %q (%s)", clip(e.Expr), clip(pattern), why)
 			case syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
 				return nil, failure(ErrLimit, "pattern %q: %s", clip(pattern), e.Code)
 			case syntax.ErrInvalidEscape:
