@@ -15,4 +15,6 @@ var (
 	// ErrOtherTemplates says that a model has templates, but none of the wanted name.
 	ErrOtherTemplates = errors.New("the model has other chat templates")
 	ErrTemplate       = errors.New("chat template cannot be read")
+	// ErrTools says that the tools of a request are beyond the limits.
+	ErrTools = errors.New("too large tools")
 )

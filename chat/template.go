@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/limits"
 )
 
 // Request is what a prompt is made of. The zero value of each field leaves its variable out or empty.
@@ -42,18 +43,22 @@ var (
 )
 
 // Parse reads a template and tells which of the languages it is in: Jinja unless it has actions of Go's and no statements
-// of Jinja's, which may show Go's actions in a text. Its error wraps jinja.ErrSyntax or ErrTemplate.
-func Parse(text string) (Template, error) {
+// of Jinja's, which may show Go's actions in a text. Its error wraps jinja.ErrSyntax, jinja.ErrLimit or ErrTemplate.
+// It takes time in proportion to the text, whose length limits.TemplateText bounds, and ends with the context's error.
+func Parse(ctx context.Context, text string) (Template, error) {
+	if len(text) > limits.TemplateText {
+		return nil, tooMuch("a template of %d bytes; at most %d", len(text), limits.TemplateText)
+	}
 	switch {
 	case jinjaStatement.MatchString(text):
 	case goAction.MatchString(text):
-		return parseGo(text)
+		return parseGo(ctx, text)
 	case goOrJinja.MatchString(text):
-		if t, err := parseGo(text); err == nil {
+		if t, err := parseGo(ctx, text); err == nil {
 			return t, nil
 		}
 	}
-	j, err := jinja.Compile(text)
+	j, err := jinja.Compile(ctx, text)
 	if err != nil {
 		return nil, err
 	}

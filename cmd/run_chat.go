@@ -41,7 +41,7 @@ func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error
 
 // readTemplate adds the chat template to a style, and refuses flags that would go into one where there is none.
 func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry, style *talk.Style) error {
-	if err := style.ReadTemplate(store, entry); err != nil {
+	if err := style.ReadTemplate(c.Context(), store, entry); err != nil {
 		return fmt.Errorf("%w; --raw gives the model the prompt as it is", err)
 	}
 	for _, name := range []string{"think", "system"} {

@@ -172,7 +172,7 @@ func (s *session) load(ctx context.Context, arg string) error {
 	}
 	style, err := openStyle(s.store, entry)
 	if err == nil {
-		err = style.ReadTemplate(s.store, entry)
+		err = style.ReadTemplate(ctx, s.store, entry)
 	}
 	if err != nil {
 		return err

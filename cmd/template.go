@@ -10,16 +10,14 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server/talk"
 	"github.com/spf13/cobra"
 )
 
-// maxTemplate bounds a template and maxVars the variables, in bytes.
-const (
-	maxTemplate = 4 << 20
-	maxVars     = 256 << 20
-)
+// maxVars bounds the variables of a template that come on standard input, in bytes.
+const maxVars = 256 << 20
 
 func (a *app) templateCmd() *cobra.Command {
 	var now, named string
@@ -49,7 +47,7 @@ input, exactly as given: messages, tools, add_generation_prompt, bos_token... Th
 			if err != nil {
 				return err
 			}
-			t, err := chat.Parse(source)
+			t, err := chat.Parse(c.Context(), source)
 			if err != nil {
 				return err
 			}
@@ -89,8 +87,8 @@ func clock(flag string) (func() time.Time, error) {
 // templateSource is the text of a template: of the file, or else of the model of that name.
 func templateSource(c *cobra.Command, arg, named string) (string, error) {
 	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
-		if info.Size() > maxTemplate {
-			return "", fmt.Errorf("template %s: longer than %d bytes", arg, maxTemplate)
+		if info.Size() > limits.TemplateText {
+			return "", fmt.Errorf("template %s: %d bytes; at most %d", arg, info.Size(), limits.TemplateText)
 		}
 		b, err := os.ReadFile(arg)
 		return string(b), err

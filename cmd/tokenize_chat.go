@@ -46,7 +46,7 @@ func (a *app) tokenizeChat(c *cobra.Command, tok *tokenizer.Tokenizer, from stri
 	if err != nil {
 		return err
 	}
-	t, err := chat.Parse(source)
+	t, err := chat.Parse(c.Context(), source)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (p *prepared) close() {
 }
 
 func prepare(ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options) (*prepared, error) {
-	req, err := read(file, opts.Version)
+	req, err := read(ctx, file, opts.Version)
 	if err != nil {
 		return nil, err
 	}

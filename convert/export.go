@@ -71,7 +71,7 @@ func Export(ctx context.Context, store *manifest.Store, entry *manifest.Entry, d
 	if err != nil {
 		return Exported{}, err
 	}
-	if err := x.addModelfile(store, entry); err != nil {
+	if err := x.addModelfile(ctx, store, entry); err != nil {
 		return Exported{}, err
 	}
 	target, err := openTarget(dir)

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,7 +19,7 @@ const (
 
 // addModelfile adds a Modelfile where the image says what the files of a checkpoint cannot, and puts a chat template of its own
 // where other programs look for one.
-func (x *export) addModelfile(store *manifest.Store, entry *manifest.Entry) error {
+func (x *export) addModelfile(ctx context.Context, store *manifest.Store, entry *manifest.Entry) error {
 	texts, err := ReadTexts(store, entry)
 	if err != nil {
 		return err
@@ -26,7 +27,7 @@ func (x *export) addModelfile(store *manifest.Store, entry *manifest.Entry) erro
 	// Licences are files of their own.
 	texts.Licenses = nil
 	if texts.own != "" {
-		if _, err := chat.Parse(texts.own); err == nil {
+		if _, err := chat.Parse(ctx, texts.own); err == nil {
 			x.setFile(jinjaName, []byte(texts.own))
 			texts.own = ""
 		}

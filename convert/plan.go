@@ -90,7 +90,7 @@ func (inv *Inventory) Plan(ctx context.Context, opts PlanOptions) (*Plan, error)
 	if warning != "" {
 		p.Warnings = append(p.Warnings, warning)
 	}
-	p.Warnings = append(p.Warnings, inv.checkTemplates(opts)...)
+	p.Warnings = append(p.Warnings, inv.checkTemplates(ctx, opts)...)
 	unused := chooser.unused()
 	if draft := inv.draft(opts); draft != nil {
 		both, err := inv.planDraft(ctx, p, draft, opts.Precision)

@@ -30,7 +30,7 @@ type request struct {
 var single = []string{modelfile.From, modelfile.Draft, modelfile.Template, modelfile.System, modelfile.Parser, modelfile.Renderer, modelfile.Requires}
 
 // read takes from a Modelfile what it asks for, and refuses what cannot be done. Version is that of the program.
-func read(file *modelfile.File, version string) (request, error) {
+func read(ctx context.Context, file *modelfile.File, version string) (request, error) {
 	var req request
 	once := map[string]bool{}
 	for _, c := range file.Commands {
@@ -53,7 +53,7 @@ func read(file *modelfile.File, version string) (request, error) {
 		case modelfile.License:
 			req.plan.Licenses = append(req.plan.Licenses, c.Value)
 		case modelfile.Template:
-			if _, err := chat.Parse(c.Value); err != nil {
+			if _, err := chat.Parse(ctx, c.Value); err != nil {
 				return req, file.Errorf(c, "%v", err)
 			}
 			req.plan.Template = &c.Value

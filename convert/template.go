@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -10,12 +11,12 @@ import (
 
 // checkTemplates warns of chat templates that came with the model and cannot be used: the model still runs without one.
 // A TEMPLATE line is in their place, and read checks it.
-func (inv *Inventory) checkTemplates(opts PlanOptions) (warnings []string) {
+func (inv *Inventory) checkTemplates(ctx context.Context, opts PlanOptions) (warnings []string) {
 	if opts.Template != nil && *opts.Template != "" {
 		return nil
 	}
 	check := func(what, text string) {
-		if _, err := chat.Parse(text); err != nil {
+		if _, err := chat.Parse(ctx, text); err != nil {
 			warnings = append(warnings, fmt.Sprintf("%s: the chat template cannot be used: %v", what, err))
 		}
 	}

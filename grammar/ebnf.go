@@ -1,10 +1,13 @@
 package grammar
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // CompileEBNF makes the grammar of the rule named root, or of the first one where there is no root. Rules are
@@ -16,24 +19,23 @@ import (
 // classes have the escapes \n \r \t \\ \" \' \] \[ \- \^ \xHH \uHHHH and \UHHHHHHHH. Characters are whole ones of UTF-8; a dot
 // is any but a newline. Rules may call themselves, but not before they have read something: ErrUnsupported, but for a rule that
 // begins with itself directly, which is written as the repetition that it is.
-func CompileEBNF(source string) (*Grammar, error) {
-	if len(source) > maxSource {
-		return nil, failure(ErrLimit, "a grammar of %d bytes; at most %d", len(source), maxSource)
+// It ends early with the context's error.
+func CompileEBNF(ctx context.Context, source string) (*Grammar, error) {
+	if len(source) > limits.GrammarSource {
+		return nil, failure(ErrLimit, "a grammar of %d bytes; at most %d", len(source), limits.GrammarSource)
 	}
 	if !utf8.ValidString(source) {
 		return nil, failure(ErrInvalid, "the grammar is not UTF-8")
 	}
-	p := &ebnfParser{source: source, rules: map[string]*rule{}, defined: map[string]bool{}, used: map[string]int{}}
+	p := &ebnfParser{ctx: ctx, source: source, rules: map[string]*rule{}, defined: map[string]bool{}, used: map[string]int{}}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
-	return newGrammar(callExpr(p.start))
+	return newGrammar(ctx, callExpr(p.start))
 }
 
-// maxNesting is how deep groups, and the values of a schema, may lie in each other.
-const maxNesting = 256
-
 type ebnfParser struct {
+	ctx     context.Context
 	source  string
 	at      int
 	depth   int
@@ -186,8 +188,8 @@ func (p *ebnfParser) define() bool {
 }
 
 func (p *ebnfParser) alternatives() *expr {
-	if p.depth++; p.depth > maxNesting {
-		p.fail(ErrLimit, "groups in more than %d levels", maxNesting)
+	if p.depth++; p.depth > limits.GrammarNesting {
+		p.fail(ErrLimit, "groups in more than %d levels", limits.GrammarNesting)
 		return noExpr
 	}
 	defer func() { p.depth-- }()
@@ -204,6 +206,9 @@ func (p *ebnfParser) alternatives() *expr {
 func (p *ebnfParser) sequence() *expr {
 	var parts []*expr
 	for p.err == nil {
+		if p.err = p.ctx.Err(); p.err != nil {
+			break
+		}
 		var e *expr
 		switch c := p.peek(); c {
 		case '"', '\'':
@@ -268,7 +273,7 @@ func (p *ebnfParser) schema() *expr {
 	if p.json == nil {
 		p.json = newJSONRules()
 	}
-	c := &schemaCompiler{root: v, json: p.json, made: map[string]*made{}, once: map[string]*expr{}, work: p.work}
+	c := &schemaCompiler{ctx: p.ctx, root: v, json: p.json, made: map[string]*made{}, once: map[string]*expr{}, work: p.work}
 	e := c.compile(conjunction{{v, "#"}})
 	switch p.work = c.work; {
 	case c.err != nil:
@@ -281,7 +286,11 @@ func (p *ebnfParser) schema() *expr {
 }
 
 func (p *ebnfParser) repeated(e *expr) *expr {
-	for p.err == nil {
+	for n := 0; p.err == nil; n++ {
+		if n > limits.GrammarNesting {
+			p.fail(ErrLimit, "more than %d repetitions of repetitions", limits.GrammarNesting)
+			break
+		}
 		switch p.peek() {
 		case '?':
 			e = optExpr(e)
@@ -302,7 +311,8 @@ func (p *ebnfParser) repeated(e *expr) *expr {
 
 // counted reads {n}, {n,} or {n,m} up to its closing brace.
 func (p *ebnfParser) counted(e *expr) *expr {
-	length := strings.IndexByte(p.source[p.at:], '}')
+	const longest = 64
+	length := strings.IndexByte(p.source[p.at:min(len(p.source), p.at+longest)], '}')
 	if length < 0 {
 		p.fail(ErrInvalid, "a repetition has no }")
 		return e
@@ -324,8 +334,8 @@ func (p *ebnfParser) counted(e *expr) *expr {
 		p.fail(ErrInvalid, "{%s} is no number of times", text)
 		return e
 	}
-	if least > maxRepeat || most > maxRepeat {
-		p.fail(ErrLimit, "{%s}: at most %d times", text, maxRepeat)
+	if least > limits.GrammarRepeat || most > limits.GrammarRepeat {
+		p.fail(ErrLimit, "{%s}: at most %d times", text, limits.GrammarRepeat)
 		return e
 	}
 	p.at += length

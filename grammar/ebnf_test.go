@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,7 +27,7 @@ t ::= [0-9]+`, []string{"1", "1+2+33"}, []string{"1+", "+1"}},
 y ::= " " %json {"enum": [true]}`, []string{"x5 true", "x12 true", `"}"`, `"}""}"`}, []string{"x4 true", "x5", `""`}},
 		{`root ::= ("a" | "b" ("c" | ))+`, []string{"abcb", "a"}, []string{"c", ""}},
 	} {
-		g, err := CompileEBNF(c.source)
+		g, err := CompileEBNF(context.Background(), c.source)
 		if err != nil {
 			t.Errorf("%s: %v", c.source, err)
 			continue
@@ -73,7 +74,7 @@ func TestEBNFErrors(t *testing.T) {
 		{"root ::= " + strings.Repeat("(", 300) + `"a"` + strings.Repeat(")", 300), ErrLimit, "levels"},
 		{"root ::= \"\xff\"", ErrInvalid, "UTF-8"},
 	} {
-		_, err := CompileEBNF(c.source)
+		_, err := CompileEBNF(context.Background(), c.source)
 		if err == nil || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%.60q: got %v, want %v with %q", c.source, err, c.kind, c.says)
 		}
@@ -94,7 +95,7 @@ func TestRegexErrors(t *testing.T) {
 		{`a{5000}`, ErrLimit, "a{5000}"},
 		{`[^\x{0}-\x{10FFFF}]`, ErrInvalid, ""},
 	} {
-		_, err := CompileRegex(c.pattern)
+		_, err := CompileRegex(context.Background(), c.pattern)
 		if err == nil || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want %v with %q", c.pattern, err, c.kind, c.says)
 		}
@@ -104,7 +105,7 @@ func TestRegexErrors(t *testing.T) {
 // Texts that a grammar cannot write in the tokens that are left are refused at the start.
 func TestBudget(t *testing.T) {
 	v := smallVocabulary()
-	g, err := CompileSchema([]byte(`{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}`))
+	g, err := CompileSchema(context.Background(), []byte(`{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestLimits(t *testing.T) {
 		{"too many parts that may be empty", "root ::= (" + strings.Repeat(`"a"? `, 1100) + ")*", ErrLimit},
 		{"too many places", "root ::= " + strings.Repeat(`("a"{40} "b"?){2} [a-z]{30} `, 9000), ErrLimit},
 	} {
-		g, err := CompileEBNF(c.source)
+		g, err := CompileEBNF(context.Background(), c.source)
 		if err == nil {
 			var m *Matcher
 			if m, err = g.Matcher(v, -1); err == nil && !m.Mask(make([]uint32, Words(v.Size())), -1) {
@@ -169,7 +170,7 @@ func TestForced(t *testing.T) {
 		}
 		return s
 	}
-	g, err := CompileSchema([]byte(`{"type": "object", "properties": {"id": {"const": 12}, "name": {"type": "string"}}, "required": ["id", "name"]}`))
+	g, err := CompileSchema(context.Background(), []byte(`{"type": "object", "properties": {"id": {"const": 12}, "name": {"type": "string"}}, "required": ["id", "name"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

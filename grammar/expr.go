@@ -1,5 +1,7 @@
 package grammar
 
+import "bytes"
+
 // byteSet is a set of bytes.
 type byteSet [4]uint64
 
@@ -130,48 +132,65 @@ func repeatExpr(e *expr, least, most int) *expr {
 	return &expr{op: exprRepeat, subs: []*expr{e}, min: least, max: most}
 }
 
+// branch is a place in the trie of wordsExpr.
+type branch struct {
+	end  bool
+	keys []byte // in order of appearance
+	kids []int32
+}
+
+func (b *branch) kid(key byte) (int32, bool) {
+	if i := bytes.IndexByte(b.keys, key); i >= 0 {
+		return b.kids[i], true
+	}
+	return 0, false
+}
+
 // wordsExpr is one of words, which may be many: a trie, so that few places in the program are possible at once.
 func wordsExpr(words []string) *expr {
-	type branch struct {
-		end  bool
-		kids map[byte]int
-		keys []byte // in order of appearance
+	if len(words) == 0 {
+		return noExpr
 	}
-	trie := []branch{{kids: map[byte]int{}}}
+	trie := []branch{{}}
 	for _, w := range words {
-		at := 0
+		at := int32(0)
 		for i := range len(w) {
-			next, ok := trie[at].kids[w[i]]
+			next, ok := trie[at].kid(w[i])
 			if !ok {
-				next = len(trie)
-				trie[at].kids[w[i]] = next
-				trie[at].keys = append(trie[at].keys, w[i])
-				trie = append(trie, branch{kids: map[byte]int{}})
+				next = int32(len(trie))
+				b := &trie[at]
+				b.keys, b.kids = append(b.keys, w[i]), append(b.kids, next)
+				trie = append(trie, branch{})
 			}
 			at = next
 		}
 		trie[at].end = true
 	}
-	made := make([]*expr, len(trie))
-	for i := len(trie) - 1; i >= 0; i-- { // children come after their parents
+	// Places where words part or end are made; those between them are one text. Children come after their parents.
+	parts := func(i int32) bool { return i == 0 || trie[i].end || len(trie[i].kids) != 1 }
+	made := map[int32]*expr{}
+	for i := int32(len(trie) - 1); i >= 0; i-- {
+		if !parts(i) {
+			continue
+		}
 		b := trie[i]
-		var parts []*expr
-		for _, k := range b.keys {
-			kid := made[b.kids[k]]
-			head := string([]byte{k})
-			if kid.op == exprText {
-				parts = append(parts, textExpr(head+kid.text))
+		var ways []*expr
+		for k, kid := range b.kids {
+			text := []byte{b.keys[k]}
+			for !parts(kid) {
+				text = append(text, trie[kid].keys[0])
+				kid = trie[kid].kids[0]
+			}
+			if rest := made[kid]; rest.op == exprText {
+				ways = append(ways, textExpr(string(text)+rest.text))
 			} else {
-				parts = append(parts, seqExpr(textExpr(head), kid))
+				ways = append(ways, seqExpr(textExpr(string(text)), rest))
 			}
 		}
 		if b.end {
-			parts = append(parts, emptyExpr)
+			ways = append(ways, emptyExpr)
 		}
-		made[i] = altExpr(parts...)
-	}
-	if len(words) == 0 {
-		return noExpr
+		made[i] = altExpr(ways...)
 	}
 	return made[0]
 }

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -60,7 +61,7 @@ func FuzzSchema(f *testing.F) {
 		if len(source) > 2000 {
 			return
 		}
-		g, err := CompileSchema(source)
+		g, err := CompileSchema(context.Background(), source)
 		if err != nil {
 			checkErrors(t, err)
 			return
@@ -78,7 +79,7 @@ func FuzzRegex(f *testing.F) {
 		if len(pattern) > 300 {
 			return
 		}
-		g, err := CompileRegex(pattern)
+		g, err := CompileRegex(context.Background(), pattern)
 		if err != nil {
 			checkErrors(t, err)
 			return
@@ -100,7 +101,7 @@ func FuzzEBNF(f *testing.F) {
 		if len(source) > 500 {
 			return
 		}
-		g, err := CompileEBNF(source)
+		g, err := CompileEBNF(context.Background(), source)
 		if err != nil {
 			checkErrors(t, err)
 			return

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestHeavyGrammars(t *testing.T) {
 		"ambiguous":  "root ::= x x x x x x\nx ::= [a-z ]* y\ny ::= [a-z ]* | [a-z]+ y",
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := CompileEBNF(source)
+			g, err := CompileEBNF(context.Background(), source)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,17 +1,19 @@
 package grammar
 
+import "context"
+
 // The texts of JSON (RFC 8259) as Python's json.dumps writes them.
 
 // JSON is the grammar of any JSON value.
 func JSON() *Grammar {
 	j := newJSONRules()
-	return must(newGrammar(j.value()))
+	return must(newGrammar(context.Background(), j.value()))
 }
 
 // JSONObject is the grammar of any JSON object, which is what a mode that promises JSON means.
 func JSONObject() *Grammar {
 	j := newJSONRules()
-	return must(newGrammar(j.object()))
+	return must(newGrammar(context.Background(), j.object()))
 }
 
 // must is for grammars that are constants of this package.

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -36,7 +37,7 @@ func testGrammars(t *testing.T) map[string]*Grammar {
 	t.Helper()
 	grammars := map[string]*Grammar{"json": JSON()}
 	for _, p := range []string{`("([^"\\]|\\.){0,30}",? ?){1,30}`, `(([a-z]{2,20} ){3,9}[A-Z]+){2,3}`, `.{30,60}`, `(a|b)*a(a|b){20}`} {
-		g, err := CompileRegex(p)
+		g, err := CompileRegex(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,13 +47,13 @@ func testGrammars(t *testing.T) map[string]*Grammar {
 		`{"type": "object", "properties": {"name": {"type": "string", "minLength": 1}, "text": {"type": "string", "maxLength": 25}}, "required": ["name"], "additionalProperties": {"type": "string"}}`,
 		`{"type": "array", "items": {"type": "string", "minLength": 20, "maxLength": 60}, "maxItems": 3, "minItems": 2}`,
 	} {
-		g, err := CompileSchema([]byte(schema))
+		g, err := CompileSchema(context.Background(), []byte(schema))
 		if err != nil {
 			t.Fatal(err)
 		}
 		grammars[schema] = g
 	}
-	g, err := CompileEBNF(`root ::= expr
+	g, err := CompileEBNF(context.Background(), `root ::= expr
 expr ::= expr "+" term | expr "-" term | term
 term ::= [0-9]{1,40} | "(" expr ")" | '"' [^"\x00-\x1f]* '"'`)
 	if err != nil {

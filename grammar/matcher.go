@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"sync"
 )
 
@@ -15,8 +16,8 @@ type Grammar struct {
 // maxAutomata is for how many vocabularies a grammar keeps what it has learned.
 const maxAutomata = 4
 
-func newGrammar(e *expr) (*Grammar, error) {
-	p, err := compile(e)
+func newGrammar(ctx context.Context, e *expr) (*Grammar, error) {
+	p, err := compile(ctx, e)
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,10 @@
 package grammar
 
-import "strings"
+import (
+	"strings"
 
-// maxAlternatives is how many ways of an alternation there may be that are not the words of one trie.
-const maxAlternatives = 1000
-
-// maxRules is how many rules a grammar may have.
-const maxRules = 2000
+	"github.com/ingotml/ingot/limits"
+)
 
 // nullability tells which exprs hold the empty string.
 type nullability struct {
@@ -26,14 +24,14 @@ func findNullable(e *expr) (*nullability, error) {
 			return
 		}
 		seen[e] = true
-		if e.op == exprAlt && len(e.subs) > maxAlternatives {
-			err = failure(ErrLimit, "%d alternatives in one place; at most %d", len(e.subs), maxAlternatives)
+		if e.op == exprAlt && len(e.subs) > limits.GrammarAlternatives {
+			err = failure(ErrLimit, "%d alternatives in one place; at most %d", len(e.subs), limits.GrammarAlternatives)
 		}
 		if e.op == exprCall {
 			if _, ok := n.rules[e.rule]; !ok {
 				n.rules[e.rule] = false
-				if rules = append(rules, e.rule); len(rules) > maxRules {
-					err = failure(ErrLimit, "more than %d rules or definitions", maxRules)
+				if rules = append(rules, e.rule); len(rules) > limits.GrammarRules {
+					err = failure(ErrLimit, "more than %d rules or definitions", limits.GrammarRules)
 				}
 				visit(e.rule.body)
 			}
@@ -123,7 +121,8 @@ func checkLeftRecursion(e *expr, n *nullability) error {
 		switch {
 		case err != nil || state[r] == done:
 		case state[r] == open:
-			err = failure(ErrUnsupported, "rule %s begins with itself (%s); write it as a repetition", r.name, strings.Join(append(path, r.name), " -> "))
+			way := clip(strings.Join(append(path, r.name), " -> "))
+			err = failure(ErrUnsupported, "rule %s begins with itself (%s); write it as a repetition", r.name, way)
 		default:
 			state[r] = open
 			path = append(path, r.name)

@@ -1,11 +1,10 @@
 package grammar
 
-import "slices"
+import (
+	"context"
+	"slices"
 
-// The limits of a program. They hold what people write many times over, and keep what is made to be slow out.
-const (
-	maxNodes  = 1 << 18
-	maxRepeat = 1 << 24 // of a counted repetition
+	"github.com/ingotml/ingot/limits"
 )
 
 // node is one place in a program.
@@ -50,6 +49,7 @@ type placeKey struct {
 }
 
 type compiler struct {
+	ctx      context.Context
 	nodes    []node
 	setIDs   map[byteSet]int32
 	sets     []byteSet
@@ -64,8 +64,8 @@ type compiler struct {
 }
 
 // compile makes the program of a grammar that starts with e.
-func compile(e *expr) (*program, error) {
-	c := &compiler{setIDs: map[byteSet]int32{}, cons: map[consKey]int32{}, places: map[placeKey]int32{},
+func compile(ctx context.Context, e *expr) (*program, error) {
+	c := &compiler{ctx: ctx, setIDs: map[byteSet]int32{}, cons: map[consKey]int32{}, places: map[placeKey]int32{},
 		starts: map[*rule]int32{}, nonEmpty: map[*expr]*expr{}, bodies: map[*rule]*rule{}}
 	var err error
 	if c.nullable, err = findNullable(e); err != nil {
@@ -87,7 +87,9 @@ func compile(e *expr) (*program, error) {
 		return nil, c.err
 	}
 	p := &program{nodes: c.nodes, sets: c.sets, start: start}
-	p.findLive()
+	if err := p.findLive(ctx); err != nil {
+		return nil, err
+	}
 	if !p.live[start] {
 		return nil, failure(ErrInvalid, "no finite text satisfies it")
 	}
@@ -102,8 +104,8 @@ func (c *compiler) fail(err error) int32 {
 }
 
 func (c *compiler) add(n node) int32 {
-	if len(c.nodes) >= maxNodes {
-		return c.fail(failure(ErrLimit, "it compiles to more than %d places", maxNodes))
+	if len(c.nodes) >= limits.GrammarPlaces {
+		return c.fail(failure(ErrLimit, "it compiles to more than %d places", limits.GrammarPlaces))
 	}
 	c.nodes = append(c.nodes, n)
 	return int32(len(c.nodes) - 1)
@@ -132,6 +134,9 @@ func (c *compiler) setID(s byteSet) int32 {
 
 // place is where e begins when next follows it.
 func (c *compiler) place(e *expr, next int32) int32 {
+	if c.err == nil {
+		c.err = c.ctx.Err()
+	}
 	if c.err != nil {
 		return 0
 	}
@@ -186,8 +191,8 @@ const inlineRepeat = 32
 
 func (c *compiler) repeat(e *expr, next int32) int32 {
 	body, least, most := e.subs[0], e.min, e.max
-	if least > maxRepeat || most > maxRepeat {
-		return c.fail(failure(ErrLimit, "a repetition of more than %d", maxRepeat))
+	if least > limits.GrammarRepeat || most > limits.GrammarRepeat {
+		return c.fail(failure(ErrLimit, "a repetition of more than %d", limits.GrammarRepeat))
 	}
 	// A body that can be empty would repeat without end and without reading anything.
 	if c.nullable.of(body) {
@@ -236,8 +241,8 @@ func (c *compiler) withoutEmpty(e *expr) *expr {
 	var made *expr
 	switch e.op {
 	case exprSeq: // the first part that is not empty, then the rest
-		if len(e.subs) > maxAlternatives {
-			c.fail(failure(ErrLimit, "a repetition of %d parts that may all be empty; at most %d", len(e.subs), maxAlternatives))
+		if len(e.subs) > limits.GrammarAlternatives {
+			c.fail(failure(ErrLimit, "a repetition of %d parts that may all be empty; at most %d", len(e.subs), limits.GrammarAlternatives))
 			return noExpr
 		}
 		var parts []*expr
@@ -274,9 +279,12 @@ func (c *compiler) withoutEmpty(e *expr) *expr {
 }
 
 // findLive marks the nodes from which a finite string leads to the end.
-func (p *program) findLive() {
+func (p *program) findLive(ctx context.Context) error {
 	p.live = make([]bool, len(p.nodes))
 	for changed, round := true, 0; changed; round++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		changed = false
 		for k := range p.nodes {
 			i := sweep(k, len(p.nodes), round)
@@ -302,6 +310,7 @@ func (p *program) findLive() {
 			}
 		}
 	}
+	return nil
 }
 
 // sweep is the k-th of n in the order of a round: forth and back, so that chains in either direction take few rounds.

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -307,7 +308,7 @@ func TestRandomSchemas(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(i), 99))
 		m := &schemaMaker{r: r}
 		s := m.root(1 + i%4)
-		g, err := CompileSchema([]byte(s.text))
+		g, err := CompileSchema(context.Background(), []byte(s.text))
 		if errors.Is(err, ErrUnsupported) && strings.Contains(err.Error(), "oneOf") {
 			refused++
 			continue
@@ -376,7 +377,7 @@ func TestFixtureTokenizers(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(i), 7))
 				m := &schemaMaker{r: r}
 				s := m.root(1 + i%3)
-				g, err := CompileSchema([]byte(s.text))
+				g, err := CompileSchema(context.Background(), []byte(s.text))
 				if errors.Is(err, ErrUnsupported) {
 					continue
 				}

@@ -1,45 +1,47 @@
 package grammar
 
 import (
+	"context"
 	"regexp/syntax"
 	"strings"
 	"unicode"
-)
 
-// maxSource is how many bytes a source may have.
-const maxSource = 1 << 20
+	"github.com/ingotml/ingot/limits"
+)
 
 // CompileRegex makes the grammar of all texts that a regular expression matches as a whole. The syntax is RE2's as package
 // regexp has it, over UTF-8. Anchors may stand at the ends; word boundaries, and what RE2 leaves out, are ErrUnsupported.
 // Whether a repetition is greedy makes no difference.
-func CompileRegex(pattern string) (*Grammar, error) {
+// It ends early with the context's error.
+func CompileRegex(ctx context.Context, pattern string) (*Grammar, error) {
 	e, err := regexExpr(pattern, utf8Expr, false)
 	if err != nil {
 		return nil, err
 	}
-	return newGrammar(e)
+	return newGrammar(ctx, e)
 }
 
 // regexExpr is the texts that a pattern matches. encode writes one character. search is the rule of JSON schemas: the pattern
 // may match anywhere in the text unless it has anchors.
 func regexExpr(pattern string, encode func(runeSet) *expr, search bool) (*expr, error) {
-	if len(pattern) > maxSource {
-		return nil, failure(ErrLimit, "a pattern of %d bytes; at most %d", len(pattern), maxSource)
+	if len(pattern) > limits.GrammarRegex {
+		return nil, failure(ErrLimit, "a pattern of %d bytes; at most %d", len(pattern), limits.GrammarRegex)
 	}
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		if e := (*syntax.Error)(nil); asSyntaxError(err, &e) {
 			switch e.Code {
 			case syntax.ErrInvalidPerlOp:
-				return nil, failure(ErrUnsupported, "%q in the pattern %q (look-around and backreferences are not regular)", e.Expr, pattern)
+				const why = "look-around and backreferences are not regular"
+				return nil, failure(ErrUnsupported, "%q in the pattern %q (%s)", clip(e.Expr), clip(pattern), why)
 			case syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
-				return nil, failure(ErrLimit, "pattern %q: %s", pattern, e.Code)
+				return nil, failure(ErrLimit, "pattern %q: %s", clip(pattern), e.Code)
 			case syntax.ErrInvalidEscape:
-				return nil, failure(ErrUnsupported, "the escape %s in the pattern %q", e.Expr, pattern)
+				return nil, failure(ErrUnsupported, "the escape %s in the pattern %q", clip(e.Expr), clip(pattern))
 			}
-			return nil, failure(ErrInvalid, "pattern %q: %s: %s", pattern, e.Code, e.Expr)
+			return nil, failure(ErrInvalid, "pattern %q: %s: %s", clip(pattern), e.Code, clip(e.Expr))
 		}
-		return nil, failure(ErrInvalid, "pattern %q: %v", pattern, err)
+		return nil, failure(ErrInvalid, "pattern %q: %v", clip(pattern), err)
 	}
 	c := &regexCompiler{pattern: pattern, encode: encode, classes: map[string]*expr{}}
 	if search {
@@ -192,7 +194,7 @@ func (c *regexCompiler) expr(re *syntax.Regexp) *expr {
 		syntax.OpBeginLine: "the multi-line anchor ^", syntax.OpEndLine: "the multi-line anchor $",
 		syntax.OpWordBoundary: `\b`, syntax.OpNoWordBoundary: `\B`}[re.Op]
 	if c.err == nil {
-		c.err = failure(ErrUnsupported, "%s in the pattern %q", name, c.pattern)
+		c.err = failure(ErrUnsupported, "%s in the pattern %q", name, clip(c.pattern))
 	}
 	return noExpr
 }

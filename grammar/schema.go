@@ -1,12 +1,15 @@
 package grammar
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // CompileSchema makes the grammar of the JSON values that a JSON schema allows (draft 2020-12, and what OpenAPI and older
@@ -15,12 +18,13 @@ import (
 //
 // The grammar may allow less than the schema, never more: properties come in the order of the schema, and an object that
 // lists properties has no others unless additionalProperties says so.
-func CompileSchema(schema []byte) (*Grammar, error) {
+// It ends early with the context's error.
+func CompileSchema(ctx context.Context, schema []byte) (*Grammar, error) {
 	root, err := readValue(schema)
 	if err != nil {
 		return nil, err
 	}
-	c := &schemaCompiler{root: root, json: newJSONRules(), made: map[string]*made{}, once: map[string]*expr{}}
+	c := &schemaCompiler{ctx: ctx, root: root, json: newJSONRules(), made: map[string]*made{}, once: map[string]*expr{}}
 	e := c.compile(conjunction{{root, "#"}})
 	if c.err != nil {
 		return nil, c.err
@@ -28,11 +32,8 @@ func CompileSchema(schema []byte) (*Grammar, error) {
 	if e.none() {
 		return nil, failure(ErrInvalid, "no value satisfies the schema")
 	}
-	return newGrammar(e)
+	return newGrammar(ctx, e)
 }
-
-// maxSchemas is how many schemas may be looked at: references and combinations can make many of few.
-const maxSchemas = 100000
 
 // typeSet is a set of the types of JSON values.
 type typeSet uint8
@@ -80,12 +81,15 @@ func (c conjunction) key() string {
 }
 
 type schemaCompiler struct {
+	ctx  context.Context
 	root *value
 	json *jsonRules
 	made map[string]*made // by conjunction
 	once map[string]*expr // calls of what several schemas may want, by what it is
 	work int
 	err  error
+
+	anchors map[string]*value // by name; nil before the first reference to one
 }
 
 // made is what a conjunction compiles to; rule is set once something calls it.
@@ -101,12 +105,22 @@ func (c *schemaCompiler) fail(kind error, path, format string, args ...any) {
 	}
 }
 
+// step counts work, and reports whether to go on.
+func (c *schemaCompiler) step(work int, path string) bool {
+	if c.err != nil {
+		return false
+	}
+	if c.work += work; c.work > limits.GrammarSchemas {
+		c.fail(ErrLimit, path, "the schema unfolds to more than %d", limits.GrammarSchemas)
+	} else if err := c.ctx.Err(); err != nil {
+		c.err = err
+	}
+	return c.err == nil
+}
+
 // compile is the values for which all of the schemas hold.
 func (c *schemaCompiler) compile(all conjunction) *expr {
-	if c.work++; c.work > maxSchemas {
-		c.fail(ErrLimit, all.path(), "the schema unfolds to more than %d", maxSchemas)
-	}
-	if c.err != nil {
+	if !c.step(1, all.path()) {
 		return noExpr
 	}
 	key := all.key()
@@ -153,8 +167,7 @@ func (c *schemaCompiler) union(s *shape, path string) *expr {
 	}
 	var parts []*expr
 	for _, b := range first {
-		if c.work++; c.work > maxSchemas {
-			c.fail(ErrLimit, path, "the schema unfolds to more than %d", maxSchemas)
+		if !c.step(1, path) {
 			return noExpr
 		}
 		one := s.clone()
@@ -199,8 +212,7 @@ func (c *schemaCompiler) shared(key, path string, work int, build func() *expr) 
 	if e, ok := c.once[key]; ok {
 		return e
 	}
-	if c.work += work; c.work > maxSchemas {
-		c.fail(ErrLimit, path, "the schema unfolds to more than %d", maxSchemas)
+	if !c.step(work, path) {
 		return noExpr
 	}
 	e := build()
@@ -227,7 +239,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 	}
 	at := c.root
 	if fragment != "" && fragment[0] != '/' {
-		if at = findAnchor(c.root, fragment); at == nil {
+		if at = c.anchor(fragment); at == nil {
 			c.fail(ErrInvalid, path, "$ref %q: there is no such anchor", ref)
 			return located{}, false
 		}
@@ -255,16 +267,22 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 	return located{at, "#" + fragment}, true
 }
 
-func findAnchor(v *value, name string) *value {
-	if a := v.get("$anchor"); a != nil && a.kind == typeString && a.text == name {
-		return v
-	}
-	for _, item := range v.items {
-		if found := findAnchor(item, name); found != nil {
-			return found
+// anchor is the first schema of a name, nil where there is none.
+func (c *schemaCompiler) anchor(name string) *value {
+	if c.anchors == nil {
+		c.anchors = map[string]*value{}
+		var visit func(v *value)
+		visit = func(v *value) {
+			if a := v.get("$anchor"); a != nil && a.kind == typeString && c.anchors[a.text] == nil {
+				c.anchors[a.text] = v
+			}
+			for _, item := range v.items {
+				visit(item)
+			}
 		}
+		visit(c.root)
 	}
-	return nil
+	return c.anchors[name]
 }
 
 // bound is one end of a range of numbers.

@@ -12,11 +12,7 @@ func wrapAt(path string, err error) error { return fmt.Errorf("%s: %w", path, er
 
 // holds reports whether a constant satisfies a shape that has no alternatives.
 func (c *schemaCompiler) holds(s *shape, v *value, path string) bool {
-	if c.err != nil {
-		return false
-	}
-	if c.work++; c.work > maxSchemas {
-		c.fail(ErrLimit, path, "the schema unfolds to more than %d", maxSchemas)
+	if !c.step(1, path) {
 		return false
 	}
 	kind := v.kind
@@ -126,7 +122,7 @@ func (c *schemaCompiler) unionHolds(s *shape, v *value, path string) bool {
 func (c *schemaCompiler) matches(pattern, text, path string) bool {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		c.fail(ErrUnsupported, path, "the pattern %q: %v", pattern, err)
+		c.fail(ErrUnsupported, path, "the pattern %q: %v", clip(pattern), err)
 		return false
 	}
 	return re.MatchString(text)

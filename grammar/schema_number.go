@@ -34,7 +34,10 @@ func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *exp
 		return noExpr
 	}
 	// By digits after the point: all that a number of 32 characters and the digits of the limits leave.
-	low, high := limits(s)
+	low, high := numberRange(s)
+	if low.Cmp(high) > 0 {
+		return noExpr // all of its numbers are too long to be written
+	}
 	whole := max(len(floor(new(big.Rat).Abs(low)).String()), len(floor(new(big.Rat).Abs(high)).String()))
 	places := 0
 	if !integers {
@@ -72,8 +75,8 @@ func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *exp
 	return altExpr(parts...)
 }
 
-// limits is the range of s, at most of numbers with 19 digits before the point.
-func limits(s *shape) (low, high *big.Rat) {
+// numberRange is the range of s, at most of numbers with 19 digits before the point.
+func numberRange(s *shape) (low, high *big.Rat) {
 	most := new(big.Rat).SetInt(new(big.Int).Sub(power10(maxDigits), big.NewInt(1)))
 	low, high = new(big.Rat).Neg(most), most
 	if s.low != nil && s.low.value.Cmp(low) > 0 {

@@ -1,6 +1,10 @@
 package grammar
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/ingotml/ingot/limits"
+)
 
 // object is the objects of s: listed properties in their order, each with its separator, then others where they are allowed.
 func (c *schemaCompiler) object(s *shape, path string) *expr {
@@ -17,13 +21,14 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 	}
 	members := make([]*expr, len(names))
 	required := make([]bool, len(names))
+	all := setOf(s.required)
 	for i, name := range names {
-		required[i] = slices.Contains(s.required, name)
+		required[i] = all[name]
 		key := &value{kind: typeString, text: name}
-		all := c.schemasOf(s, name, false)
+		schemas := c.schemasOf(s, name, false)
 		value := noExpr
-		if !s.closed || len(all) > 0 {
-			value = c.compile(all)
+		if !s.closed || len(schemas) > 0 {
+			value = c.compile(schemas)
 		}
 		if len(s.names) > 0 && !c.allHold(s.names, key, path) {
 			value = noExpr
@@ -58,7 +63,7 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 			}
 			return noExpr
 		}
-		if min(limit, len(names)+1)*(len(names)+1) > maxNodes {
+		if min(limit, len(names)+1)*(len(names)+1) > limits.GrammarPlaces {
 			c.fail(ErrLimit, path, "minProperties and maxProperties over %d properties", len(names))
 			return noExpr
 		}
@@ -104,6 +109,14 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 		return e
 	}
 	return seqExpr(textExpr("{"), rest(0, 0))
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, n := range names {
+		set[n] = true
+	}
+	return set
 }
 
 // members is the properties that s lists, in order, then those that are only required, and whether there may be others.
@@ -164,6 +177,9 @@ func (c *schemaCompiler) otherKey(s *shape, names []string, path string) *expr {
 	more := repeatExpr(anyChar, 0, -1)
 	var at func(words [][]rune) *expr
 	at = func(words [][]rune) *expr { // what completes a name of which words are what is left of the listed ones that begin so
+		if !c.step(20, path) {
+			return noExpr
+		}
 		listed := false
 		var next []rune // pairs
 		kids := map[rune][][]rune{}

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // What keywords hold.
@@ -32,7 +34,7 @@ func (c *schemaCompiler) isString(v *value, keyword, path string) bool {
 }
 
 // maxCount is above which a count cannot be told from no limit.
-const maxCount = maxRepeat
+const maxCount = limits.GrammarRepeat
 
 func (c *schemaCompiler) count(v *value, path string) (int, bool) {
 	r, ok := c.rational(v, path)

@@ -158,8 +158,10 @@ func init() {
 				c.fail(ErrUnsupported, at.path, "required as a boolean; list the names beside properties")
 				return
 			}
+			had := setOf(s.required)
 			for _, name := range v.items {
-				if c.isString(name, "required", at.path) && !slices.Contains(s.required, name.text) {
+				if c.isString(name, "required", at.path) && !had[name.text] {
+					had[name.text] = true
 					s.required = append(s.required, name.text)
 				}
 			}
@@ -226,11 +228,7 @@ func init() {
 
 // gather folds a schema into s. refs are the targets of references on the way.
 func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
-	if c.err != nil {
-		return
-	}
-	if c.work++; c.work > maxSchemas {
-		c.fail(ErrLimit, at.path, "the schema unfolds to more than %d", maxSchemas)
+	if !c.step(1, at.path) {
 		return
 	}
 	switch v := at.schema; v.kind {
@@ -315,10 +313,14 @@ func (c *schemaCompiler) gatherParts(s *shape, at located) {
 
 // only keeps of the values that s allows those that are among values.
 func (s *shape) only(values []*value) {
-	var kept []*value
-	for _, v := range values {
-		if s.consts == nil || slices.ContainsFunc(*s.consts, v.equal) {
-			kept = append(kept, v)
+	kept := values
+	if s.consts != nil {
+		kept = nil
+		had := newConstants(*s.consts)
+		for _, v := range values {
+			if had.has(v) {
+				kept = append(kept, v)
+			}
 		}
 	}
 	s.consts = &kept

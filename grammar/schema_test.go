@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -140,7 +141,7 @@ func TestKeywords(t *testing.T) {
 		{schema: `{"type": "object", "properties": {"a": true}, "unevaluatedProperties": false}`, yes: []string{`{"a": 1}`}, no: []string{`{"b": 1}`}},
 		{schema: `{"enum": [[1, "a"], [2], {"x": 1}, {"y": 1}], "prefixItems": [{"const": 1}], "required": ["x"]}`, yes: []string{`[1, "a"]`, `{"x": 1}`}, no: []string{`[2]`, `{"y": 1}`}},
 	} {
-		g, err := CompileSchema([]byte(c.schema))
+		g, err := CompileSchema(context.Background(), []byte(c.schema))
 		if err != nil {
 			t.Errorf("%s: %v", c.schema, err)
 			continue
@@ -185,7 +186,7 @@ func TestOtherDialects(t *testing.T) {
 		{`{"type": "integer", "minimum": 1, "exclusiveMinimum": true, "maximum": 3, "exclusiveMaximum": false}`, []string{`2`, `3`}, []string{`1`, `4`}},
 		{`{"type": "array", "items": [{"type": "null"}], "additionalItems": {"type": "integer"}}`, []string{`[null, 1]`, `[]`}, []string{`[1]`, `[null, null]`}},
 	} {
-		g, err := CompileSchema([]byte(c.schema))
+		g, err := CompileSchema(context.Background(), []byte(c.schema))
 		if err != nil {
 			t.Errorf("%s: %v", c.schema, err)
 			continue
@@ -241,7 +242,7 @@ func TestSchemaErrors(t *testing.T) {
 		{`{} {}`, ErrInvalid, "goes on"},
 		{strings.Repeat(`{"items": `, 300) + `true` + strings.Repeat(`}`, 300), ErrLimit, "levels"},
 	} {
-		_, err := CompileSchema([]byte(c.schema))
+		_, err := CompileSchema(context.Background(), []byte(c.schema))
 		if err == nil {
 			t.Errorf("%.80s: no error", c.schema)
 		} else if c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
@@ -267,12 +268,12 @@ func TestSchemaLimits(t *testing.T) {
 		chain.WriteString(`"d` + n + `": {"type": "array", "prefixItems": [` + next + `, ` + next + `], "items": false}`)
 	}
 	chain.WriteString(`}}`)
-	if _, err := CompileSchema([]byte(chain.String())); err != nil {
+	if _, err := CompileSchema(context.Background(), []byte(chain.String())); err != nil {
 		t.Errorf("shared definitions: %v", err)
 	}
 	any2 := `{"anyOf": [{"minLength": 1}, {"maxLength": 5}]}`
 	wide := `{"allOf": [` + strings.TrimSuffix(strings.Repeat(any2+`, `, 40), ", ") + `]}`
-	if _, err := CompileSchema([]byte(wide)); !errors.Is(err, ErrLimit) {
+	if _, err := CompileSchema(context.Background(), []byte(wide)); !errors.Is(err, ErrLimit) {
 		t.Errorf("2^40 combinations: %v", err)
 	}
 	words := make([]string, 20000)
@@ -283,7 +284,7 @@ func TestSchemaLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err := CompileSchema(list); err != nil {
+	if g, err := CompileSchema(context.Background(), list); err != nil {
 		t.Errorf("20000 words: %v", err)
 	} else if text, _ := json.Marshal(words[12345]); !accepts(t, g, smallVocabulary(), string(text)) {
 		t.Errorf("20000 words: %s is not taken", text)

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"io"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // value is a JSON value whose objects keep their order.
@@ -32,8 +35,8 @@ func (v *value) get(key string) *value {
 
 // readValue reads one JSON value.
 func readValue(source []byte) (*value, error) {
-	if len(source) > maxSource {
-		return nil, failure(ErrLimit, "a schema of %d bytes; at most %d", len(source), maxSource)
+	if len(source) > limits.GrammarSource {
+		return nil, failure(ErrLimit, "a schema of %d bytes; at most %d", len(source), limits.GrammarSource)
 	}
 	if !utf8.Valid(source) {
 		return nil, failure(ErrInvalid, "the schema is not UTF-8")
@@ -50,8 +53,8 @@ func readValue(source []byte) (*value, error) {
 }
 
 func readNext(d *json.Decoder, depth int) (*value, error) {
-	if depth > maxNesting {
-		return nil, failure(ErrLimit, "the schema has more than %d levels", maxNesting)
+	if depth > limits.GrammarNesting {
+		return nil, failure(ErrLimit, "the schema has more than %d levels", limits.GrammarNesting)
 	}
 	t, err := d.Token()
 	if err != nil {
@@ -202,4 +205,26 @@ func (v *value) equal(o *value) bool {
 		}
 	}
 	return true
+}
+
+// constants finds values among others: texts by a map, all else one by one.
+type constants struct {
+	texts  map[string]bool
+	others []*value
+}
+
+func newConstants(values []*value) constants {
+	c := constants{texts: map[string]bool{}}
+	for _, v := range values {
+		if v.kind == typeString {
+			c.texts[v.text] = true
+		} else {
+			c.others = append(c.others, v)
+		}
+	}
+	return c
+}
+
+func (c constants) has(v *value) bool {
+	return v.kind == typeString && c.texts[v.text] || slices.ContainsFunc(c.others, v.equal)
 }

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"regexp"
@@ -117,7 +118,7 @@ func TestRegexWalks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, p := range []string{`abc`, `a*b+c?`, `(ab|a|abc){2,5}`, `[a-z]{3}-\d{2,4}`, `(?i)hello wörld`, `\p{Greek}+`, `[^"\\]*`, `(a|aa|aaa)*b`,
 		`(a|b)*a(a|b){20}`, `.{0,40}`, `(x{0,5}y?){3,6}`, `[\x{1F600}-\x{1F64F}]{1,3}`, `(a{2,3}){20,40}`, `(|a)+(|b)*c`, `a{50,1000}`, `((a*)*)*x`} {
-		g, err := CompileRegex(p)
+		g, err := CompileRegex(context.Background(), p)
 		if err != nil {
 			t.Fatalf("%s: %v", p, err)
 		}

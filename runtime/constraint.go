@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,7 +35,7 @@ type constraint struct {
 }
 
 // constrain begins a format for an answer of at most budget tokens.
-func (l *Local) constrain(r Request, budget int) (*constraint, error) {
+func (l *Local) constrain(ctx context.Context, r Request, budget int) (*constraint, error) {
 	cuts := r.Format.After != "" && r.Format.Within > 0
 	if r.Format.Kind == "" && !cuts {
 		return nil, nil
@@ -55,7 +56,7 @@ func (l *Local) constrain(r Request, budget int) (*constraint, error) {
 	if r.Format.Kind == "" {
 		return c, nil
 	}
-	of, err := l.formats.grammar(r.Format)
+	of, err := l.formats.grammar(ctx, r.Format)
 	if err != nil {
 		return nil, err
 	}

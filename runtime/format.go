@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ type formats struct {
 const mostFormats = 64
 
 // grammar compiles a format, or finds it.
-func (f *formats) grammar(of Format) (*grammar.Grammar, error) {
+func (f *formats) grammar(ctx context.Context, of Format) (*grammar.Grammar, error) {
 	of = Format{Kind: of.Kind, Source: of.Source}
 	f.mu.Lock()
 	g := f.compiled[of]
@@ -106,7 +107,10 @@ func (f *formats) grammar(of Format) (*grammar.Grammar, error) {
 	if g != nil {
 		return g, nil
 	}
-	g, err := of.compile()
+	g, err := of.compile(ctx)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
@@ -125,16 +129,16 @@ func (f *formats) grammar(of Format) (*grammar.Grammar, error) {
 	return g, nil
 }
 
-func (f Format) compile() (*grammar.Grammar, error) {
+func (f Format) compile(ctx context.Context) (*grammar.Grammar, error) {
 	switch f.Kind {
 	case FormatJSON:
 		return grammar.JSONObject(), nil
 	case FormatSchema:
-		return grammar.CompileSchema([]byte(f.Source))
+		return grammar.CompileSchema(ctx, []byte(f.Source))
 	case FormatRegex:
-		return grammar.CompileRegex(f.Source)
+		return grammar.CompileRegex(ctx, f.Source)
 	case FormatEBNF:
-		return grammar.CompileEBNF(f.Source)
+		return grammar.CompileEBNF(ctx, f.Source)
 	}
 	return nil, fmt.Errorf("%q is none of json, schema, regex and ebnf", f.Kind)
 }

@@ -133,7 +133,7 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	if r.MaxTokens > 0 {
 		g.budget = min(g.budget, r.MaxTokens)
 	}
-	if g.rules, err = l.constrain(r, g.budget); err != nil {
+	if g.rules, err = l.constrain(ctx, r, g.budget); err != nil {
 		return nil, err
 	}
 	g.lead()

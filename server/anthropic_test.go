@@ -421,7 +421,7 @@ func FuzzMessages(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	template, err := chat.Parse("{% for m in messages %}{{ m.content }}{% endfor %}")
+	template, err := chat.Parse(f.Context(), "{% for m in messages %}{{ m.content }}{% endfor %}")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -95,6 +95,7 @@ var statuses = []struct {
 	{runtime.ErrPictures, http.StatusBadRequest},
 	{runtime.ErrNoTokenizer, http.StatusBadRequest},
 	{chat.ErrNoTemplate, http.StatusBadRequest},
+	{chat.ErrTools, http.StatusBadRequest},
 	{jinja.ErrRender, http.StatusBadRequest},
 	{jinja.ErrInput, http.StatusBadRequest},
 	{jinja.ErrLimit, http.StatusBadRequest},

@@ -132,7 +132,7 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 	}
 	style, err := m.talks()
 	if q.Template != "" {
-		if style, err = m.style.With(q.Template); err != nil {
+		if style, err = m.style.With(r.Context(), q.Template); err != nil {
 			return nil, badRequest("template: %v", err)
 		}
 	}

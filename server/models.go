@@ -70,7 +70,11 @@ func (s *Server) find(ctx context.Context, name string) (*model, error) {
 	if err := m.style.Texts.CheckRequires(m.name(), s.opts.Version); err != nil {
 		return nil, badRequest("%v", err)
 	}
-	if m.template = m.style.ReadTemplate(s.opts.Store, entry); m.template != nil {
+	m.template = m.style.ReadTemplate(ctx, s.opts.Store, entry)
+	if err := ctx.Err(); err != nil {
+		return nil, err // says nothing of the template, and the model is kept for others
+	}
+	if m.template != nil {
 		m.template = badRequest("%v; raw gives the model the prompt as it is", m.template)
 	}
 	if m.Processor, err = runtime.OpenProcessor(s.opts.Store, entry); err != nil {

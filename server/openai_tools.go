@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/limits"
 )
 
 // toolChoice is which tools an answer may call, or has to.
@@ -83,6 +84,12 @@ func (c *toolChoice) UnmarshalJSON(b []byte) error {
 
 // use is how the answer may call the tools of a request; shown are those that the model is told of, in the form that templates know.
 func (c toolChoice) use(tools []chat.Tool, parallel *bool) (u toolUse, shown []chat.Tool, err error) {
+	if err := chat.CheckTools(tools); err != nil {
+		return u, nil, badParam("tools", "%v", err)
+	}
+	if len(c.names) > limits.Tools {
+		return u, nil, badParam("tool_choice", "%d tools; at most %d", len(c.names), limits.Tools)
+	}
 	seen := map[string]bool{}
 	for i, t := range tools {
 		param := fmt.Sprintf("tools[%d]", i)

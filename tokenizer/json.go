@@ -7,13 +7,11 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
 )
 
-const (
-	maxJSONDepth = 128     // as serde_json, which the reference reads the file with
-	maxJSONNodes = 1 << 20 // of one component: the vocabulary and the merges are not read as nodes
-	maxID        = math.MaxInt32 - 1
-)
+const maxID = math.MaxInt32 - 1
 
 // jsonReader reads RFC 8259 JSON front to back in one pass and knows where it is: the files have tens of megabytes, and
 // an error has to name the part and the offset. encoding/json would also replace what is not UTF-8, and lone
@@ -88,8 +86,8 @@ func (r *jsonReader) unexpected(want string) error {
 }
 
 func (r *jsonReader) enter() error {
-	if r.depth++; r.depth > maxJSONDepth {
-		return r.fail("nested deeper than %d", maxJSONDepth)
+	if r.depth++; r.depth > limits.TokenizerNesting {
+		return r.fail("nested deeper than %d", limits.TokenizerNesting)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 type nodeKind uint8
@@ -31,8 +33,8 @@ type node struct {
 
 // value reads any value as nodes.
 func (r *jsonReader) value() (*node, error) {
-	if r.nodes++; r.nodes > maxJSONNodes {
-		return nil, r.fail("more than %d values", maxJSONNodes)
+	if r.nodes++; r.nodes > limits.TokenizerValues {
+		return nil, r.fail("more than %d values", limits.TokenizerValues)
 	}
 	n := &node{}
 	var err error

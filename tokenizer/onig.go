@@ -6,16 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // The reference reads patterns with Oniguruma, Ruby syntax, UTF-8 (https://github.com/kkos/oniguruma/blob/v6.9.10/doc/RE).
 // translate rewrites one for the general engine, whose syntax is .NET's: classes are spelt out, since the
 // engines differ in what \w, (?i) and a Unicode version are, and what is not known to mean the same is refused.
-
-const (
-	maxPatternDepth = 100
-	maxPatternSize  = 4 << 20 // of the translation: \p{L} alone takes 5 KB
-)
 
 type onigParser struct {
 	expr  string
@@ -72,8 +69,8 @@ func (p *onigParser) rune() rune {
 }
 
 func (p *onigParser) alternation() error {
-	if p.depth++; p.depth > maxPatternDepth {
-		return p.unsupported("nesting deeper than %d", maxPatternDepth)
+	if p.depth++; p.depth > limits.TokenizerPatternNesting {
+		return p.unsupported("nesting deeper than %d", limits.TokenizerPatternNesting)
 	}
 	fold := p.fold
 	for {
@@ -98,8 +95,8 @@ func (p *onigParser) term() error {
 	if err != nil {
 		return err
 	}
-	if len(p.out) > maxPatternSize {
-		return p.unsupported("more classes than fit into %d bytes", maxPatternSize)
+	if len(p.out) > limits.TokenizerPattern {
+		return p.unsupported("more classes than fit into %d bytes", limits.TokenizerPattern)
 	}
 	for n := 0; ; n++ {
 		q, possessive, ok, err := p.quantifier()

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // escape reads a backslash and what it stands for: a set, of one character for most.
@@ -120,8 +122,8 @@ var posixClasses = map[string]class{
 
 // class reads a character class after its [.
 func (p *onigParser) class() (runeSet, error) {
-	if p.depth++; p.depth > maxPatternDepth {
-		return nil, p.unsupported("nesting deeper than %d", maxPatternDepth)
+	if p.depth++; p.depth > limits.TokenizerPatternNesting {
+		return nil, p.unsupported("nesting deeper than %d", limits.TokenizerPatternNesting)
 	}
 	not := p.take("^")
 	var all runeSet // of the operands of && so far

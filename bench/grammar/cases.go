@@ -1,6 +1,10 @@
 package main
 
-import "github.com/ingotml/ingot/grammar"
+import (
+	"context"
+
+	"github.com/ingotml/ingot/grammar"
+)
 
 // benchCase is a grammar and a text of it.
 type benchCase struct {
@@ -10,7 +14,7 @@ type benchCase struct {
 }
 
 func schema(s string) func() (*grammar.Grammar, error) {
-	return func() (*grammar.Grammar, error) { return grammar.CompileSchema([]byte(s)) }
+	return func() (*grammar.Grammar, error) { return grammar.CompileSchema(context.Background(), []byte(s)) }
 }
 
 var cases = []benchCase{
@@ -34,10 +38,10 @@ var cases = []benchCase{
 	{"json", func() (*grammar.Grammar, error) { return grammar.JSONObject(), nil },
 		`{"menu": {"id": "file", "value": "File", "popup": {"menuitem": [{"value": "New", "onclick": "CreateNewDoc()"}, {"value": "Open", "onclick": "OpenDoc()"}, {"value": "Größe \u00e9\n", "n": [-1.5e-7, 0, [[[]]]]}]}}}`},
 	{"regex", func() (*grammar.Grammar, error) {
-		return grammar.CompileRegex(`(Yes|No|Perhaps), because [A-Za-z ,;'-]{10,200}\.`)
+		return grammar.CompileRegex(context.Background(), `(Yes|No|Perhaps), because [A-Za-z ,;'-]{10,200}\.`)
 	}, `Perhaps, because the second witness, who had nothing to win, told another story.`},
 	{"ebnf", func() (*grammar.Grammar, error) {
-		return grammar.CompileEBNF(`root ::= sum
+		return grammar.CompileEBNF(context.Background(), `root ::= sum
 sum ::= product (" " [+-] " " product)*
 product ::= factor (" " [*/] " " factor)*
 factor ::= number | name | "(" sum ")"

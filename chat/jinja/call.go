@@ -3,6 +3,8 @@ package jinja
 import (
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // arguments are those of one call.
@@ -55,6 +57,9 @@ func (c *callArgs) eval(r *run, e *env) (*arguments, error) {
 				return nil, typeError("got multiple values for keyword argument '%s'", name)
 			}
 			a.names, a.named = append(a.names, name), append(a.named, d.values[i])
+			if len(a.names) > limits.TemplateArguments {
+				return nil, limitError("more than %d named arguments", limits.TemplateArguments)
+			}
 		}
 	}
 	return a, nil

@@ -1,11 +1,17 @@
 package jinja
 
-import "slices"
+import (
+	"context"
+	"slices"
+
+	"github.com/ingotml/ingot/limits"
+)
 
 // compiler resolves the names, filters and tests of a tree and finds what the reference refuses before it runs.
 type compiler struct {
 	blocks map[string]*blockNode
 	escape escapeMode
+	budget *budget
 }
 
 // escapeMode says whether output is escaped: known from the text, or only while it runs.
@@ -35,8 +41,9 @@ func (f frame) softened() frame {
 	return f
 }
 
-func compile(body []stmt) (*Template, error) {
+func compile(ctx context.Context, body []stmt) (*Template, error) {
 	c := &compiler{blocks: map[string]*blockNode{}}
+	c.budget = &budget{ctx: ctx, left: limits.TemplateCompile, seen: limits.TemplateCompile}
 	var order []*blockNode
 	var failed error
 	for _, s := range body {
@@ -50,15 +57,15 @@ func compile(body []stmt) (*Template, error) {
 			}
 		}
 		visit(s)
-		each(s, visit)
+		c.budget.each(s, visit)
 	}
 	if failed != nil {
 		return nil, failed
 	}
 	root := &function{body: body}
-	root.scope = newScope(root, nil)
+	root.scope = c.newScope(root, nil)
 	t := &Template{root: root, blocks: c.blocks}
-	if undeclared(stmts(body), "self")["self"] {
+	if c.budget.undeclared(stmts(body), "self")["self"] {
 		root.scope.param("self")
 	}
 	root.scope.visit(stmts(body)...)
@@ -68,8 +75,8 @@ func compile(body []stmt) (*Template, error) {
 	root.scope.finish()
 	for _, b := range order {
 		fn := &function{body: b.body}
-		b.fn, fn.scope = fn, newScope(fn, nil)
-		special := undeclared(stmts(b.body), "self", "super")
+		b.fn, fn.scope = fn, c.newScope(fn, nil)
+		special := c.budget.undeclared(stmts(b.body), "self", "super")
 		if b.usesSelf = special["self"]; b.usesSelf {
 			b.selfRef = fn.scope.param("self").refFrom(fn)
 		}
@@ -85,7 +92,16 @@ func compile(body []stmt) (*Template, error) {
 	return t, nil
 }
 
+func (c *compiler) newScope(fn *function, parent *scope) *scope {
+	s := newScope(fn, parent)
+	s.budget = c.budget
+	return s
+}
+
 func (c *compiler) stmts(list []stmt, f frame) error {
+	if c.budget.err != nil { // what was found of the names may not be all
+		return c.budget.err
+	}
 	for _, s := range list {
 		if err := c.stmt(s, f); err != nil {
 			return err
@@ -99,7 +115,7 @@ func (c *compiler) stmt(s stmt, f frame) error {
 	case *outputStmt:
 		s.escape = c.escape
 		for _, x := range s.items {
-			markFolded(x, true)
+			c.markFolded(x)
 		}
 		return c.exprs(s.items, f)
 	case *ifStmt:
@@ -127,7 +143,7 @@ func (c *compiler) stmt(s stmt, f frame) error {
 		if f.toplevel {
 			s.exports = targetNames(s.target)
 		}
-		s.scope = newScope(f.fn, f.scope)
+		s.scope = c.newScope(f.fn, f.scope)
 		s.scope.visit(stmts(s.body)...)
 		inner := f.inner(s.scope)
 		if err := c.stmts(s.body, inner); err != nil {
@@ -152,7 +168,7 @@ func (c *compiler) stmt(s stmt, f frame) error {
 	case *generationStmt:
 		return c.callBlock(s.call, f)
 	case *filterStmt:
-		s.scope = newScope(f.fn, f.scope)
+		s.scope = c.newScope(f.fn, f.scope)
 		s.scope.visit(stmts(s.body)...)
 		s.scope.visit(s.filter)
 		inner := f.inner(s.scope)
@@ -164,7 +180,7 @@ func (c *compiler) stmt(s stmt, f frame) error {
 		}
 		s.scope.finish()
 	case *withStmt:
-		s.scope = newScope(f.fn, f.scope)
+		s.scope = c.newScope(f.fn, f.scope)
 		s.scope.visit(exprs(s.targets)...)
 		s.scope.visit(stmts(s.body)...)
 		inner := f.inner(s.scope)
@@ -179,7 +195,7 @@ func (c *compiler) stmt(s stmt, f frame) error {
 		}
 		s.scope.finish()
 	case *autoescapeStmt:
-		s.scope = newScope(f.fn, f.scope)
+		s.scope = c.newScope(f.fn, f.scope)
 		s.scope.visit(s.on)
 		s.scope.visit(stmts(s.body)...)
 		inner := f.inner(s.scope)
@@ -200,7 +216,7 @@ func (c *compiler) stmt(s stmt, f frame) error {
 		return err
 	case *blockNode:
 		if s.scoped {
-			s.visible = visibleNames(f)
+			s.visible = c.visibleNames(f)
 		}
 	case *controlStmt:
 		if !f.loop {
@@ -224,14 +240,17 @@ func isSliced(n any) bool {
 }
 
 // markFolded marks a slice of constants whose surroundings are folded too.
-func markFolded(n any, folded bool) {
-	if folded && isSliced(n) && constant(n) {
+func (c *compiler) markFolded(n any) {
+	if isSliced(n) && c.constant(n) {
 		n.(*itemExpr).folded = true
 	}
 }
 
 // constant tells whether the reference folds an expression: it has no names and no calls, nor filters that need the context.
-func constant(n any) bool {
+func (c *compiler) constant(n any) bool {
+	if !c.budget.take(1) {
+		return false
+	}
 	switch n := n.(type) {
 	case *nameExpr, *nsRef, *callExpr, *dataExpr:
 		return false
@@ -244,8 +263,8 @@ func constant(n any) bool {
 			return false
 		}
 	}
-	for _, c := range children(n) {
-		if !constant(c) {
+	for _, part := range children(n) {
+		if !c.constant(part) {
 			return false
 		}
 	}
@@ -268,13 +287,13 @@ func targetNames(x expr) []*nameExpr {
 }
 
 // visibleNames are the variables that a scoped block sees: those assigned in the frames around it.
-func visibleNames(f frame) []visibleName {
+func (c *compiler) visibleNames(f frame) []visibleName {
 	seen := map[string]bool{}
 	var list []visibleName
 	for s := f.scope; s != nil; s = s.parent {
 		var names []string
 		for n := range s.stores {
-			if !seen[n] {
+			if c.budget.take(1) && !seen[n] {
 				seen[n] = true
 				names = append(names, n)
 			}
@@ -293,10 +312,10 @@ func (c *compiler) forStmt(s *forStmt, f frame) error {
 		fn = &function{parent: f.fn}
 		s.fn = fn
 	}
-	s.bodyScope = newScope(fn, f.scope)
-	s.extended = s.recursive || undeclared(stmts(s.body), "loop")["loop"]
+	s.bodyScope = c.newScope(fn, f.scope)
+	s.extended = s.recursive || c.budget.undeclared(stmts(s.body), "loop")["loop"]
 	var failed error
-	each(s, func(n any) {
+	c.budget.each(s, func(n any) {
 		if b, ok := n.(*blockNode); ok && b.scoped {
 			s.extended = true
 		}
@@ -315,7 +334,7 @@ func (c *compiler) forStmt(s *forStmt, f frame) error {
 	inner := f.inner(s.bodyScope)
 	inner.loop = true
 	if s.test != nil {
-		s.testScope = newScope(fn, f.scope)
+		s.testScope = c.newScope(fn, f.scope)
 		s.testScope.target(s.testTarget)
 		s.testScope.visit(s.test)
 		test := f.inner(s.testScope)
@@ -338,7 +357,7 @@ func (c *compiler) forStmt(s *forStmt, f frame) error {
 	}
 	s.bodyScope.finish()
 	if len(s.other) > 0 {
-		s.elseScope = newScope(fn, f.scope)
+		s.elseScope = c.newScope(fn, f.scope)
 		s.elseScope.visit(stmts(s.other)...)
 		if err := c.stmts(s.other, f.inner(s.elseScope)); err != nil {
 			return err
@@ -358,7 +377,7 @@ func (c *compiler) callBlock(s *callStmt, f frame) error {
 // macro compiles the body of a macro or call block as a function of its own.
 func (c *compiler) macro(m *macroStmt, f frame) error {
 	fn := &function{parent: f.fn, body: m.body}
-	fn.scope = newScope(fn, f.scope)
+	fn.scope = c.newScope(fn, f.scope)
 	m.fn = fn
 	fn.scope.visit(m.children()...)
 	explicit := -1
@@ -369,7 +388,7 @@ func (c *compiler) macro(m *macroStmt, f frame) error {
 		}
 		special[a.name] = true
 	}
-	wants := undeclared(stmts(m.body), "caller", "kwargs", "varargs")
+	wants := c.budget.undeclared(stmts(m.body), "caller", "kwargs", "varargs")
 	m.takes.explicitCaller = explicit >= 0
 	if wants["caller"] {
 		if explicit >= 0 {
@@ -412,7 +431,27 @@ func (c *compiler) exprs(list []expr, f frame) error {
 	return nil
 }
 
+// foldSlices marks the parts of an expression that are slices of constants.
+func (c *compiler) foldSlices(x expr, parts []any) {
+	if !slices.ContainsFunc(parts, isSliced) {
+		return
+	}
+	switch x.(type) {
+	case *andExpr, *orExpr, *condExpr: // folded when the constant parts alone decide
+	default:
+		if !c.constant(x) {
+			return
+		}
+	}
+	for _, child := range parts {
+		c.markFolded(child)
+	}
+}
+
 func (c *compiler) expr(x expr, f frame) error {
+	if !c.budget.take(1) {
+		return c.budget.err
+	}
 	switch x := x.(type) {
 	case *nameExpr:
 		v := f.scope.find(x.name)
@@ -441,15 +480,9 @@ func (c *compiler) expr(x expr, f frame) error {
 			return syntaxError(x.line, "no test named '%s'", x.name)
 		}
 	}
-	for _, child := range children(x) {
-		if isSliced(child) {
-			switch x.(type) {
-			case *andExpr, *orExpr, *condExpr: // folded when the constant parts alone decide
-				markFolded(child, true)
-			default:
-				markFolded(child, constant(x))
-			}
-		}
+	parts := children(x)
+	c.foldSlices(x, parts)
+	for _, child := range parts {
 		if err := c.expr(child.(expr), f); err != nil {
 			return err
 		}

@@ -161,15 +161,8 @@ func hashKey(v Value) (any, error) {
 	case *undefined:
 		return undefinedKey{}, nil
 	case *Tuple:
-		var b strings.Builder
-		for _, i := range v.Items {
-			k, err := hashKey(i)
-			if err != nil {
-				return nil, err
-			}
-			fmt.Fprintf(&b, "%T:%d:%v,", k, len(fmt.Sprint(k)), k)
-		}
-		return tupleKey(b.String()), nil
+		left := maxTupleKey
+		return v.hashKey(&left)
 	case *Range:
 		if v.n == 0 {
 			return rangeKey{}, nil
@@ -182,6 +175,35 @@ func hashKey(v Value) (any, error) {
 		return nil, typeError("unhashable type: '%s'", typeName(v))
 	}
 	return v, nil // by identity
+}
+
+// maxTupleKey bounds the bytes that a tuple's hash key is made of.
+const maxTupleKey = 4096
+
+// hashKey is the key of a tuple; left is how many bytes it may still have.
+func (t *Tuple) hashKey(left *int) (any, error) {
+	var b strings.Builder
+	for _, i := range t.Items {
+		var k any
+		var err error
+		if *left -= 16; *left < 0 {
+			return nil, limitError("a tuple as a key has more than %d bytes", maxTupleKey)
+		}
+		if inner, ok := i.(*Tuple); ok {
+			k, err = inner.hashKey(left)
+		} else {
+			k, err = hashKey(i)
+		}
+		if err != nil {
+			return nil, err
+		}
+		text := fmt.Sprint(k)
+		if *left -= len(text); *left < 0 {
+			return nil, limitError("a tuple as a key has more than %d bytes", maxTupleKey)
+		}
+		fmt.Fprintf(&b, "%T:%d:%s,", k, len(text), text)
+	}
+	return tupleKey(b.String()), nil
 }
 
 // dictView is what keys(), values() and items() give.

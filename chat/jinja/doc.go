@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // Errors that a caller may want to tell apart.
@@ -60,41 +62,9 @@ func oneLine(s string) string {
 	return string(b)
 }
 
-// Limits bound one render. Zero fields mean the defaults.
-type Limits struct {
-	Steps  int64 // evaluated nodes and iterations; 50 million
-	Depth  int   // nested calls and expressions; 500
-	Output int64 // bytes of text; 64 MiB
-	Memory int64 // bytes of all texts, lists and numbers made, whether still in use or not; 512 MiB
-}
-
-// Default limits: far beyond what any published template needs, and seconds at most on a slow machine.
-const (
-	defaultSteps  = 50_000_000
-	defaultDepth  = 500
-	defaultOutput = 64 << 20
-	defaultMemory = 512 << 20
-)
-
-func (l Limits) withDefaults() Limits {
-	if l.Steps <= 0 {
-		l.Steps = defaultSteps
-	}
-	if l.Depth <= 0 {
-		l.Depth = defaultDepth
-	}
-	if l.Output <= 0 {
-		l.Output = defaultOutput
-	}
-	if l.Memory <= 0 {
-		l.Memory = defaultMemory
-	}
-	return l
-}
-
 // Options of a render.
 type Options struct {
-	Limits Limits
+	Limits Limits           // zero fields mean those of DefaultLimits for the size of the variables
 	Now    func() time.Time // clock of strftime_now; nil = time.Now
 }
 
@@ -102,15 +72,29 @@ type Options struct {
 type Template struct {
 	root   *function
 	blocks map[string]*blockNode
+	levels int // of the tree
 }
 
-// Compile reads a template. Its error is an *Error that wraps ErrSyntax, or ErrLimit when it is nested too deeply.
-func Compile(source string) (*Template, error) {
-	body, err := parse(source)
+// Compile reads a template. Its error is an *Error that wraps ErrSyntax, or ErrLimit when it is too long, too deeply
+// nested or has too many parts, or the context's. It takes time in proportion to the source.
+func Compile(ctx context.Context, source string) (*Template, error) {
+	if len(source) > limits.TemplateText {
+		return nil, limitError("a template of %d bytes; at most %d", len(source), limits.TemplateText)
+	}
+	body, err := parse(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	return compile(body)
+	levels, err := measure(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	t, err := compile(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	t.levels = levels
+	return t, nil
 }
 
 // Render runs the template over variables; vars is not changed and may be shared between renders.

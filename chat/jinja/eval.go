@@ -2,9 +2,13 @@ package jinja
 
 import "strings"
 
-func (x *constExpr) eval(*run, *env) (Value, error) { return x.v, nil }
+func (x *constExpr) eval(r *run, _ *env) (Value, error) {
+	r.steps++
+	return x.v, nil
+}
 
 func (x *nameExpr) eval(r *run, e *env) (Value, error) {
+	r.steps++
 	v := *e.at(x.ref)
 	if v == missing {
 		return undefinedName(x.name), nil

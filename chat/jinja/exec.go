@@ -3,6 +3,7 @@ package jinja
 import "strings"
 
 func (s *outputStmt) exec(r *run, e *env) (control, error) {
+	r.work(len(s.items))
 	for i, x := range s.items {
 		if d, ok := x.(*dataExpr); ok {
 			if err := r.write(d.text); err != nil {
@@ -257,6 +258,9 @@ func (b *blockNode) exec(r *run, e *env) (control, error) {
 	}
 	ctx := e.ctx
 	if b.scoped {
+		if err := r.alloc(len(b.visible) * valueSize); err != nil {
+			return ctlNext, atLine(err, b.line)
+		}
 		local := map[string]Value{}
 		for _, v := range b.visible {
 			if x := *e.at(v.ref); x != missing {
@@ -280,7 +284,10 @@ func (r *run) runBlock(b *blockNode, ctx *scopeContext) error {
 		return atLine(err, b.line)
 	}
 	defer r.shallower()
-	e := newEnv(b.fn, nil, ctx)
+	e, err := r.newEnv(b.fn, nil, ctx)
+	if err != nil {
+		return atLine(err, b.line)
+	}
 	if b.usesSelf {
 		*e.at(b.selfRef) = &selfRef{ctx}
 	}
@@ -288,7 +295,7 @@ func (r *run) runBlock(b *blockNode, ctx *scopeContext) error {
 		*e.at(b.superRef) = undefinedHint("there is no parent block called '" + b.name + "'.")
 	}
 	b.fn.scope.prepare(e)
-	_, err := r.execAll(b.body, e)
+	_, err = r.execAll(b.body, e)
 	return err
 }
 

@@ -90,7 +90,7 @@ func isTrue(v Value) bool { return v != missing && truth(v) }
 
 func filterBatch(r *run, v []Value) (Value, error) {
 	var it *iterator
-	return generator("do_batch", func() (Value, bool, error) {
+	return generator(r, "do_batch", func() (Value, bool, error) {
 		if it == nil {
 			var err error
 			if it, err = iterate(v[0]); err != nil {
@@ -117,7 +117,7 @@ func filterBatch(r *run, v []Value) (Value, error) {
 				// A width of 0 never fits: the reference gives an empty row first.
 				if n, ok := smallInt(v[1]); ok && n == 0 {
 					v[1] = int64(-1)
-					it = prepend(x, it)
+					it = r.prepend(x, it)
 					return &List{}, true, nil
 				}
 			}
@@ -153,9 +153,9 @@ func filterBatch(r *run, v []Value) (Value, error) {
 	}), nil
 }
 
-func prepend(v Value, it *iterator) *iterator {
+func (r *run) prepend(v Value, it *iterator) *iterator {
 	first := true
-	return &iterator{typ: it.typ, next: func() (Value, bool, error) {
+	return &iterator{run: r, typ: it.typ, next: func() (Value, bool, error) {
 		if first {
 			first = false
 			return v, true, nil
@@ -168,7 +168,7 @@ func filterSlice(r *run, v []Value) (Value, error) {
 	var items []Value
 	var n, number, offset int64
 	started := false
-	return generator("sync_do_slice", func() (Value, bool, error) {
+	return generator(r, "sync_do_slice", func() (Value, bool, error) {
 		if !started {
 			started = true
 			var err error
@@ -402,7 +402,7 @@ func filterGroupBy(r *run, v []Value) (Value, error) {
 
 func filterItems(r *run, v []Value) (Value, error) {
 	i := 0
-	return generator("do_items", func() (Value, bool, error) {
+	return generator(r, "do_items", func() (Value, bool, error) {
 		switch d := v[0].(type) {
 		case *undefined:
 			return nil, false, nil
@@ -553,7 +553,7 @@ func filterUnique(r *run, v []Value) (Value, error) {
 	get := attrGetter(v[2], missing, !isTrue(v[1]))
 	var it *iterator
 	seen := map[any]bool{}
-	return generator("sync_do_unique", func() (Value, bool, error) {
+	return generator(r, "sync_do_unique", func() (Value, bool, error) {
 		if it == nil {
 			var err error
 			if it, err = iterate(v[0]); err != nil {
@@ -589,7 +589,7 @@ func filterUnique(r *run, v []Value) (Value, error) {
 func (r *run) lazy(name string, value Value, prepare func() (func(Value) (Value, bool, error), error)) *iterator {
 	var it *iterator
 	var fn func(Value) (Value, bool, error)
-	return generator(name, func() (Value, bool, error) {
+	return generator(r, name, func() (Value, bool, error) {
 		if it == nil {
 			if yes, err := r.truth(value); err != nil || !yes {
 				return nil, false, err

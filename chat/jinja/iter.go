@@ -11,10 +11,11 @@ type iterator struct {
 	name string // of the generator's function
 	next func() (Value, bool, error)
 	busy bool
+	run  *run // of an iterator that asks others, so that their chain is no longer than calls may nest
 }
 
-func generator(name string, next func() (Value, bool, error)) *iterator {
-	return &iterator{typ: "generator", name: name, next: next}
+func generator(r *run, name string, next func() (Value, bool, error)) *iterator {
+	return &iterator{run: r, typ: "generator", name: name, next: next}
 }
 
 func (it *iterator) step() (Value, bool, error) {
@@ -23,6 +24,12 @@ func (it *iterator) step() (Value, bool, error) {
 	}
 	if it.busy {
 		return nil, false, valueError("generator already executing")
+	}
+	if it.run != nil {
+		if err := it.run.deeper(); err != nil {
+			return nil, false, err
+		}
+		defer it.run.shallower()
 	}
 	it.busy = true
 	v, ok, err := it.next()
@@ -80,7 +87,7 @@ func iterate(v Value) (*iterator, error) {
 	case *iterator:
 		return v, nil
 	case *loopContext:
-		return &iterator{typ: "LoopContext", next: v.nextPair}, nil
+		return &iterator{run: v.r, typ: "LoopContext", next: v.nextPair}, nil
 	}
 	return nil, typeError("'%s' object is not iterable", typeName(v))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ func render(t *testing.T, source string, vars []byte, o Options) (string, error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tmpl, err := Compile(source)
+	tmpl, err := Compile(context.Background(), source)
 	if err != nil {
 		return "", err
 	}
@@ -92,6 +93,55 @@ func TestPublishedTemplates(t *testing.T) {
 	}
 }
 
+// A conversation of megabytes renders by the default limits with the templates that real models ship.
+func TestLongConversation(t *testing.T) {
+	dir := os.Getenv("INGOT_CHAT_TEMPLATES")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "chat-templates")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "templates", "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Skip("no published chat templates (INGOT_CHAT_TEMPLATES or ../shared/chat-templates)")
+	}
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, `{"role":%q,"content":%q},`, []string{"user", "assistant"}[i%2], strings.Repeat("some \"words\"\n ", 285))
+	}
+	vars, err := DecodeVars([]byte(`{"messages":[` + b.String() + `{"role":"user","content":"x"}],"add_generation_prompt":true,` +
+		`"bos_token":"<s>","eos_token":"</s>","tools":null}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := 0
+	for i, file := range files {
+		if i%3 != 0 {
+			continue // a third of them shows it
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tmpl, err := Compile(t.Context(), string(source))
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		out, err := tmpl.Render(t.Context(), vars, frozen)
+		if err != nil && (errors.Is(err, ErrLimit) || !errors.Is(err, ErrRender)) {
+			t.Errorf("%s: %v", file, err)
+		}
+		if len(out) > 3<<20 {
+			whole++
+		}
+	}
+	if whole < 5 {
+		t.Errorf("%d templates show the whole conversation", whole)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	for _, source := range []string{
 		"{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
@@ -118,7 +168,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	tmpl, err := Compile("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}")
+	tmpl, err := Compile(context.Background(), "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +211,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v", c.in, err)
 			continue
 		}
-		r := &run{limits: Limits{}.withDefaults(), ctx: context.Background()}
+		r := &run{limits: DefaultLimits(0), ctx: context.Background()}
 		if got, _ := r.repr(v); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
 		}
@@ -174,7 +224,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestConcurrentRenders(t *testing.T) {
-	tmpl, err := Compile("{% set ns = namespace(n=0) %}{% for m in l %}{% set ns.n = ns.n + m %}{% endfor %}{{ ns.n }}{{ d|tojson }}")
+	tmpl, err := Compile(context.Background(), "{% set ns = namespace(n=0) %}{% for m in l %}{% set ns.n = ns.n + m %}{% endfor %}{{ ns.n }}{{ d|tojson }}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +263,7 @@ func FuzzTemplate(f *testing.F) {
 	}
 	o := Options{Limits: Limits{Steps: 200_000, Memory: 8 << 20, Output: 1 << 20, Depth: 200}}
 	f.Fuzz(func(t *testing.T, source string) {
-		tmpl, err := Compile(source)
+		tmpl, err := Compile(context.Background(), source)
 		if err != nil {
 			return
 		}
@@ -242,7 +292,7 @@ func FuzzDecodeJSON(f *testing.F) {
 }
 
 func BenchmarkRender(b *testing.B) {
-	tmpl, err := Compile("{% for m in messages %}<|{{ m.role }}|>{{ m['content'] | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}")
+	tmpl, err := Compile(context.Background(), "{% for m in messages %}<|{{ m.role }}|>{{ m['content'] | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}")
 	if err != nil {
 		b.Fatal(err)
 	}

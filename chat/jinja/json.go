@@ -322,7 +322,7 @@ func (e *jsonEncoder) value(v Value, depth int) error {
 	if err := e.r.tick(); err != nil {
 		return err
 	}
-	if int64(e.b.Len()) > e.r.limits.Memory {
+	if e.r.memory+int64(e.b.Len()) > e.r.limits.Memory {
 		return limitError("JSON is too long")
 	}
 	switch x := v.(type) {
@@ -475,7 +475,7 @@ func (e *jsonEncoder) quote(s string) {
 
 // EncodeJSON writes a value as tojson does: as Python's json.dumps with ensure_ascii=False.
 func EncodeJSON(v Value) (string, error) {
-	r := &run{ctx: context.Background(), limits: Limits{}.withDefaults()}
+	r := &run{ctx: context.Background(), limits: DefaultLimits(Size(v))}
 	e := &jsonEncoder{r: r, item: ", ", key: ": "}
 	err := e.value(v, 0)
 	return e.b.String(), err

@@ -158,7 +158,10 @@ func (s *forStmt) exec(r *run, e *env) (control, error) {
 			return nil, atLine(err, s.line)
 		}
 		defer r.shallower()
-		inner := newEnv(s.fn, e, e.ctx)
+		inner, err := r.newEnv(s.fn, e, e.ctx)
+		if err != nil {
+			return nil, atLine(err, s.line)
+		}
 		text, _, err := r.capture(func() (control, error) { return s.loop(r, items, inner, depth, recurse) })
 		if err == nil && r.escape {
 			return Markup(text), nil
@@ -224,7 +227,7 @@ func (s *forStmt) loop(r *run, items Value, e *env, depth int64, recurse func(Va
 // filtered gives the items for which the loop's test holds.
 func (s *forStmt) filtered(r *run, it *iterator, e *env) *iterator {
 	entered := false
-	return generator("t_1", func() (Value, bool, error) {
+	return generator(r, "t_1", func() (Value, bool, error) {
 		if !entered {
 			s.testScope.prepare(e)
 			entered = true

@@ -45,7 +45,10 @@ func (m *macro) call(r *run, a *arguments) (Value, error) {
 		return nil, atLine(err, d.line)
 	}
 	defer r.shallower()
-	e := newEnv(d.fn, m.env, m.env.ctx)
+	e, err := r.newEnv(d.fn, m.env, m.env.ctx)
+	if err != nil {
+		return nil, atLine(err, d.line)
+	}
 	names, named := slices.Clone(a.names), slices.Clone(a.named)
 	take := func(name string) (Value, bool) {
 		i := slices.Index(names, name)

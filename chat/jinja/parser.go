@@ -1,12 +1,15 @@
 package jinja
 
 import (
+	"context"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/limits"
 )
 
-// maxNesting bounds the nesting of a template's text; the reference's parser gives up earlier.
-const maxNesting = 200
+// maxRecursion bounds the parser's own recursion; a nested expression takes several levels.
+const maxRecursion = 8 * limits.TemplateNesting
 
 // parser builds the tree by the rules of jinja2's parser: parse* methods stand for the grammar's rules.
 type parser struct {
@@ -15,14 +18,17 @@ type parser struct {
 	depth int
 	tags  []string
 	ends  [][]string
+	named int // macros, calls and blocks
+	ctx   context.Context
 }
 
-func parse(source string) ([]stmt, error) {
+// parse builds the tree. Its recursion is bounded; its loops build trees that lean to one side, which measure bounds.
+func parse(ctx context.Context, source string) ([]stmt, error) {
 	toks, err := lex(source)
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{toks: toks}
+	p := &parser{toks: toks, ctx: ctx}
 	return p.parseBody(nil)
 }
 
@@ -85,7 +91,7 @@ func (p *parser) expectKind(k tokenKind) error {
 
 // enter guards against nesting that would exhaust the stack.
 func (p *parser) enter() error {
-	if p.depth++; p.depth > maxNesting*8 {
+	if p.depth++; p.depth > maxRecursion {
 		return &Error{Kind: "LimitError", Message: "nested too deeply", Line: p.cur().line, is: ErrLimit}
 	}
 	return nil
@@ -99,7 +105,7 @@ func (p *parser) parseBody(ends []string) ([]stmt, error) {
 		p.ends = append(p.ends, ends)
 		defer func() { p.ends = p.ends[:len(p.ends)-1] }()
 	}
-	if len(p.ends) > maxNesting {
+	if len(p.ends) > limits.TemplateNesting {
 		return nil, &Error{Kind: "LimitError", Message: "blocks nested too deeply", Line: p.cur().line, is: ErrLimit}
 	}
 	var body []stmt
@@ -187,12 +193,21 @@ func (p *parser) parseStatement() (s stmt, err error) {
 	if t.kind != tokName {
 		return nil, syntaxError(t.line, "tag name expected")
 	}
+	if err := p.ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
 	defer p.leave()
 	p.tags = append(p.tags, t.text)
 	defer func() { p.tags = p.tags[:len(p.tags)-1] }()
+	switch t.text {
+	case "macro", "call", "block", "generation":
+		if p.named++; p.named > limits.TemplateDefinitions {
+			return nil, atLine(limitError("more than %d macros, calls and blocks", limits.TemplateDefinitions), t.line)
+		}
+	}
 	switch t.text {
 	case "for":
 		return p.parseFor()
@@ -339,6 +354,9 @@ func (p *parser) parseSignature(m *macroStmt) error {
 			}
 		}
 		m.args = append(m.args, arg)
+		if err := p.tooMany(len(m.args)); err != nil {
+			return err
+		}
 	}
 	return p.expectOp(")")
 }

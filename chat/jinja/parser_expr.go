@@ -1,6 +1,10 @@
 package jinja
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ingotml/ingot/limits"
+)
 
 type targetOptions struct {
 	nameOnly, namespace bool
@@ -228,7 +232,6 @@ func (p *parser) parseBinary(level int) (expr, error) {
 		}
 		return &concatExpr{items: items}, nil
 	}
-	var chain []*binExpr
 	for {
 		t := p.cur()
 		found := false
@@ -243,14 +246,9 @@ func (p *parser) parseBinary(level int) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		b := &binExpr{op: t.text, l: l, r: r, line: line}
-		chain = append(chain, b)
-		l, line = b, p.cur().line
+		l, line = &binExpr{op: t.text, l: l, r: r, line: line}, p.cur().line
 	}
 	// The reference compiles a ** b ** c to Python as ((a ** b) ** c): its parentheses keep the parser's order.
-	if len(chain) > maxNesting*4 {
-		return nil, &Error{Kind: "LimitError", Message: "too many operators in a row", Line: line, is: ErrLimit}
-	}
 	return l, nil
 }
 
@@ -370,26 +368,24 @@ func (p *parser) parseDict() (expr, error) {
 	return x, p.expectOp("}")
 }
 
-// maxChain bounds a.b.c|d|e...: such a chain is a tree as deep as it is long.
-const maxChain = 1000
-
-func (p *parser) tooLong(n int) error {
-	if n > maxChain {
-		return &Error{Kind: "LimitError", Message: "too long a chain of filters and attributes", Line: p.cur().line, is: ErrLimit}
+// tooMany is the error of a macro or call with so many arguments.
+func (p *parser) tooMany(n int) error {
+	if n <= limits.TemplateArguments {
+		return nil
 	}
-	return nil
+	return atLine(limitError("more than %d arguments", limits.TemplateArguments), p.cur().line)
 }
 
 func (p *parser) parsePostfix(x expr) (expr, error) {
 	var err error
-	for n := 0; err == nil; n++ {
+	for err == nil {
 		switch t := p.cur(); {
 		case t.is(".") || t.is("["):
 			x, err = p.parseSubscript(x)
 		case t.is("("):
 			x, err = p.parseCall(x)
 		default:
-			return x, p.tooLong(n)
+			return x, nil
 		}
 	}
 	return nil, err
@@ -397,7 +393,7 @@ func (p *parser) parsePostfix(x expr) (expr, error) {
 
 func (p *parser) parseFilterExpr(x expr) (expr, error) {
 	var err error
-	for n := 0; err == nil; n++ {
+	for err == nil {
 		switch t := p.cur(); {
 		case t.is("|"):
 			x, err = p.parseFilters(x, false)
@@ -406,7 +402,7 @@ func (p *parser) parseFilterExpr(x expr) (expr, error) {
 		case t.is("("):
 			x, err = p.parseCall(x)
 		default:
-			return x, p.tooLong(n)
+			return x, nil
 		}
 	}
 	return nil, err
@@ -524,6 +520,9 @@ func (p *parser) parseArgs() (a callArgs, err error) {
 			x, err = p.parseExpr(true)
 			a.pos = append(a.pos, x)
 		}
+		if err == nil {
+			err = p.tooMany(len(a.pos) + len(a.names))
+		}
 		if err != nil {
 			return a, err
 		}
@@ -534,17 +533,17 @@ func (p *parser) parseArgs() (a callArgs, err error) {
 // parseDotted reads a filter's or a test's name.
 func (p *parser) parseDotted() (string, error) {
 	t, err := p.expectName()
-	name := t.text
+	name := []string{t.text}
 	for err == nil && p.skipOp(".") {
 		t, err = p.expectName()
-		name += "." + t.text
+		name = append(name, t.text)
 	}
-	return name, err
+	return strings.Join(name, "."), err
 }
 
 // parseFilters reads "|name(args)|name..."; with inline the first bar is left out.
 func (p *parser) parseFilters(x expr, inline bool) (expr, error) {
-	for n := 0; inline || p.cur().is("|"); n++ {
+	for inline || p.cur().is("|") {
 		if !inline {
 			p.next()
 		}
@@ -560,9 +559,6 @@ func (p *parser) parseFilters(x expr, inline bool) (expr, error) {
 			}
 		}
 		x = f
-		if err := p.tooLong(n); err != nil {
-			return nil, err
-		}
 	}
 	return x, nil
 }

@@ -53,7 +53,7 @@ func (p *printer) print(v Value) error {
 	if err := p.r.tick(); err != nil {
 		return err
 	}
-	if p.b.Len() > int(p.r.limits.Memory) {
+	if p.r.memory+int64(p.b.Len()) > p.r.limits.Memory {
 		return limitError("text of a value is too long")
 	}
 	switch v := v.(type) {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"time"
+
+	"github.com/ingotml/ingot/limits"
 )
 
-// valueSize is what a place in a list costs.
-const valueSize = 16
+// valueSize is what a value costs: its place in a list, and what it points to beside a text's bytes.
+const valueSize = 48
 
 // run is one render: its limits and its output.
 type run struct {
@@ -20,12 +23,14 @@ type run struct {
 	checked int64 // steps at which the context was last asked
 	memory  int64
 	depth   int
+	deepest int // bound of depth
 	out     *output
+	nested  int  // outputs that are captured
 	escape  bool // the reference's eval_ctx.autoescape
 }
 
 // output collects text: the template's, or of a block that is captured.
-type output struct{ b []byte }
+type output struct{ strings.Builder }
 
 // scopeContext is the reference's Context: where names are looked up that no frame knows.
 type scopeContext struct {
@@ -50,12 +55,15 @@ type env struct {
 	ctx    *scopeContext
 }
 
-func newEnv(fn *function, parent *env, ctx *scopeContext) *env {
+func (r *run) newEnv(fn *function, parent *env, ctx *scopeContext) (*env, error) {
+	if err := r.alloc(fn.slots * 16); err != nil {
+		return nil, err
+	}
 	e := &env{vars: make([]Value, fn.slots), parent: parent, ctx: ctx}
 	for i := range e.vars {
 		e.vars[i] = missing
 	}
-	return e
+	return e, nil
 }
 
 func (e *env) at(p ref) *Value {
@@ -80,10 +88,11 @@ func (s *scope) prepare(e *env) {
 }
 
 func (t *Template) render(ctx context.Context, vars *Dict, o Options) (text string, err error) {
-	r := &run{ctx: ctx, t: t, limits: o.Limits.withDefaults(), now: o.Now, out: &output{}}
+	r := &run{ctx: ctx, t: t, limits: o.Limits.WithDefaults(Size(vars)), now: o.Now, out: &output{}}
 	if r.now == nil {
 		r.now = time.Now
 	}
+	r.deepest = min(r.limits.Depth, limits.TemplateLevels/max(t.levels, 1))
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -94,7 +103,10 @@ func (t *Template) render(ctx context.Context, vars *Dict, o Options) (text stri
 		v, ok := globals[name]
 		return v, ok
 	}}
-	e := newEnv(t.root, nil, root)
+	e, err := r.newEnv(t.root, nil, root)
+	if err != nil {
+		return "", err
+	}
 	if v := t.root.scope.refs["self"]; v != nil && t.root.scope.loads[v].kind == loadParam {
 		e.vars[v.slot] = &selfRef{root}
 	}
@@ -102,7 +114,7 @@ func (t *Template) render(ctx context.Context, vars *Dict, o Options) (text stri
 	if _, err := r.execAll(t.root.body, e); err != nil {
 		return "", err
 	}
-	return string(r.out.b), nil
+	return r.out.String(), nil
 }
 
 // tick counts a step.
@@ -143,17 +155,22 @@ func (r *run) allocTimes(n int, times int64) error {
 }
 
 func (r *run) write(s string) error {
-	if int64(len(r.out.b)+len(s)) > r.limits.Output {
+	if int64(r.out.Len()+len(s)) > r.limits.Output {
 		return limitError("more than %d bytes of output", r.limits.Output)
 	}
-	r.out.b = append(r.out.b, s...)
+	if r.nested > 0 {
+		if err := r.alloc(len(s)); err != nil {
+			return err
+		}
+	}
+	r.out.WriteString(s)
 	r.steps += int64(len(s)) / 256
 	return nil
 }
 
 // deeper guards recursion; each call needs a shallower.
 func (r *run) deeper() error {
-	if r.depth++; r.depth > r.limits.Depth {
+	if r.depth++; r.depth > r.deepest {
 		return &Error{Kind: "RecursionError", Message: "maximum recursion depth exceeded", is: ErrLimit}
 	}
 	return nil
@@ -165,13 +182,15 @@ func (r *run) shallower() { r.depth-- }
 func (r *run) capture(fn func() (control, error)) (string, control, error) {
 	saved := r.out
 	r.out = &output{}
+	r.nested++
 	c, err := fn()
-	text := string(r.out.b)
+	text := r.out.String()
 	r.out = saved
+	r.nested--
 	if err != nil {
 		return "", c, err
 	}
-	return text, c, r.alloc(len(text))
+	return text, c, nil
 }
 
 func (r *run) execAll(list []stmt, e *env) (control, error) {

@@ -57,6 +57,8 @@ type scope struct {
 	loads  map[*variable]load
 	stores map[string]bool
 
+	budget *budget
+
 	enter []enterOp // the loads in executable form
 }
 
@@ -74,6 +76,7 @@ func newScope(fn *function, parent *scope) *scope {
 }
 
 func (s *scope) copy() *scope {
+	s.budget.take(len(s.refs) + len(s.loads) + len(s.stores))
 	c := *s
 	c.refs, c.loads, c.stores = maps.Clone(s.refs), maps.Clone(s.loads), maps.Clone(s.stores)
 	return &c
@@ -127,6 +130,9 @@ func (s *scope) load(name string) {
 func (s *scope) merge(branches ...*scope) {
 	stores := map[string]bool{}
 	for _, b := range branches {
+		if !s.budget.take(len(b.refs) + len(b.loads) + 2*len(b.stores)) {
+			return
+		}
 		for n := range b.stores {
 			if !s.stores[n] {
 				stores[n] = true
@@ -156,6 +162,9 @@ func (s *scope) visit(nodes ...any) {
 }
 
 func (s *scope) visitNode(n any) {
+	if !s.budget.take(1) {
+		return
+	}
 	switch n := n.(type) {
 	case *nameExpr:
 		switch n.use {

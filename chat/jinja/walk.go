@@ -1,5 +1,11 @@
 package jinja
 
+import (
+	"context"
+
+	"github.com/ingotml/ingot/limits"
+)
+
 // children are the parts of a node in the order in which the reference visits them.
 func children(n any) []any {
 	switch n := n.(type) {
@@ -133,13 +139,16 @@ func (m *macroStmt) children() []any {
 }
 
 // undeclared tells which of the names are read in the nodes before anything assigns them; blocks are not looked into.
-func undeclared(nodes []any, names ...string) map[string]bool {
+func (b *budget) undeclared(nodes []any, names ...string) map[string]bool {
 	open, found := map[string]bool{}, map[string]bool{}
 	for _, n := range names {
 		open[n] = true
 	}
 	var visit func(n any)
 	visit = func(n any) {
+		if !b.take(1) {
+			return
+		}
 		switch n := n.(type) {
 		case *blockNode:
 			return
@@ -162,9 +171,42 @@ func undeclared(nodes []any, names ...string) map[string]bool {
 }
 
 // each calls fn for every node below n.
-func each(n any, fn func(any)) {
+func (b *budget) each(n any, fn func(any)) {
+	if !b.take(1) {
+		return
+	}
 	for _, c := range children(n) {
 		fn(c)
-		each(c, fn)
+		b.each(c, fn)
 	}
+}
+
+// measure returns the levels of a template's tree, which evaluation recurses over; beyond limits.TemplateDepth that is
+// an error. It keeps a stack of its own: a chain of operators is a tree as deep as it is long.
+func measure(ctx context.Context, body []stmt) (int, error) {
+	type place struct {
+		n     any
+		level int
+	}
+	deepest, visited := 1, 0
+	todo := make([]place, 0, len(body))
+	for _, s := range body {
+		todo = append(todo, place{s, 1})
+	}
+	for len(todo) > 0 {
+		p := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if deepest = max(deepest, p.level); deepest > limits.TemplateDepth {
+			return 0, limitError("expressions nested, or chained, more than %d levels", limits.TemplateDepth)
+		}
+		if visited++; visited%4096 == 0 {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+		}
+		for _, c := range children(p.n) {
+			todo = append(todo, place{c, p.level + 1})
+		}
+	}
+	return deepest, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/limits"
 )
 
 // ErrNoGrammar says that a format's calls cannot be described.
@@ -48,6 +49,9 @@ func CallGrammar(name string, offers []Offer, once bool) (Grammar, error) {
 		rule := fmt.Sprintf("call%d", i)
 		fmt.Fprintf(&b, "%s ::= %s\n", rule, call)
 		calls = append(calls, rule)
+		if b.Len() > limits.GrammarSource {
+			return Grammar{}, fmt.Errorf("the tools make a grammar of more than %d bytes", limits.GrammarSource)
+		}
 	}
 	more := ""
 	if !once {
@@ -156,7 +160,7 @@ func (e element) call(o Offer) (string, error) {
 		return seq(head, tail), nil
 	}
 	required := texts(schema, "required")
-	parts := []string{head}
+	parts, size := []string{head}, 0
 	properties.Each(func(k, v jinja.Value) bool {
 		name := k.(string)
 		var value, after string
@@ -172,7 +176,11 @@ func (e element) call(o Offer) (string, error) {
 			part = group(part) + "?"
 		}
 		parts = append(parts, part)
-		return true
+		// Each parameter may bring the definitions along.
+		if size += len(part); size > limits.GrammarSource {
+			err = fmt.Errorf("its grammar has more than %d bytes", limits.GrammarSource)
+		}
+		return err == nil
 	})
 	return seq(append(parts, tail)...), err
 }

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -53,7 +54,7 @@ func write(t *testing.T, g *grammar.Grammar, v *grammar.Vocabulary, r *rand.Rand
 
 func compile(t *testing.T, rules, root string) *grammar.Grammar {
 	t.Helper()
-	g, err := grammar.CompileEBNF(rules + "root ::= " + root)
+	g, err := grammar.CompileEBNF(context.Background(), rules+"root ::= "+root)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, rules)
 	}

@@ -37,8 +37,11 @@ func newTools(list []Tool) tools {
 	return out
 }
 
-// definitions are schemas by the references to them.
-type definitions map[string]json.RawMessage
+// definitions are the schemas that a schema refers to.
+type definitions struct {
+	schemas map[string]json.RawMessage // by reference
+	found   map[string][]string        // their types, once looked at; those at hand have none yet
+}
 
 func definitionsOf(schema json.RawMessage) definitions {
 	var s struct {
@@ -46,17 +49,20 @@ func definitionsOf(schema json.RawMessage) definitions {
 		Definitions map[string]json.RawMessage `json:"definitions"`
 	}
 	_ = json.Unmarshal(schema, &s) // as above
-	out := definitions{}
+	out := definitions{schemas: map[string]json.RawMessage{}, found: map[string][]string{}}
 	for name, d := range s.Defs {
-		out["#/$defs/"+name] = d
+		out.schemas["#/$defs/"+name] = d
 	}
 	for name, d := range s.Definitions {
-		out["#/definitions/"+name] = d
+		out.schemas["#/definitions/"+name] = d
 	}
 	return out
 }
 
-// types are the types that a schema allows; a union's are those of all its members.
+// maxUnions bounds unions in unions, and references to references, whose types are looked for.
+const maxUnions = 64
+
+// types are the types that a schema allows; a union's are those of all its members. Each definition is looked at once.
 func (d definitions) types(schema json.RawMessage, depth int) []string {
 	var s struct {
 		Type  json.RawMessage   `json:"type"`
@@ -65,7 +71,7 @@ func (d definitions) types(schema json.RawMessage, depth int) []string {
 		OneOf []json.RawMessage `json:"oneOf"`
 		AllOf []json.RawMessage `json:"allOf"`
 	}
-	if depth > 8 || json.Unmarshal(schema, &s) != nil {
+	if depth > maxUnions || json.Unmarshal(schema, &s) != nil {
 		return nil
 	}
 	var out []string
@@ -73,11 +79,24 @@ func (d definitions) types(schema json.RawMessage, depth int) []string {
 	if len(s.AllOf) == 1 { // around a reference, as some write it
 		members = append(members, s.AllOf...)
 	}
-	if def, ok := d[s.Ref]; ok {
-		members = append(members, def)
+	add := func(types []string) {
+		for _, t := range types {
+			if !slices.Contains(out, t) {
+				out = append(out, t)
+			}
+		}
 	}
 	for _, member := range members {
-		out = append(out, d.types(member, depth+1)...)
+		add(d.types(member, depth+1))
+	}
+	if def, ok := d.schemas[s.Ref]; ok {
+		types, seen := d.found[s.Ref]
+		if !seen {
+			d.found[s.Ref] = nil
+			types = d.types(def, depth+1)
+			d.found[s.Ref] = types
+		}
+		add(types)
 	}
 	if len(out) > 0 {
 		return out

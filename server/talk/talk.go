@@ -45,6 +45,9 @@ func TextParts(text string, n int) []chat.Part {
 
 // Begin makes the prompt. Without a template the texts of the messages go to the model as they are, one after the other.
 func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, error) {
+	if err := chat.CheckTools(c.Tools); err != nil {
+		return nil, err
+	}
 	if len(c.Pictures) > 0 {
 		if err := m.CheckPictures(); err != nil {
 			return nil, err

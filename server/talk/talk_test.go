@@ -75,7 +75,7 @@ func style(t *testing.T, lines ...modelfile.Command) *Style {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ReadTemplate(store, entry); err != nil {
+	if err := s.ReadTemplate(t.Context(), store, entry); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -182,7 +182,7 @@ func TestReader(t *testing.T) {
 }
 
 func TestWith(t *testing.T) {
-	s, err := style(t).With(`{{ .Prompt }}-{{ .Suffix }}`)
+	s, err := style(t).With(t.Context(), `{{ .Prompt }}-{{ .Suffix }}`)
 	if err != nil || !s.Fills() {
 		t.Fatalf("%v, fills %v", err, s.Fills())
 	}
@@ -190,10 +190,10 @@ func TestWith(t *testing.T) {
 	if err != nil || text(p.IDs) != "^a-b" {
 		t.Errorf("%q, %v", text(p.IDs), err)
 	}
-	if _, err := s.With(`{{ .Prompt`); err == nil {
+	if _, err := s.With(t.Context(), `{{ .Prompt`); err == nil {
 		t.Error("a template that does not compile is taken")
 	}
-	if other, err := s.With(`{{ messages }}`); err != nil || other.Fills() {
+	if other, err := s.With(t.Context(), `{{ messages }}`); err != nil || other.Fills() {
 		t.Errorf("%v, a template without a suffix has a place for it", err)
 	}
 }

@@ -1,17 +1,16 @@
 package talk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 )
-
-// maxFile bounds the files of an image that hold templates, in bytes.
-const maxFile = 256 << 20
 
 // TemplateText is the text of a model's chat template, the default one where named is empty. Its error may be chat.ErrNoTemplate or
 // chat.ErrOtherTemplates.
@@ -21,7 +20,7 @@ func TemplateText(store *manifest.Store, entry *manifest.Entry, named string) (s
 		if l.Kind == manifest.KindTensor || !chat.HoldsTemplate(l.Name) && l.Kind != manifest.KindTemplate {
 			continue
 		}
-		b, err := store.ReadBlob(l.Digest, maxFile)
+		b, err := store.ReadBlob(l.Digest, limits.TemplateFile)
 		if err != nil {
 			return "", fmt.Errorf("%s of %s: %w", l.Name, entry.Name, err)
 		}
@@ -58,7 +57,7 @@ func Open(store *manifest.Store, entry *manifest.Entry) (*Style, error) {
 }
 
 // ReadTemplate adds the image's chat template, where it has one.
-func (s *Style) ReadTemplate(store *manifest.Store, entry *manifest.Entry) (err error) {
+func (s *Style) ReadTemplate(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (err error) {
 	s.Text, err = TemplateText(store, entry, "")
 	if errors.Is(err, chat.ErrNoTemplate) {
 		return nil
@@ -66,7 +65,7 @@ func (s *Style) ReadTemplate(store *manifest.Store, entry *manifest.Entry) (err 
 	if err != nil {
 		return err
 	}
-	if s.Template, err = chat.Parse(s.Text); err != nil {
+	if s.Template, err = chat.Parse(ctx, s.Text); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	for _, l := range entry.Image.Layers {
@@ -76,8 +75,8 @@ func (s *Style) ReadTemplate(store *manifest.Store, entry *manifest.Entry) (err 
 }
 
 // With is the style with another template.
-func (s *Style) With(template string) (*Style, error) {
-	t, err := chat.Parse(template)
+func (s *Style) With(ctx context.Context, template string) (*Style, error) {
+	t, err := chat.Parse(ctx, template)
 	if err != nil {
 		return nil, err
 	}

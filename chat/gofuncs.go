@@ -1,0 +1,206 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+)
+
+// stepFunc is the function that count adds to a template.
+const stepFunc = "ingotStep"
+
+// What text/template does is slower than what Jinja does, and counts as so many of its steps: a call of stepFunc, and
+// each node.
+const (
+	callWeight = 32
+	nodeWeight = 4
+)
+
+// functions returns the functions of Go templates, with those of text/template that make texts bounded: each takes
+// what its result may need from the run's memory before it makes it.
+func (g *goRun) functions() template.FuncMap {
+	now := g.now
+	if now == nil {
+		now = time.Now
+	}
+	one := func(times int, fn func(...any) string) func(...any) (string, error) {
+		return func(args ...any) (string, error) {
+			return g.text(times*sizeOf(args), func() (string, error) { return fn(args...), nil })
+		}
+	}
+	return template.FuncMap{
+		stepFunc: func(n int) (string, error) { return "", g.step(n) },
+		"json": func(v any) (string, error) {
+			return g.text(6*sizeOf(v), func() (string, error) {
+				b, err := json.Marshal(toMarshal(v))
+				return string(b), err
+			})
+		},
+		"currentDate":   func(...string) string { return now().Format("2006-01-02") },
+		"yesterdayDate": func(...string) string { return now().AddDate(0, 0, -1).Format("2006-01-02") },
+		"toTypeScriptType": func(schema any) (string, error) {
+			return g.text(2*sizeOf(schema), func() (string, error) { return typeScript(schema), nil })
+		},
+		"printf": func(format string, args ...any) (string, error) {
+			n, err := g.formatSize(format, args)
+			if err != nil {
+				return "", err
+			}
+			return g.text(n, func() (string, error) { return fmt.Sprintf(format, args...), nil })
+		},
+		"print":    one(1, fmt.Sprint),
+		"println":  one(1, fmt.Sprintln),
+		"html":     one(6, template.HTMLEscaper),
+		"js":       one(6, template.JSEscaper),
+		"urlquery": one(3, template.URLQueryEscaper),
+	}
+}
+
+// text counts a text that make returns, which has at most so many bytes.
+func (g *goRun) text(most int, make func() (string, error)) (string, error) {
+	g.steps += int64(most) / 256
+	if err := g.check(); err != nil {
+		return "", err
+	}
+	if g.memory+int64(most) > g.limits.Memory {
+		return "", g.fail("more than %d bytes of memory", g.limits.Memory)
+	}
+	s, err := make()
+	g.memory += int64(len(s))
+	return s, err
+}
+
+// formatSize bounds the bytes that a format makes of its arguments.
+func (g *goRun) formatSize(format string, args []any) (int, error) {
+	const widest = 1000
+	n := sizeOf(args)
+	if strings.ContainsAny(format, "qxX#") {
+		n *= 8 // what a quoted or hexadecimal text may take
+	}
+	n += len(format)
+	for _, verb := range strings.Split(format, "%")[1:] {
+		spec := verb[:len(verb)-len(strings.TrimLeft(verb, "+-# 0123456789.*[]"))]
+		if strings.ContainsAny(spec, "*[") {
+			return 0, g.fail("a format takes no width or index from its arguments")
+		}
+		for _, number := range strings.FieldsFunc(spec, func(r rune) bool { return r < '0' || r > '9' }) {
+			width, err := strconv.Atoi(number)
+			if err != nil || width > widest {
+				return 0, g.fail("a width of more than %d in a format", widest)
+			}
+			n += width
+		}
+		n += 32 // of an argument that is not there
+	}
+	return n, nil
+}
+
+// sizeOf bounds how many bytes fmt prints for a value, as it is or as JSON without escapes.
+func sizeOf(v any) int {
+	const plain = 400 // a float64 in full
+	switch v := v.(type) {
+	case nil:
+		return 8
+	case string:
+		return len(v) + 8
+	case bool, int, int64:
+		return 32
+	case *big.Int:
+		return v.BitLen()/3 + 8
+	case goTool:
+		return len(v.text) + 8
+	case goFunction:
+		return len(v.text) + 8
+	case goParameters:
+		return len(v.text) + 8
+	case goObject:
+		return 6 * sizeOf(map[string]any(v))
+	case map[string]any:
+		n := 16
+		for k, x := range v {
+			n += len(k) + 8 + sizeOf(x)
+		}
+		return n
+	case []any:
+		n := 16
+		for _, x := range v {
+			n += sizeOf(x)
+		}
+		return n
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Slice, reflect.Array:
+		n := 16
+		for i := range r.Len() {
+			n += sizeOf(r.Index(i).Interface())
+		}
+		return n
+	case reflect.Pointer:
+		if r.IsNil() {
+			return 8
+		}
+		return sizeOf(r.Elem().Interface())
+	case reflect.Struct:
+		n := 16
+		for i := range r.NumField() {
+			if f := r.Field(i); r.Type().Field(i).IsExported() {
+				n += 32 + sizeOf(f.Interface())
+			}
+		}
+		return n
+	}
+	return plain
+}
+
+// typeScript is a JSON schema's type in TypeScript's words.
+func typeScript(schema any) string {
+	m, ok := schema.(map[string]any)
+	if !ok {
+		return "any"
+	}
+	if list, ok := m["anyOf"].([]any); ok && len(list) > 0 {
+		var parts []string
+		for _, x := range list {
+			parts = append(parts, typeScript(x))
+		}
+		return strings.Join(parts, " | ")
+	}
+	one := func(t string) string {
+		switch t {
+		case "string", "boolean", "null":
+			return t
+		case "integer", "number":
+			return "number"
+		case "array":
+			return typeScriptItems(m["items"]) + "[]"
+		case "object":
+			return "Record<string, any>"
+		}
+		return "any"
+	}
+	switch t := m["type"].(type) {
+	case string:
+		return one(t)
+	case []any:
+		var parts []string
+		for _, x := range t {
+			parts = append(parts, one(fmt.Sprint(x)))
+		}
+		if len(parts) > 0 {
+			return strings.Join(parts, " | ")
+		}
+	}
+	return "any"
+}
+
+func typeScriptItems(items any) string {
+	if t := typeScript(items); !strings.Contains(t, " ") {
+		return t
+	}
+	return "any"
+}

@@ -1,0 +1,291 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"text/template"
+	"text/template/parse"
+
+	"github.com/ingotml/ingot/limits"
+)
+
+// goTree is what is known of one template of a set.
+type goTree struct {
+	root   *parse.ListNode
+	calls  []goCallSite
+	levels int // of its blocks
+	state  visitState
+	total  int // levels, with those of what it calls
+}
+
+// goCallSite is a {{template}} action.
+type goCallSite struct {
+	name   string
+	levels int // blocks around it
+}
+
+type visitState int
+
+const (
+	unvisited visitState = iota
+	visiting
+	visited
+)
+
+// goTrees are the templates of a set by name.
+type goTrees map[string]*goTree
+
+// analyze collects the trees of a set. Its error is that of a template that calls itself, of calls that nest too
+// deeply, or the context's. It takes time in proportion to the text.
+func analyze(ctx context.Context, t *template.Template) (goTrees, error) {
+	trees := goTrees{}
+	for _, sub := range t.Templates() {
+		if sub.Tree == nil || sub.Root == nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		tree := &goTree{root: sub.Root}
+		tree.collect(sub.Root, 1)
+		trees[sub.Name()] = tree
+	}
+	for name := range trees {
+		if err := trees.measure(name); err != nil {
+			return nil, err
+		}
+	}
+	return trees, nil
+}
+
+// collect notes the calls below a node that is so many levels down.
+func (t *goTree) collect(n parse.Node, level int) {
+	t.levels = max(t.levels, level)
+	branch := func(b *parse.BranchNode) {
+		t.collect(b.List, level+1)
+		if b.ElseList != nil {
+			t.collect(b.ElseList, level+1)
+		}
+	}
+	switch n := n.(type) {
+	case *parse.ListNode:
+		for _, c := range n.Nodes {
+			t.collect(c, level)
+		}
+	case *parse.TemplateNode:
+		t.calls = append(t.calls, goCallSite{n.Name, level})
+	case *parse.IfNode:
+		branch(&n.BranchNode)
+	case *parse.WithNode:
+		branch(&n.BranchNode)
+	case *parse.RangeNode:
+		branch(&n.BranchNode)
+	}
+}
+
+// measure sets the total levels of a template and of all that it calls. Each template is visited once; the recursion is
+// as deep as there are definitions, which scan bounds.
+func (trees goTrees) measure(name string) error {
+	t := trees[name]
+	if t == nil || t.state == visited {
+		return nil // a template that is not there is an error when it is called
+	}
+	if t.state == visiting {
+		return fmt.Errorf("%w: %q calls itself, which has no use in a chat template", ErrTemplate, name)
+	}
+	t.state, t.total = visiting, t.levels
+	for _, c := range t.calls {
+		if err := trees.measure(c.name); err != nil {
+			return err
+		}
+		if callee := trees[c.name]; callee != nil {
+			t.total = max(t.total, c.levels+callee.total)
+		}
+	}
+	if t.total > limits.TemplateDepth {
+		return tooMuch("templates that call each other nest more than %d levels", limits.TemplateDepth)
+	}
+	t.state = visited
+	return nil
+}
+
+// checkEvery is how many nodes of a list run between two looks at the context.
+const checkEvery = 64
+
+// count makes a tree count its steps while it runs: at the beginning of a template and of each loop's body it counts
+// all nodes there, and in between it asks the context.
+func count(list *parse.ListNode) error {
+	weight, err := countLoops(list)
+	if err != nil {
+		return err
+	}
+	return prepend(list, weight)
+}
+
+// countLoops prepares the loops below a node and returns how many nodes it has outside of them.
+func countLoops(n parse.Node) (weight int, err error) {
+	branch := func(b *parse.BranchNode, loop bool) error {
+		weight = 1 + nodes(b.Pipe)
+		if loop {
+			err = count(b.List)
+		} else {
+			var w int
+			w, err = countLoops(b.List)
+			weight += w
+		}
+		if err == nil && b.ElseList != nil {
+			var w int
+			w, err = countLoops(b.ElseList)
+			weight += w
+		}
+		return err
+	}
+	switch n := n.(type) {
+	case *parse.ListNode:
+		var kept []parse.Node
+		for i, c := range n.Nodes {
+			w, err := countLoops(c)
+			if err != nil {
+				return 0, err
+			}
+			weight += w
+			if i%checkEvery == checkEvery-1 {
+				s, err := step(1)
+				if err != nil {
+					return 0, err
+				}
+				kept = append(kept, s)
+			}
+			kept = append(kept, c)
+		}
+		n.Nodes = kept
+		return weight, nil
+	case *parse.IfNode:
+		err = branch(&n.BranchNode, false)
+	case *parse.WithNode:
+		err = branch(&n.BranchNode, false)
+	case *parse.RangeNode:
+		err = branch(&n.BranchNode, true)
+	default:
+		weight = nodes(n)
+	}
+	return weight, err
+}
+
+func prepend(list *parse.ListNode, weight int) error {
+	s, err := step(weight)
+	if err == nil {
+		list.Nodes = append([]parse.Node{s}, list.Nodes...)
+	}
+	return err
+}
+
+// step makes a node that counts steps.
+func step(weight int) (parse.Node, error) {
+	text := fmt.Sprintf("{{%s %d}}", stepFunc, max(weight, 1))
+	trees, err := parse.Parse("", text, "", "", map[string]any{stepFunc: fmt.Sprint})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrTemplate, err)
+	}
+	return trees[""].Root.Nodes[0], nil
+}
+
+// nodes counts the nodes of what is no block.
+func nodes(n parse.Node) (count int) {
+	walk(n, func(parse.Node) { count++ })
+	return count
+}
+
+// readFields notes the fields that the nodes below n read.
+func readFields(n parse.Node, fields map[string]bool) {
+	note := func(names []string) {
+		for _, f := range names {
+			fields[f] = true
+		}
+	}
+	walk(n, func(n parse.Node) {
+		switch n := n.(type) {
+		case *parse.FieldNode:
+			note(n.Ident)
+		case *parse.VariableNode:
+			note(n.Ident[1:])
+		case *parse.ChainNode:
+			note(n.Field)
+		}
+	})
+}
+
+// walk calls fn for n and every node below it.
+func walk(n parse.Node, fn func(parse.Node)) {
+	if n == nil || reflect.ValueOf(n).IsNil() {
+		return
+	}
+	fn(n)
+	branch := func(b *parse.BranchNode) {
+		walk(b.Pipe, fn)
+		walk(b.List, fn)
+		walk(b.ElseList, fn)
+	}
+	switch n := n.(type) {
+	case *parse.ListNode:
+		for _, c := range n.Nodes {
+			walk(c, fn)
+		}
+	case *parse.ActionNode:
+		walk(n.Pipe, fn)
+	case *parse.PipeNode:
+		for _, c := range n.Cmds {
+			walk(c, fn)
+		}
+	case *parse.CommandNode:
+		for _, a := range n.Args {
+			walk(a, fn)
+		}
+	case *parse.ChainNode:
+		walk(n.Node, fn)
+	case *parse.TemplateNode:
+		walk(n.Pipe, fn)
+	case *parse.IfNode:
+		branch(&n.BranchNode)
+	case *parse.WithNode:
+		branch(&n.BranchNode)
+	case *parse.RangeNode:
+		branch(&n.BranchNode)
+	}
+}
+
+// cutResponse drops what comes after the first use of .Response: the model's own text goes there.
+func cutResponse(list *parse.ListNode, cut bool) bool {
+	if list == nil {
+		return cut
+	}
+	var kept []parse.Node
+	for _, n := range list.Nodes {
+		if cut {
+			break
+		}
+		switch n := n.(type) {
+		case *parse.IfNode:
+			cut = cutBranch(&n.BranchNode)
+		case *parse.WithNode:
+			cut = cutBranch(&n.BranchNode)
+		case *parse.RangeNode:
+			cut = cutBranch(&n.BranchNode)
+		default:
+			fields := map[string]bool{}
+			readFields(n, fields)
+			cut = fields["Response"]
+		}
+		kept = append(kept, n)
+	}
+	list.Nodes = kept
+	return cut
+}
+
+func cutBranch(b *parse.BranchNode) bool {
+	fields := map[string]bool{}
+	readFields(b.Pipe, fields)
+	cut := cutResponse(b.List, fields["Response"])
+	return cutResponse(b.ElseList, cut) || cut
+}

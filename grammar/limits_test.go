@@ -1,0 +1,151 @@
+package grammar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/limits"
+)
+
+func ebnf(ctx context.Context, source string) error {
+	_, err := CompileEBNF(ctx, source)
+	return err
+}
+
+func regex(ctx context.Context, source string) error {
+	_, err := CompileRegex(ctx, source)
+	return err
+}
+
+func schema(ctx context.Context, source string) error {
+	_, err := CompileSchema(ctx, []byte(source))
+	return err
+}
+
+// numbered joins a format for the numbers below n.
+func numbered(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// Every bound is reached: at it a source compiles, and one beyond it is refused as too large.
+func TestGrammarLimits(t *testing.T) {
+	rep := strings.Repeat
+	for _, c := range []struct {
+		name    string
+		compile func(context.Context, string) error
+		at      int
+		make    func(n int) string
+	}{
+		{"a schema's text", schema, limits.GrammarSource, func(n int) string { return "{}" + rep(" ", n-2) }},
+		{"an EBNF's text", ebnf, limits.GrammarSource, func(n int) string { return `r ::= "a"` + rep(" ", n-9) }},
+		{"a pattern's text", regex, limits.GrammarRegex, func(n int) string { return rep("a", n) }},
+		{"a schema's pattern", schema, limits.GrammarRegex, func(n int) string { return `{"type":"string","pattern":"` + rep("a", n) + `"}` }},
+		{"groups", ebnf, limits.GrammarNesting, func(n int) string { return "r ::= " + rep("(", n) + `"a"` + rep(")", n) }},
+		{"repetitions", ebnf, limits.GrammarNesting, func(n int) string { return `r ::= "a"` + rep("+", n) }},
+		{"values", schema, limits.GrammarNesting, func(n int) string { return rep(`{"items":`, n) + "{}" + rep("}", n) }},
+		{"rules", ebnf, limits.GrammarRules - 1, func(n int) string {
+			return "root ::= " + numbered(n, "a%d ") + "\n" + numbered(n, "a%d ::= \"x\"\n")
+		}},
+		{"alternatives", ebnf, limits.GrammarAlternatives, func(n int) string { return `r ::= "a"` + rep(` | "a"`, n-1) }},
+		{"times", ebnf, limits.GrammarRepeat, func(n int) string { return fmt.Sprintf(`r ::= "a"{%d}`, n) }},
+		{"places", ebnf, limits.GrammarPlaces - 3, func(n int) string { return `r ::= "` + rep("a", n) + `"` }},
+		{"schemas", schema, limits.GrammarSchemas / 50, func(n int) string {
+			if n > limits.GrammarSchemas/50 {
+				n = limits.GrammarSchemas
+			}
+			return `{"allOf":[` + rep("{},", n-1) + "{}]}"
+		}},
+	} {
+		if err := c.compile(t.Context(), c.make(c.at)); err != nil {
+			t.Errorf("%s: %d: %v", c.name, c.at, err)
+		}
+		if err := c.compile(t.Context(), c.make(c.at+1)); !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: %d: got %v, want ErrLimit", c.name, c.at+1, err)
+		}
+	}
+}
+
+// Sources that were slow, took much memory or ended the process end with one short error, or compile.
+func TestHostileSources(t *testing.T) {
+	rep := strings.Repeat
+	for _, c := range []struct {
+		name    string
+		compile func(context.Context, string) error
+		source  string
+		want    string // "" is none
+	}{
+		{"a limit above all numbers", schema, `{"type":"number","minimum":1e30}`, "no value"},
+		{"a limit below all numbers", schema, `{"type":"integer","maximum":-1e400}`, "no value"},
+		{"stars", ebnf, `r ::= "a"` + rep("*", 1_000_000), "repetitions of repetitions"},
+		{"counted repetitions", ebnf, `r ::= "a"` + rep("{0,16777216}", 80_000), "repetitions of repetitions"},
+		{"open groups", ebnf, "r ::= " + rep("(", 1_000_000), "levels"},
+		{"a chain of rules", ebnf, ruleChain(40_000), "more than"},
+		{"a cycle of rules", ebnf, strings.Replace(ruleChain(1000), `"x"`, "a0", 1), "begins with itself"},
+		{"many rules", ebnf, numbered(60_000, "a%d ::= \"x\"\n"), ""},
+		{"alternatives", ebnf, "r ::= " + rep(`"a"|`, 200_000) + `"a"`, "alternatives"},
+		{"groups of a pattern", regex, rep("(", 60_000), "invalid grammar"},
+		{"a long pattern", regex, rep("(", 1_000_000), "at most"},
+		{"repetitions of a pattern", regex, rep("(", 300) + "a" + rep("{0,1000})", 300), "invalid repeat count"},
+		{"arrays", schema, rep("[", 1_000_000), "levels"},
+		{"objects", schema, rep(`{"items":`, 100_000), "levels"},
+		{"a long constant", schema, `{"const":"` + rep("a", 200_000) + `"}`, ""},
+		{"a long name", schema, `{"properties":{"` + rep("a", 1_000_000) + `":{}},"additionalProperties":{}}`, "unfolds"},
+		{"required names", schema, `{"required":[` + numbered(60_000, `"p%d",`) + `"z"]}`, "unfolds"},
+		{"references to an anchor", schema, `{"anyOf":[` + rep(`{"$ref":"#z"},`, 30_000) + `{"$anchor":"z"}]}`, "alternatives"},
+		{"two enums", schema, `{"allOf":[{"enum":[` + numbered(40_000, `"w%d",`) + `1]},{"enum":[` + numbered(40_000, `"w%d",`) + `2]}]}`, ""},
+		{"references in a circle", schema, `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, "begins with itself"},
+		{"references that double", schema, doubling(100), "unfolds"},
+		{"a chain of references", schema, refChain(5000), ""},
+	} {
+		err := c.compile(t.Context(), c.source)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000) {
+			t.Errorf("%s: got %.300v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// ruleChain is rules each of which is the next one.
+func ruleChain(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "a%d ::= a%d\n", i, i+1)
+	}
+	return b.String() + fmt.Sprintf("a%d ::= \"x\"", n)
+}
+
+func refChain(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"a%d":{"$ref":"#/$defs/a%d"},`, i, i+1)
+	}
+	return `{"$ref":"#/$defs/a0","$defs":{` + b.String() + fmt.Sprintf(`"a%d":{"type":"null"}}}`, n)
+}
+
+// doubling is definitions each of which refers to the next one twice.
+func doubling(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%[2]d"}]},`, i, i+1)
+	}
+	return `{"$ref":"#/$defs/a0","$defs":{` + b.String() + fmt.Sprintf(`"a%d":{}}}`, n)
+}
+
+func TestCompileEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		compile func(context.Context, string) error
+		source  string
+	}{{ebnf, `r ::= "a"`}, {regex, "a"}, {schema, `{"type":"null"}`}} {
+		if err := c.compile(ctx, c.source); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v", c.source, err)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package tokenizer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/limits"
+)
+
+// Every bound on a tokenizer's file is reached.
+func TestTokenizerLimits(t *testing.T) {
+	rep := strings.Repeat
+	value := func(text string) error {
+		r, err := newJSONReader("tokenizer.json", []byte(text))
+		if err == nil {
+			_, err = r.value()
+		}
+		return err
+	}
+	pattern := func(text string) error {
+		_, err := translate(text)
+		return err
+	}
+	one, err := translate(`\p{L}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, want string
+		at         int
+		read       func(string) error
+		make       func(n int) string
+	}{
+		{"nesting", "nested deeper", limits.TokenizerNesting, value, func(n int) string { return rep("[", n) + rep("]", n) }},
+		{"values", "values", limits.TokenizerValues - 1, value, func(n int) string { return "[" + rep("0,", n-1) + "0]" }},
+		{"groups", "nesting deeper", limits.TokenizerPatternNesting - 1, pattern, func(n int) string { return rep("(", n) + "a" + rep(")", n) }},
+		{"size", "classes", limits.TokenizerPattern / len(one), pattern, func(n int) string { return rep(`\p{L}`, n) }},
+	} {
+		if err := c.read(c.make(c.at)); err != nil {
+			t.Errorf("%s: %d: %v", c.name, c.at, err)
+		}
+		over := c.at + 1
+		if c.name == "size" {
+			over++ // it is looked at before the next part
+		}
+		if err := c.read(c.make(over)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %d: got %v, want %q", c.name, over, err, c.want)
+		}
+	}
+}
