@@ -23,12 +23,12 @@ var arrows = map[string][]string{
 	"cmd":         {"*"},
 	"bench":       {"*"},
 	"server":      {"runtime", "convert", "registry", "chat", "manifest", "modelfile"},
-	"runtime":     {"models", "cache", "mlx", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize", "safetensors"},
+	"runtime":     {"models", "cache", "mlx", "child", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize", "safetensors"},
 	"models":      {"arch", "cache", "mlx"},
 	"cache":       {"mlx"},
-	"mlx":         {},
+	"mlx":         {"child"},
 	"convert":     {"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors"},
-	"registry":    {"manifest"},
+	"registry":    {"manifest", "child"},
 	"launch":      {},
 	"arch":        {"quantize", "safetensors"},
 	"quantize":    {},
@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"grammar":     {},
 	"vision":      {},
 	"limits":      {},
+	"child":       {},
 }
 
 type pkg struct {

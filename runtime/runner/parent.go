@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingotml/ingot/child"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/internal/stream"
 )
@@ -35,7 +36,7 @@ const defaultGrace = 10 * time.Second
 
 // Runner is the parent's end of a child.
 type Runner struct {
-	cmd   *exec.Cmd
+	cmd   *child.Cmd
 	in    io.WriteCloser
 	out   *lines
 	tail  *tail
@@ -56,12 +57,11 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
 	}
-	r := &Runner{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &tail{copy: o.Stderr}, grace: o.Grace,
+	r := &Runner{cmd: child.Command(context.Background(), o.Env, o.Command[0], o.Command[1:]...), tail: &tail{copy: o.Stderr}, grace: o.Grace,
 		streams: map[uint64]*stream.Stream[toParent]{}, reports: map[uint64]chan toParent{}, done: make(chan struct{})}
-	r.cmd.Env = o.Env
 	r.cmd.Stderr = r.tail
 	r.cmd.WaitDelay = time.Second // for what the child itself may have started
-	tie(r.cmd)
+	tie(r.cmd.Cmd)
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("start the model's process: %w", err)
