@@ -36,7 +36,7 @@ var mayStart = map[string]string{
 
 // takesCmd are files that change an exec.Cmd that package child has made; they name its type alone.
 var takesCmd = []string{
-	"mlx/engine/command_unix.go", "mlx/engine/command_other.go", "runtime/runner/process_unix.go", "runtime/runner/process_other.go",
+	"mlx/engine/command_unix.go", "mlx/engine/command_other.go",
 }
 
 // Programs are started by package child, which keeps them out of the caller's folder.

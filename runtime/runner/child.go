@@ -8,30 +8,35 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/ingotml/ingot/runtime"
 )
 
+// Load loads the model of a child, which is told of its progress, 0 to 1.
+type Load func(ctx context.Context, progress func(part float64)) (runtime.Engine, error)
+
 // Serve is the child's end: it loads a model, says that it is ready, and runs requests until its input ends, which happens at the latest
-// when the parent does. The model is closed then. An error of load is told to the parent and returned.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, load func(ctx context.Context, progress func(part float64)) (runtime.Engine, error)) error {
+// when the parent does. The model is closed then. A process that is still there 10 s later, as it hangs in the engine, kills itself. An error
+// of load is told to the parent and returned.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, load Load) error {
+	return serve(ctx, in, out, load, defaultGrace)
+}
+
+func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace time.Duration) error {
+	returned := make(chan struct{})
+	defer close(returned)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &childEnd{out: &lines{w: out}, running: map[uint64]context.CancelFunc{}}
 	input := make(chan toChild)
 	go func() { // also while the model loads: the end of the input ends that too
-		defer cancel()
-		d := json.NewDecoder(bufio.NewReaderSize(in, 1<<16))
-		for {
-			var m toChild
-			if d.Decode(&m) != nil {
-				return
-			}
-			select {
-			case input <- m:
-			case <-ctx.Done():
-				return
-			}
+		read(ctx, in, input)
+		cancel()
+		select {
+		case <-returned:
+		case <-time.After(grace): // a call into the engine does not return
+			die()
 		}
 	}()
 	engine, err := load(ctx, func(part float64) { _ = c.out.write(toParent{Loaded: part}) })
@@ -68,6 +73,22 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, load func(ctx conte
 					})
 				})
 			}
+		}
+	}
+}
+
+// read hands on messages until there are no more.
+func read(ctx context.Context, in io.Reader, to chan<- toChild) {
+	d := json.NewDecoder(bufio.NewReaderSize(in, 1<<16))
+	for {
+		var m toChild
+		if d.Decode(&m) != nil {
+			return
+		}
+		select {
+		case to <- m:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -61,7 +61,6 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		streams: map[uint64]*stream.Stream[toParent]{}, reports: map[uint64]chan toParent{}, done: make(chan struct{})}
 	r.cmd.Stderr = r.tail
 	r.cmd.WaitDelay = time.Second // for what the child itself may have started
-	tie(r.cmd.Cmd)
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("start the model's process: %w", err)
@@ -71,7 +70,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("start the model's process: %w", err)
 	}
 	r.out = &lines{w: r.in}
-	if err := r.cmd.Start(); err != nil {
+	if err := startTied(r.cmd, r.done); err != nil {
 		return nil, fmt.Errorf("start the model's process: %w", err)
 	}
 	ready := make(chan error, 1)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
+	"golang.org/x/sys/unix"
 )
 
 // The test program is its own child: INGOT_TEST_RUNNER says as what.
@@ -39,6 +40,14 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println(r.PID())
 		select {}
+	case "stuck":
+		stuck := func(context.Context, func(float64)) (runtime.Engine, error) {
+			fmt.Println("stuck")
+			for {
+				_, _ = unix.Select(0, nil, nil, nil, nil) // holds its thread as a loop in C++ does
+			}
+		}
+		_ = serve(context.Background(), os.Stdin, os.Stdout, stuck, 50*time.Millisecond)
 	default:
 		playChild(what)
 	}
@@ -379,6 +388,34 @@ func TestStandardError(t *testing.T) {
 	r.Close()
 	if n := strings.Count(all.String(), "\n"); n != 20_001 || len(r.tail.kept) > tailBytes || !strings.Contains(r.tail.last(), "nobody waits") {
 		t.Errorf("%d lines, %d bytes kept", n, len(r.tail.kept))
+	}
+}
+
+// A child that hangs in the engine kills itself soon after its input has ended, on systems too that do not do that.
+func TestStuck(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), role+"=stuck")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+	defer late.Stop()
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "stuck\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	in.Close()
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !killed(exit.ProcessState) {
+		t.Errorf("it ends with %v, want its own SIGKILL", err)
 	}
 }
 
