@@ -1,9 +1,11 @@
-// Package child starts the programs that ingot runs for its own work: Python, compilers, credential helpers, and ingot itself.
+// Package child starts the programs that ingot runs for its own work: Python, compilers, credential helpers, and
+// ingot itself.
 //
-// Contract: nothing in the folder where the user stands is run or loaded. A child starts in a folder that holds nothing, its program is
-// found in absolute folders alone, and its environment names no relative place to load code from. What the user named by a relative
-// path, such as CXX=./g++, stays what it was. repo_test.go keeps every other package from starting programs, but for the coding clients
-// of package launch, which work in the user's folder.
+// Contract: nothing in the folder where the user stands is run or loaded. A child starts in a folder that holds
+// nothing, its program is found in absolute folders alone, and its environment names no relative place to load code
+// from. What the user named by a relative path, such as CXX=./g++, is still found. A rule of the repository keeps
+// every other package from starting programs, but for the coding clients of package launch, which work in the user's
+// folder.
 package child
 
 import (
@@ -15,12 +17,13 @@ import (
 	"strings"
 )
 
-// Cmd is an exec.Cmd that never runs in the caller's folder. Where Dir is empty, Run, Output and CombinedOutput make a folder for the
-// child that only this user can enter, and remove it when the child has ended. Start uses Root, which needs no removal.
+// Cmd is an exec.Cmd that never runs in the caller's folder. Where Dir is empty, Run, Output and CombinedOutput make
+// a folder for the child that only this user can enter, and remove it when the child has ended. Start uses Root,
+// which needs no removal.
 type Cmd struct{ *exec.Cmd }
 
-// Command prepares a child that is killed when ctx ends. The program is found as by Look. Its environment is environ as Environ cleans
-// it; nil is this process's. A program that is not there is an error of the method that starts it.
+// Command prepares a child that is killed when ctx ends. The program is found as by Look. Its environment is environ
+// as Environ cleans it; nil is this process's. A program that is not there is an error of the method that starts it.
 func Command(ctx context.Context, environ []string, program string, args ...string) *Cmd {
 	if environ == nil {
 		environ = os.Environ()
@@ -37,8 +40,8 @@ func Command(ctx context.Context, environ []string, program string, args ...stri
 	return &Cmd{c}
 }
 
-// Look gives the absolute path of a program. A name is searched in the absolute folders of environ's PATH; a path, relative ones
-// included, is what the user wrote and taken as it is.
+// Look gives the absolute path of a program. A name is searched in the absolute folders of environ's PATH; a path,
+// relative ones included, is what the user wrote and taken as it is.
 func Look(environ []string, program string) (string, error) {
 	if strings.ContainsRune(program, '/') || strings.ContainsRune(program, filepath.Separator) {
 		path, err := exec.LookPath(program)
@@ -58,8 +61,8 @@ func Look(environ []string, program string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// Root is a folder in which only the system's owner can write, for children that live longer than a call. Nobody would remove a
-// folder of their own if both ends were killed.
+// Root is a folder in which only the system's owner can write, for children that live longer than a call. Nobody
+// would remove a folder of their own if both ends were killed.
 func Root() string {
 	if volume := filepath.VolumeName(os.Getenv("SystemRoot")); volume != "" {
 		return volume + string(filepath.Separator)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// searched are lists of folders from which a dynamic loader, a compiler or an interpreter takes code. An empty entry means the current
-// folder to most of them.
+// searched are lists of folders from which a dynamic loader, a compiler or an interpreter takes code. An empty entry
+// means the current folder to most of them.
 var searched = []string{
 	"PATH",
 	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH", "DYLD_FALLBACK_FRAMEWORK_PATH",
@@ -17,7 +17,8 @@ var searched = []string{
 	"PERL5LIB", "PERLLIB", "RUBYLIB", "NODE_PATH",
 }
 
-// named are files, folders and programs that the user has named for ingot or its children. CXX may have arguments behind the program.
+// named are files, folders and programs that the user has named for ingot or its children. CXX may have arguments
+// behind the program.
 var named = []string{
 	"HOME", "TMPDIR", "TMP", "TEMP",
 	"INGOT_HOME", "INGOT_CACHE", "INGOT_ENGINE", "INGOT_PYTHON", "CXX",
@@ -29,8 +30,8 @@ var named = []string{
 // programs are those of named that hold a command, where a word without a separator is searched in PATH.
 var programs = []string{"INGOT_PYTHON", "CXX"}
 
-// Environ gives an environment for a child that has left the caller's folder: relative entries of the lists that code is searched in are
-// dropped, and what the user has named by a relative path is named by an absolute one.
+// Environ gives an environment for a child that has left the caller's folder: relative entries of the lists that code
+// is searched in are dropped, and what the user has named by a relative path is named by an absolute one.
 func Environ(environ []string) []string {
 	out := make([]string, 0, len(environ)+1)
 	for _, kv := range environ {

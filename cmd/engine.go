@@ -112,7 +112,8 @@ func checkEngine(ctx context.Context, e *engine.Engine) error {
 	if err != nil {
 		return err
 	}
-	out, err := child.Command(ctx, append(os.Environ(), engine.EnvEngine+"="+e.Dir), self, "engine", "check").CombinedOutput()
+	environ := append(os.Environ(), engine.EnvEngine+"="+e.Dir)
+	out, err := child.Command(ctx, environ, self, "engine", "check").CombinedOutput()
 	if err == nil {
 		return nil
 	}

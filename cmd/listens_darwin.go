@@ -9,7 +9,8 @@ import (
 
 // portOwner names the process that listens on a port, as far as this user may see it.
 func portOwner(port int) string {
-	out, err := child.Command(context.Background(), nil, "lsof", "-nP", fmt.Sprintf("-iTCP:%d", port), "-sTCP:LISTEN", "-Fpc").Output()
+	lsof := child.Command(context.Background(), nil, "lsof", "-nP", fmt.Sprintf("-iTCP:%d", port), "-sTCP:LISTEN", "-Fpc")
+	out, err := lsof.Output()
 	if err != nil {
 		return ""
 	}

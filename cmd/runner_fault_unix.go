@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// envTestFault makes a model's process fail after a few tokens, for tests of what becomes of the rest: "segv" by a fault, "kill" as
-// the system kills when memory runs out, "memory" by asking for more than it may have, "stuck" by a call that does not return; with "=WORD" only where the request has this stop text.
+// envTestFault makes a model's process fail after a few tokens, for tests of what becomes of the rest: "segv" by a
+// fault, "kill" as the system kills when memory runs out, "memory" by asking for more than it may have, "stuck" by a
+// call that does not return; with "=WORD" only where the request has this stop text.
 const envTestFault = "INGOT_TEST_FAULT"
 
 // faultAfter is how many events a request has before.

@@ -382,8 +382,8 @@ func TestKilledServer(t *testing.T) {
 	s.checkClean(t)
 }
 
-// TestStuckChildren: models' processes end with a server that was killed, although one hangs in the engine and one is stopped. The
-// server's folders are given by relative paths, and models' processes stand elsewhere.
+// TestStuckChildren: models' processes end with a server that was killed, although one hangs in the engine and one is
+// stopped. The server's folders are given by relative paths, and models' processes stand elsewhere.
 func TestStuckChildren(t *testing.T) {
 	needEngine(t)
 	parent := t.TempDir()

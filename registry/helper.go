@@ -11,16 +11,19 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// helperPrefix begins the names of credential helpers' programs. tokenUser is the user under which they keep identity tokens.
+// helperPrefix begins the names of credential helpers' programs. tokenUser is the user under which they keep identity
+// tokens.
 const (
 	helperPrefix = "docker-credential-"
 	tokenUser    = "<token>"
 )
 
-// helperProgram is how a credential helper is run. Its messages go to standard error, and it may ask the user on the terminal.
+// helperProgram is how a credential helper is run. Its messages go to standard error, and it may ask the user on the
+// terminal.
 func helperProgram(name string) (helper.ProgramFunc, error) {
 	if strings.ContainsAny(name, `/\`) {
-		return nil, fmt.Errorf("credential helper %q: its name holds a path; docker's config.json takes NAME of %sNAME on the PATH", clip(name), helperPrefix)
+		return nil, fmt.Errorf("credential helper %q: its name holds a path; docker's config.json takes NAME of %sNAME on the PATH",
+			clip(name), helperPrefix)
 	}
 	return func(args ...string) helper.Program {
 		c := child.Command(context.Background(), nil, helperPrefix+name, args...)

@@ -65,7 +65,8 @@ func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return authn.Anonymous, nil
 }
 
-// authenticator has the credentials that a configuration has for the first of the keys, from a helper where it names one.
+// authenticator has the credentials that a configuration has for the first of the keys, from a helper where it names
+// one.
 func authenticator(c *configfile.ConfigFile, keys ...string) (authn.Authenticator, error) {
 	for _, key := range keys {
 		a, err := lookUp(c, key)

@@ -10,8 +10,8 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// command is a child process in the setup's environment that dies with its children when ctx ends. It runs in dir, or where
-// that is empty in a folder of its own. Later additions to the environment win.
+// command is a child process in the setup's environment that dies with its children when ctx ends. It runs in dir, or
+// where that is empty in a folder of its own. Later additions to the environment win.
 func (s *setup) command(ctx context.Context, dir string, additions []string, name string, args ...string) *child.Cmd {
 	cmd := child.Command(ctx, slices.Concat(s.environ, additions), name, args...)
 	cmd.Dir = dir

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// traps are what a folder may hold that Python, a compiler or the loader takes for code if it looks there. Each that runs leaves a mark;
-// a library or a header that is read makes whoever reads it fail.
+// traps are what a folder may hold that Python, a compiler or the loader takes for code if it looks there. Each that
+// runs leaves a mark; a library or a header that is read makes whoever reads it fail.
 func traps(t *testing.T, marks string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -16,9 +16,9 @@ import (
 // Load loads the model of a child, which is told of its progress, 0 to 1.
 type Load func(ctx context.Context, progress func(part float64)) (runtime.Engine, error)
 
-// Serve is the child's end: it loads a model, says that it is ready, and runs requests until its input ends, which happens at the latest
-// when the parent does. The model is closed then. A process that is still there 10 s later, as it hangs in the engine, kills itself. An error
-// of load is told to the parent and returned.
+// Serve is the child's end: it loads a model, says that it is ready, and runs requests until its input ends, which
+// happens at the latest when the parent does. The model is closed then. A process that is still there 10 s later, as
+// it hangs in the engine, kills itself. An error of load is told to the parent and returned.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, load Load) error {
 	return serve(ctx, in, out, load, defaultGrace)
 }

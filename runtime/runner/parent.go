@@ -10,10 +10,12 @@ import (
 	"iter"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/internal/stream"
 )
@@ -158,6 +160,9 @@ func (r *Runner) ended() error {
 	return errClosed
 }
 
+// busError is what a system and Go's runtime call the signal for memory that cannot be read from its file.
+const busError = "SIGBUS"
+
 // death says how the child ended, with the last that it said.
 func (r *Runner) death(err, garbled error) error {
 	how := "it ended by itself"
@@ -167,13 +172,20 @@ func (r *Runner) death(err, garbled error) error {
 		how = "it wrote what is no message: " + garbled.Error()
 	case errors.As(err, &exit):
 		how = exit.ProcessState.String()
-		if killed(exit.ProcessState) {
+		if endedBy(exit.ProcessState, "SIGKILL") {
 			how += ", as the system does when memory runs out"
 		}
 	case err != nil:
 		how = err.Error()
 	}
-	if said := r.tail.last(); said != "" {
+	said := r.tail.last()
+	if cut, ok := strings.CutPrefix(said, lastWord+mlx.Truncated); ok {
+		return fmt.Errorf("%w: %s%s", ErrDied, mlx.Truncated, cut)
+	}
+	if strings.HasPrefix(said, busError) || exit != nil && endedBy(exit.ProcessState, busError) {
+		how += "; a file of the model cannot be read, `ingot fsck` finds it"
+	}
+	if said != "" {
 		how += "; its last words: " + said
 	}
 	return fmt.Errorf("%w: %s", ErrDied, how)

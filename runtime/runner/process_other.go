@@ -4,7 +4,7 @@ package runner
 
 import "os"
 
-func killed(*os.ProcessState) bool { return false }
+func endedBy(*os.ProcessState, string) bool { return false }
 
 func die() { os.Exit(1) }
 

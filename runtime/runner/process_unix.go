@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killed reports whether a process ended by SIGKILL.
-func killed(p *os.ProcessState) bool {
+// endedBy reports whether a signal ended a process.
+func endedBy(p *os.ProcessState, signal string) bool {
 	s, ok := p.Sys().(syscall.WaitStatus)
-	return ok && s.Signaled() && s.Signal() == syscall.SIGKILL
+	return ok && s.Signaled() && unix.SignalName(s.Signal()) == signal
 }
 
 // die ends this process at once. It runs no destructors of libraries, which may wait for the thread that is stuck.

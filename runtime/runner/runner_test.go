@@ -96,6 +96,8 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 		case 1001:
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 			time.Sleep(time.Minute)
+		case 1005: // as a thread of a library dies, without a word of Go's runtime
+			_ = syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -BUS $$"}, nil)
 		case 1002:
 			yield(runtime.Event{}, fmt.Errorf("token 5: %w", runtime.ErrPrompt))
 			return
@@ -303,6 +305,10 @@ func TestDeath(t *testing.T) {
 		"segmentation fault": {func(r *Runner) {
 			_, _, _ = collect(context.Background(), r, runtime.Request{Prompt: []int32{1001}, MaxTokens: 1})
 		}, "SIGSEGV"},
+		"unreadable file": {func(r *Runner) { _ = syscall.Kill(r.PID(), syscall.SIGBUS) }, "a file of the model cannot be read, `ingot fsck` finds it; its last words: SIGBUS"},
+		"unreadable file, without a word": {func(r *Runner) {
+			_, _, _ = collect(context.Background(), r, runtime.Request{Prompt: []int32{1005}, MaxTokens: 1})
+		}, "bus error; a file of the model cannot be read, `ingot fsck` finds it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t)
@@ -414,7 +420,7 @@ func TestStuck(t *testing.T) {
 	in.Close()
 	err = cmd.Wait()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || !killed(exit.ProcessState) {
+	if !errors.As(err, &exit) || !endedBy(exit.ProcessState, "SIGKILL") {
 		t.Errorf("it ends with %v, want its own SIGKILL", err)
 	}
 }

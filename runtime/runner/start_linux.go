@@ -7,8 +7,8 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// startTied starts the child in a process group of its own, which keeps the terminal's signals from it. The system kills it when this
-// process ends, whatever the child does then: it may hang in the engine, or be stopped.
+// startTied starts the child in a process group of its own, which keeps the terminal's signals from it. The system
+// kills it when this process ends, whatever the child does then: it may hang in the engine, or be stopped.
 //
 // The system means the thread that started the child, so that thread lives until ended is closed.
 func startTied(c *child.Cmd, ended <-chan struct{}) error {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// startTied starts the child in a job of its own. The only handle of the job is this process's, so the system closes it when this process ends,
-// however it does, and kills the child then.
+// startTied starts the child in a job of its own. The only handle of the job is this process's, so the system closes
+// it when this process ends, however it does, and kills the child then.
 func startTied(c *child.Cmd, ended <-chan struct{}) error {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -17,7 +17,8 @@ func startTied(c *child.Cmd, ended <-chan struct{}) error {
 	}
 	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
-	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
 	if err == nil {
 		err = c.Start()
 	}
