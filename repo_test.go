@@ -25,13 +25,14 @@ var arrows = map[string][]string{
 	"bench":  {"*"},
 	"server": {"runtime", "convert", "registry", "chat", "manifest", "modelfile"},
 	"runtime": {
-		"models", "cache", "mlx", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize", "safetensors",
+		"models", "cache", "mlx", "child", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize",
+		"safetensors",
 	},
 	"models":      {"arch", "cache", "mlx"},
 	"cache":       {"mlx"},
-	"mlx":         {},
+	"mlx":         {"child"},
 	"convert":     {"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors"},
-	"registry":    {"manifest"},
+	"registry":    {"manifest", "child"},
 	"launch":      {},
 	"arch":        {"quantize", "safetensors"},
 	"quantize":    {},
@@ -43,6 +44,7 @@ var arrows = map[string][]string{
 	"grammar":     {},
 	"vision":      {},
 	"limits":      {},
+	"child":       {},
 }
 
 type pkg struct {

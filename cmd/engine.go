@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 
+	"github.com/ingotml/ingot/child"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/spf13/cobra"
@@ -112,9 +112,8 @@ func checkEngine(ctx context.Context, e *engine.Engine) error {
 	if err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, self, "engine", "check")
-	c.Env = append(os.Environ(), engine.EnvEngine+"="+e.Dir)
-	out, err := c.CombinedOutput()
+	environ := append(os.Environ(), engine.EnvEngine+"="+e.Dir)
+	out, err := child.Command(ctx, environ, self, "engine", "check").CombinedOutput()
 	if err == nil {
 		return nil
 	}

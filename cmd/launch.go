@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/child"
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
@@ -197,7 +197,7 @@ func (l *launcher) find(ctx context.Context, client launch.Client, home string) 
 		}
 	}
 	l.note("running %s", line)
-	install := exec.CommandContext(ctx, command[0], command[1:]...)
+	install := child.Command(ctx, nil, command[0], command[1:]...)
 	install.Stdout, install.Stderr = l.err, l.err
 	if err := install.Run(); err != nil {
 		return "", fmt.Errorf("%s: %w", line, err)

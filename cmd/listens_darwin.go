@@ -1,13 +1,16 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
-	"os/exec"
+
+	"github.com/ingotml/ingot/child"
 )
 
 // portOwner names the process that listens on a port, as far as this user may see it.
 func portOwner(port int) string {
-	out, err := exec.Command("lsof", "-nP", fmt.Sprintf("-iTCP:%d", port), "-sTCP:LISTEN", "-Fpc").Output()
+	lsof := child.Command(context.Background(), nil, "lsof", "-nP", fmt.Sprintf("-iTCP:%d", port), "-sTCP:LISTEN", "-Fpc")
+	out, err := lsof.Output()
 	if err != nil {
 		return ""
 	}

@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// envTestFault makes a model's process fail after a few tokens, for tests of what becomes of the rest: "segv" by a fault, "kill" as
-// the system kills when memory runs out, "memory" by asking for more than it may have; with "=WORD" only where the request has this stop text.
+// envTestFault makes a model's process fail after a few tokens, for tests of what becomes of the rest: "segv" by a
+// fault, "kill" as the system kills when memory runs out, "memory" by asking for more than it may have, "stuck" by a
+// call that does not return; with "=WORD" only where the request has this stop text.
 const envTestFault = "INGOT_TEST_FAULT"
 
 // faultAfter is how many events a request has before.
@@ -57,6 +58,11 @@ func (f faulty) fail() {
 	case "kill":
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 		select {}
+	case "stuck":
+		fmt.Fprintln(os.Stderr, "it is stuck")
+		for {
+			_, _ = unix.Select(0, nil, nil, nil, nil) // holds its thread as a loop in C++ does
+		}
 	case "memory":
 		// No new address space at all: the next allocation that is not a small one fails.
 		_ = unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: 1 << 20, Max: 1 << 20})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -200,7 +201,13 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 		}
 	}
 	add("threads", strconv.Itoa(cpu.Threads), cpu.Threads > 0)
-	add("cache-dir", o.cacheDir, o.cacheDir != "")
+	cacheDir := o.cacheDir
+	if cacheDir != "" { // a model's process runs in another folder
+		if cacheDir, err = filepath.Abs(cacheDir); err != nil {
+			return nil, fmt.Errorf("--cache-dir: %w", err)
+		}
+	}
+	add("cache-dir", cacheDir, cacheDir != "")
 	if o.cacheDisk != "" {
 		n, err := parseSize(o.cacheDisk)
 		if err != nil {

@@ -10,6 +10,7 @@ package mlx
 #include <dlfcn.h>
 #include <stdlib.h>
 #include "bridge/src/bridge.h"
+#include "truncated.h"
 
 #define IG_POINTER(result, name, parameters, arguments) result (*name) parameters;
 static struct { IG_FUNCTIONS(IG_POINTER) } table;
@@ -38,9 +39,34 @@ static const char* load(const char* engine, const char* bridge) {
 */
 import "C"
 
-import "unsafe"
+import (
+	"syscall"
+	"unsafe"
+)
 
 const haveCgo = true
+
+// cReportTruncated has a process that ends because a mapped file was truncated say so, in a line that begins with
+// these words.
+func cReportTruncated(begin string) error {
+	b := C.CString(begin)
+	defer C.free(unsafe.Pointer(b))
+	return errno(C.ig_truncated_install(b))
+}
+
+// cWatch has it look at a file, of which a mapping needs so many bytes.
+func cWatch(path string, size int64) error {
+	p := C.CString(path)
+	defer C.free(unsafe.Pointer(p))
+	return errno(C.ig_truncated_watch(p, C.longlong(size)))
+}
+
+func errno(code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	return syscall.Errno(code)
+}
 
 // cLoad loads the libraries; it gives what the loader said, or "".
 func cLoad(engine, bridge string) string {

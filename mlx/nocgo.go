@@ -24,6 +24,8 @@ func cTapeFree(unsafe.Pointer)                                                  
 func cFromHost(unsafe.Pointer, DType, *int64, int, *desc) string                { panic(ErrNoCgo) }
 func cToHost(_, _ unsafe.Pointer, _ int) string                                 { panic(ErrNoCgo) }
 func cRegionNew(string, int64, int64) (unsafe.Pointer, string)                  { panic(ErrNoCgo) }
+func cReportTruncated(string) error                                             { panic(ErrNoCgo) }
+func cWatch(string, int64) error                                                { panic(ErrNoCgo) }
 func cRegionFree(unsafe.Pointer)                                                { panic(ErrNoCgo) }
 func cRegionArray(unsafe.Pointer, int64, DType, *int64, int, *desc) string      { panic(ErrNoCgo) }
 func cLayersNew(*frame) (unsafe.Pointer, string)                                { panic(ErrNoCgo) }

@@ -34,6 +34,9 @@ func Open(e *engine.Engine, o Options) (*Thread, error) {
 		if err := load(e); err != nil {
 			return err
 		}
+		if err := cReportTruncated("ingot: " + Truncated); err != nil {
+			return fmt.Errorf("starting the engine: watch for truncated files: %w", err)
+		}
 		gpu, failed := cInit(string(e.Flavour))
 		if failed != "" {
 			return fmt.Errorf("starting the engine in %s: %s", e.Dir, failed)

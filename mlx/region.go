@@ -5,8 +5,12 @@ import (
 	"unsafe"
 )
 
+// Truncated is how the last line of a process begins, after "ingot: ", that ended because a mapped file was truncated.
+const Truncated = "a file of the model was truncated while it was in use: "
+
 // Region is a part of a file as memory: mapped where the device reads host memory, else copied. The file must never
-// be shortened or rewritten in place while arrays over it live: a truncated mapping is a fatal signal.
+// be shortened or rewritten in place while arrays over it live. A read of what a truncated file has lost ends the
+// process, which then says which file that was.
 type Region struct {
 	t      *Thread
 	handle unsafe.Pointer
@@ -17,6 +21,10 @@ type Region struct {
 func OpenRegion(t *Thread, path string, offset, length int64) *Region {
 	p, failed := cRegionNew(path, offset, length)
 	t.must(prefix("OpenRegion", failed))
+	if err := cWatch(path, offset+length); err != nil {
+		cRegionFree(p)
+		panic(&Error{Message: fmt.Sprintf("OpenRegion: watch %s: %v", path, err)})
+	}
 	return &Region{t: t, handle: p, path: path}
 }
 

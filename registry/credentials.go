@@ -67,12 +67,16 @@ func storeCredentials(addr string, cfg authn.AuthConfig) (where string, err erro
 	entry := map[string]string{}
 	where = path
 	if program := helperOf(f, key); program != "" {
-		where = "docker-credential-" + program
+		where = helperPrefix + program
+		run, err := helperProgram(program)
+		if err != nil {
+			return "", err
+		}
 		c := &helpers.Credentials{ServerURL: key, Username: cfg.Username, Secret: cfg.Password}
 		if cfg.IdentityToken != "" {
-			c.Username, c.Secret = "<token>", cfg.IdentityToken
+			c.Username, c.Secret = tokenUser, cfg.IdentityToken
 		}
-		if err := helper.Store(helper.NewShellProgramFunc(where), c); err != nil {
+		if err := helper.Store(run, c); err != nil {
 			return "", fmt.Errorf("%s: %s", where, hide(clip(err.Error()), c.Secret))
 		}
 	} else {
@@ -101,14 +105,17 @@ func eraseCredentials(addr string) (found bool, err error) {
 		return false, err
 	}
 	if name := helperOf(f, key); name != "" {
-		program := helper.NewShellProgramFunc("docker-credential-" + name)
-		_, err := helper.Get(program, key)
+		program, err := helperProgram(name)
+		if err != nil {
+			return false, err
+		}
+		_, err = helper.Get(program, key)
 		if err == nil {
 			found = true
 			err = helper.Erase(program, key)
 		}
 		if err != nil && !helpers.IsErrCredentialsNotFound(err) {
-			return false, fmt.Errorf("docker-credential-%s: %s", name, clip(err.Error()))
+			return false, fmt.Errorf("%s%s: %s", helperPrefix, name, clip(err.Error()))
 		}
 	}
 	var keys []string

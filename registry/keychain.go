@@ -3,18 +3,37 @@ package registry
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/docker/cli/cli/config"
+	"github.com/docker/cli/cli/config/configfile"
 	"github.com/docker/cli/cli/config/types"
+	helper "github.com/docker/docker-credential-helpers/client"
+	helpers "github.com/docker/docker-credential-helpers/credentials"
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
 // defaultKeychain has docker's credentials, then podman's. go-containerregistry's own reads podman's only where docker has no file
-// at all, which the first login makes.
-var defaultKeychain = authn.NewMultiKeychain(authn.DefaultKeychain, podman{})
+// at all, which the first login makes, and runs helpers in the caller's folder.
+var defaultKeychain = authn.NewMultiKeychain(&docker{}, podman{})
+
+// docker is the keychain of docker's config.json.
+type docker struct{ mu sync.Mutex } // one helper at a time: it may ask the user
+
+// Resolve implements authn.Keychain.
+func (d *docker) Resolve(r authn.Resource) (authn.Authenticator, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c, _, err := dockerConfig()
+	if err != nil {
+		return nil, err
+	}
+	return authenticator(c, credentialKey(r.String()), credentialKey(r.RegistryStr()))
+}
 
 // podman is the keychain of podman's auth.json (containers-auth.json(5)).
 type podman struct{}
@@ -33,22 +52,59 @@ func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, key := range []string{r.String(), r.RegistryStr()} {
+		keys := []string{r.String(), r.RegistryStr()}
+		for i, key := range keys {
 			if key == "index.docker.io" {
-				key = "docker.io" // as podman writes it
+				keys[i] = "docker.io" // as podman writes it
 			}
-			a, err := c.GetAuthConfig(key)
-			if err != nil {
-				return nil, err
-			}
-			a.ServerAddress = ""
-			if a != (types.AuthConfig{}) {
-				return authn.FromConfig(authn.AuthConfig{Username: a.Username, Password: a.Password, Auth: a.Auth,
-					IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken}), nil
-			}
+		}
+		if a, err := authenticator(c, keys...); err != nil || a != authn.Anonymous {
+			return a, err
 		}
 	}
 	return authn.Anonymous, nil
+}
+
+// authenticator has the credentials that a configuration has for the first of the keys, from a helper where it names
+// one.
+func authenticator(c *configfile.ConfigFile, keys ...string) (authn.Authenticator, error) {
+	for _, key := range keys {
+		a, err := lookUp(c, key)
+		if err != nil {
+			return nil, err
+		}
+		a.ServerAddress = ""
+		if a != (types.AuthConfig{}) {
+			return authn.FromConfig(authn.AuthConfig{Username: a.Username, Password: a.Password, Auth: a.Auth,
+				IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken}), nil
+		}
+	}
+	return authn.Anonymous, nil
+}
+
+// lookUp is c.GetAuthConfig, but for where a helper runs.
+func lookUp(c *configfile.ConfigFile, key string) (types.AuthConfig, error) {
+	program := helperOf(c, key)
+	if program == "" {
+		return c.GetAuthConfig(key)
+	}
+	if a, err := configfile.New("").GetAuthConfig(key); err != nil || a.Username != "" {
+		return a, err // of DOCKER_AUTH_CONFIG, which comes before helpers
+	}
+	run, err := helperProgram(program)
+	if err != nil {
+		return types.AuthConfig{}, err
+	}
+	kept, err := helper.Get(run, key)
+	switch {
+	case helpers.IsErrCredentialsNotFound(err):
+		return types.AuthConfig{}, nil
+	case err != nil:
+		return types.AuthConfig{}, fmt.Errorf("%s%s: %w", helperPrefix, program, err)
+	case kept.Username == tokenUser:
+		return types.AuthConfig{IdentityToken: kept.Secret}, nil
+	}
+	return types.AuthConfig{Username: kept.Username, Password: kept.Secret}, nil
 }
 
 func podmanFiles() []string {

@@ -62,7 +62,8 @@ func (b *blob) open(store *manifest.Store) error {
 		return err
 	}
 	if info.Size() != b.layer.Size {
-		return fmt.Errorf("it has %d bytes, the manifest says %d: %w", info.Size(), b.layer.Size, ErrImage)
+		return fmt.Errorf("it has %d bytes, the manifest says %d (`ingot fsck --repair` puts the store right): %w",
+			info.Size(), b.layer.Size, ErrImage)
 	}
 	if b.header, err = safetensors.ReadHeader(f, info.Size()); err != nil {
 		return err

@@ -3,19 +3,20 @@ package engine
 import (
 	"bytes"
 	"context"
-	"os/exec"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/ingotml/ingot/child"
 )
 
-// command is a child process in the setup's environment that dies with its children when ctx ends. Later additions to
-// the environment win.
-func (s *setup) command(ctx context.Context, dir string, additions []string, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...)
+// command is a child process in the setup's environment that dies with its children when ctx ends. It runs in dir, or
+// where that is empty in a folder of its own. Later additions to the environment win.
+func (s *setup) command(ctx context.Context, dir string, additions []string, name string, args ...string) *child.Cmd {
+	cmd := child.Command(ctx, slices.Concat(s.environ, additions), name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(s.environ[:len(s.environ):len(s.environ)], additions...)
 	cmd.WaitDelay = 5 * time.Second
-	ownGroup(cmd)
+	ownGroup(cmd.Cmd)
 	return cmd
 }
 

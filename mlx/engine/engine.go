@@ -27,6 +27,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/ingotml/ingot/child"
 )
 
 // Version is the MLX release that everything here is made for.
@@ -284,11 +286,4 @@ func (s *setup) chooseCache() error {
 }
 
 // getenv reads the environment that child processes get.
-func (s *setup) getenv(name string) string {
-	for i := len(s.environ) - 1; i >= 0; i-- {
-		if k, v, ok := strings.Cut(s.environ[i], "="); ok && k == name {
-			return v
-		}
-	}
-	return ""
-}
+func (s *setup) getenv(name string) string { return child.Getenv(s.environ, name) }

@@ -304,7 +304,9 @@ import ctypes, sys
 ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
 if ctypes.CDLL(sys.argv[2]).ingot_answer() != 84: sys.exit("wrong answer")
 `
-	out, err := exec.CommandContext(ctx, "python3", "-c", script, e.Lib, e.Bridge).CombinedOutput()
+	cmd := exec.CommandContext(ctx, "python3", "-c", script, e.Lib, e.Bridge)
+	cmd.Dir = scratch // Python takes modules from where it stands
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, bytes.ReplaceAll(bytes.TrimSpace(out), []byte("\n"), []byte(" ")))
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ingotml/ingot/child"
 )
 
 // host is what decides about the machine; tests make their own.
@@ -170,7 +171,7 @@ func (s *setup) checkHost(ctx context.Context) error {
 func glibcVersion(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "getconf", "GNU_LIBC_VERSION").Output()
+	out, err := child.Command(ctx, nil, "getconf", "GNU_LIBC_VERSION").Output()
 	if err != nil {
 		return ""
 	}

@@ -3,32 +3,15 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-)
 
-// lookPath finds a program on the PATH of the setup's environment. A path is taken as it is.
-func (s *setup) lookPath(name string) (string, error) {
-	if strings.ContainsRune(name, filepath.Separator) {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return "", err
-		}
-		return filepath.Abs(path)
-	}
-	for _, dir := range filepath.SplitList(s.getenv("PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue // the current folder is not where tools come from
-		}
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path, nil
-		}
-	}
-	return "", exec.ErrNotFound
-}
+	"github.com/ingotml/ingot/child"
+)
 
 // usable is false for macOS's stand-ins in /usr/bin while the developer tools are absent: running one opens a dialog.
 func (s *setup) usable(ctx context.Context, path string) bool {
@@ -79,7 +62,7 @@ func (s *setup) findPython(ctx context.Context) (python, error) {
 }
 
 func (s *setup) tryPython(ctx context.Context, name string) (python, error) {
-	path, err := s.lookPath(name)
+	path, err := child.Look(s.environ, name)
 	if err != nil || !s.usable(ctx, path) {
 		return python{}, errors.New("there is no such program")
 	}
@@ -87,6 +70,10 @@ func (s *setup) tryPython(ctx context.Context, name string) (python, error) {
 	line, err := s.askVersion(ctx, path, "-m", "pip", "--version")
 	if ctx.Err() != nil {
 		return p, ctx.Err()
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return p, fmt.Errorf("it does not run: %w", err)
 	}
 	if err != nil {
 		return p, errors.New("it has no pip: install python3-pip, or run '" + name + " -m ensurepip'")
@@ -162,7 +149,7 @@ func (s *setup) tryCompiler(ctx context.Context, name string) (compiler, error) 
 	if len(command) == 0 {
 		return compiler{}, exec.ErrNotFound
 	}
-	path, err := s.lookPath(command[0])
+	path, err := child.Look(s.environ, command[0])
 	if err != nil {
 		return compiler{}, err
 	}

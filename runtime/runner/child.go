@@ -8,30 +8,35 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Serve is the child's end: it loads a model, says that it is ready, and runs requests until its input ends, which happens at the latest
-// when the parent does. The model is closed then. An error of load is told to the parent and returned.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, load func(ctx context.Context, progress func(part float64)) (runtime.Engine, error)) error {
+// Load loads the model of a child, which is told of its progress, 0 to 1.
+type Load func(ctx context.Context, progress func(part float64)) (runtime.Engine, error)
+
+// Serve is the child's end: it loads a model, says that it is ready, and runs requests until its input ends, which
+// happens at the latest when the parent does. The model is closed then. A process that is still there 10 s later, as
+// it hangs in the engine, kills itself. An error of load is told to the parent and returned.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, load Load) error {
+	return serve(ctx, in, out, load, defaultGrace)
+}
+
+func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace time.Duration) error {
+	returned := make(chan struct{})
+	defer close(returned)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &child{out: &lines{w: out}, running: map[uint64]context.CancelFunc{}}
+	c := &childEnd{out: &lines{w: out}, running: map[uint64]context.CancelFunc{}}
 	input := make(chan toChild)
 	go func() { // also while the model loads: the end of the input ends that too
-		defer cancel()
-		d := json.NewDecoder(bufio.NewReaderSize(in, 1<<16))
-		for {
-			var m toChild
-			if d.Decode(&m) != nil {
-				return
-			}
-			select {
-			case input <- m:
-			case <-ctx.Done():
-				return
-			}
+		read(ctx, in, input)
+		cancel()
+		select {
+		case <-returned:
+		case <-time.After(grace): // a call into the engine does not return
+			die()
 		}
 	}()
 	engine, err := load(ctx, func(part float64) { _ = c.out.write(toParent{Loaded: part}) })
@@ -72,20 +77,37 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, load func(ctx conte
 	}
 }
 
-type child struct {
+// read hands on messages until there are no more.
+func read(ctx context.Context, in io.Reader, to chan<- toChild) {
+	d := json.NewDecoder(bufio.NewReaderSize(in, 1<<16))
+	for {
+		var m toChild
+		if d.Decode(&m) != nil {
+			return
+		}
+		select {
+		case to <- m:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// childEnd is the state of Serve.
+type childEnd struct {
 	out     *lines
 	mu      sync.Mutex
 	running map[uint64]context.CancelFunc
 }
 
-func (c *child) add(id uint64, stop context.CancelFunc) {
+func (c *childEnd) add(id uint64, stop context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running[id] = stop
 }
 
 // cancel ends a request; one that has ended already is not there.
-func (c *child) cancel(id uint64) {
+func (c *childEnd) cancel(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if stop := c.running[id]; stop != nil {
@@ -95,7 +117,7 @@ func (c *child) cancel(id uint64) {
 }
 
 // usage tells how the engine does.
-func (c *child) usage(ctx context.Context, engine runtime.Engine, id uint64) {
+func (c *childEnd) usage(ctx context.Context, engine runtime.Engine, id uint64) {
 	last := toParent{ID: id, Ended: true}
 	u, err := usage(ctx, engine)
 	if err != nil {
@@ -115,7 +137,7 @@ func usage(ctx context.Context, engine runtime.Engine) (runtime.Usage, error) {
 }
 
 // answer runs a request and tells how it ended. A panic in it is its own error.
-func (c *child) answer(id uint64, run func() error) {
+func (c *childEnd) answer(id uint64, run func() error) {
 	last := toParent{ID: id, Ended: true}
 	defer func() {
 		if p := recover(); p != nil {
@@ -128,7 +150,7 @@ func (c *child) answer(id uint64, run func() error) {
 	}
 }
 
-func (c *child) generate(ctx context.Context, engine runtime.Engine, id uint64, r runtime.Request) error {
+func (c *childEnd) generate(ctx context.Context, engine runtime.Engine, id uint64, r runtime.Request) error {
 	for e, err := range engine.Generate(ctx, r) {
 		if err != nil {
 			return err
@@ -140,7 +162,7 @@ func (c *child) generate(ctx context.Context, engine runtime.Engine, id uint64, 
 	return nil
 }
 
-func (c *child) embed(ctx context.Context, engine runtime.Engine, id uint64, r runtime.EmbedRequest) error {
+func (c *childEnd) embed(ctx context.Context, engine runtime.Engine, id uint64, r runtime.EmbedRequest) error {
 	e, err := runtime.Embed(ctx, engine, r)
 	if err != nil {
 		return err
@@ -156,7 +178,7 @@ func (c *child) embed(ctx context.Context, engine runtime.Engine, id uint64, r r
 // errGone ends a request whose parent reads no more.
 var errGone = errors.New("the parent is gone")
 
-func (c *child) tell(m toParent) error {
+func (c *childEnd) tell(m toParent) error {
 	err := c.out.write(m)
 	if errors.Is(err, io.ErrClosedPipe) {
 		return errGone

@@ -10,9 +10,12 @@ import (
 	"iter"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/internal/stream"
 )
@@ -35,7 +38,7 @@ const defaultGrace = 10 * time.Second
 
 // Runner is the parent's end of a child.
 type Runner struct {
-	cmd   *exec.Cmd
+	cmd   *child.Cmd
 	in    io.WriteCloser
 	out   *lines
 	tail  *tail
@@ -56,12 +59,10 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
 	}
-	r := &Runner{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &tail{copy: o.Stderr}, grace: o.Grace,
+	r := &Runner{cmd: child.Command(context.Background(), o.Env, o.Command[0], o.Command[1:]...), tail: &tail{copy: o.Stderr}, grace: o.Grace,
 		streams: map[uint64]*stream.Stream[toParent]{}, reports: map[uint64]chan toParent{}, done: make(chan struct{})}
-	r.cmd.Env = o.Env
 	r.cmd.Stderr = r.tail
 	r.cmd.WaitDelay = time.Second // for what the child itself may have started
-	tie(r.cmd)
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("start the model's process: %w", err)
@@ -71,7 +72,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("start the model's process: %w", err)
 	}
 	r.out = &lines{w: r.in}
-	if err := r.cmd.Start(); err != nil {
+	if err := startTied(r.cmd, r.done); err != nil {
 		return nil, fmt.Errorf("start the model's process: %w", err)
 	}
 	ready := make(chan error, 1)
@@ -159,6 +160,9 @@ func (r *Runner) ended() error {
 	return errClosed
 }
 
+// busError is what a system and Go's runtime call the signal for memory that cannot be read from its file.
+const busError = "SIGBUS"
+
 // death says how the child ended, with the last that it said.
 func (r *Runner) death(err, garbled error) error {
 	how := "it ended by itself"
@@ -168,13 +172,20 @@ func (r *Runner) death(err, garbled error) error {
 		how = "it wrote what is no message: " + garbled.Error()
 	case errors.As(err, &exit):
 		how = exit.ProcessState.String()
-		if killed(exit.ProcessState) {
+		if endedBy(exit.ProcessState, "SIGKILL") {
 			how += ", as the system does when memory runs out"
 		}
 	case err != nil:
 		how = err.Error()
 	}
-	if said := r.tail.last(); said != "" {
+	said := r.tail.last()
+	if cut, ok := strings.CutPrefix(said, lastWord+mlx.Truncated); ok {
+		return fmt.Errorf("%w: %s%s", ErrDied, mlx.Truncated, cut)
+	}
+	if strings.HasPrefix(said, busError) || exit != nil && endedBy(exit.ProcessState, busError) {
+		how += "; a file of the model cannot be read, `ingot fsck` finds it"
+	}
+	if said != "" {
 		how += "; its last words: " + said
 	}
 	return fmt.Errorf("%w: %s", ErrDied, how)

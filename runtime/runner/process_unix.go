@@ -5,21 +5,19 @@ package runner
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// killed reports whether a process ended by SIGKILL.
-func killed(p *os.ProcessState) bool {
+// endedBy reports whether a signal ended a process.
+func endedBy(p *os.ProcessState, signal string) bool {
 	s, ok := p.Sys().(syscall.WaitStatus)
-	return ok && s.Signaled() && s.Signal() == syscall.SIGKILL
+	return ok && s.Signaled() && unix.SignalName(s.Signal()) == signal
 }
 
-// tie keeps the terminal's signals from the child: the parent decides when it ends. Of a parent that was killed the end of its
-// input tells it.
-func tie(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// die ends this process at once. It runs no destructors of libraries, which may wait for the thread that is stuck.
+func die() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) }
 
 // Stdout takes standard output for messages alone: what else of the process writes there, as libraries may, goes to standard
 // error from now on.

@@ -3,19 +3,15 @@
 package runner
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math"
 	"os"
-	"os/exec"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
+	"golang.org/x/sys/unix"
 )
 
 // The test program is its own child: INGOT_TEST_RUNNER says as what.
@@ -39,6 +36,14 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println(r.PID())
 		select {}
+	case "stuck":
+		stuck := func(context.Context, func(float64)) (runtime.Engine, error) {
+			fmt.Println("stuck")
+			for {
+				_, _ = unix.Select(0, nil, nil, nil, nil) // holds its thread as a loop in C++ does
+			}
+		}
+		_ = serve(context.Background(), os.Stdin, os.Stdout, stuck, 50*time.Millisecond)
 	default:
 		playChild(what)
 	}
@@ -87,6 +92,8 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 		case 1001:
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 			time.Sleep(time.Minute)
+		case 1005: // as a thread of a library dies, without a word of Go's runtime
+			_ = syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -BUS $$"}, nil)
 		case 1002:
 			yield(runtime.Event{}, fmt.Errorf("token 5: %w", runtime.ErrPrompt))
 			return
@@ -294,6 +301,10 @@ func TestDeath(t *testing.T) {
 		"segmentation fault": {func(r *Runner) {
 			_, _, _ = collect(context.Background(), r, runtime.Request{Prompt: []int32{1001}, MaxTokens: 1})
 		}, "SIGSEGV"},
+		"unreadable file": {func(r *Runner) { _ = syscall.Kill(r.PID(), syscall.SIGBUS) }, "a file of the model cannot be read, `ingot fsck` finds it; its last words: SIGBUS"},
+		"unreadable file, without a word": {func(r *Runner) {
+			_, _, _ = collect(context.Background(), r, runtime.Request{Prompt: []int32{1005}, MaxTokens: 1})
+		}, "bus error; a file of the model cannot be read, `ingot fsck` finds it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t)
@@ -379,35 +390,5 @@ func TestStandardError(t *testing.T) {
 	r.Close()
 	if n := strings.Count(all.String(), "\n"); n != 20_001 || len(r.tail.kept) > tailBytes || !strings.Contains(r.tail.last(), "nobody waits") {
 		t.Errorf("%d lines, %d bytes kept", n, len(r.tail.kept))
-	}
-}
-
-// A child whose parent is killed ends.
-func TestParentKilled(t *testing.T) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), role+"=parent")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil || !alive(pid) {
-		t.Fatalf("the child is %q, %v", line, err)
-	}
-	_ = cmd.Process.Kill()
-	_, _ = io.Copy(io.Discard, out)
-	_ = cmd.Wait()
-	for deadline := time.Now().Add(10 * time.Second); alive(pid); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-			t.Fatal("the child outlives its parent")
-		}
 	}
 }

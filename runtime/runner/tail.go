@@ -5,7 +5,12 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/ingotml/ingot/mlx"
 )
+
+// lastWord begins the lines with which the program itself ends.
+const lastWord = "ingot: "
 
 // tail keeps what a process said last, and the line with which a crash of it began: pages of stacks and registers follow that.
 type tail struct {
@@ -24,7 +29,10 @@ const (
 )
 
 // crashes are how the lines begin with which a Go program, or what is linked into it, says that it dies.
-var crashes = []string{"panic: ", "fatal error: ", "SIG", "runtime: ", "runtime/cgo: ", "unexpected fault address", "terminate called", "libc++abi: "}
+var crashes = []string{
+	lastWord + mlx.Truncated, "panic: ", "fatal error: ", "SIG", "runtime: ", "runtime/cgo: ", "unexpected fault address",
+	"terminate called", "libc++abi: ",
+}
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()

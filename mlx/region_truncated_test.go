@@ -1,0 +1,95 @@
+//go:build unix
+
+package mlx_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"golang.org/x/sys/unix"
+)
+
+// What a process does in which memory cannot be read is the last that it does, so it is another than that of the tests.
+const envTruncated = "INGOT_TEST_TRUNCATED"
+
+// A read of what a truncated file has lost ends the process with one line, which names the file.
+func TestTruncatedRegion(t *testing.T) {
+	if os.Getenv(envTruncated) != "" {
+		readTruncated(t)
+		return
+	}
+	if mlxtest.Open(t).Info().GPU {
+		t.Skip("on a GPU a region may be a copy")
+	}
+	for _, test := range []struct {
+		what string
+		exit int
+		want []string
+	}{
+		{"truncated", 1, []string{"ingot: " + mlx.Truncated, "weights has 64 of 400064 bytes; `ingot fsck --repair` puts the store right\n"}},
+		// Go's own words, of a file that nobody watches and of a signal that somebody sent.
+		{"another file", 2, []string{"fatal error: fault", "SIGBUS: bus error"}},
+		{"sent", 2, []string{"SIGBUS: bus error"}},
+	} {
+		self := exec.Command(os.Args[0], "-test.run=^TestTruncatedRegion$")
+		self.Env = append(os.Environ(), envTruncated+"="+test.what, "GOTRACEBACK=none", "TMPDIR="+t.TempDir())
+		out, err := self.CombinedOutput()
+		for _, want := range test.want {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s: it says %q, want %q", test.what, out, want)
+			}
+		}
+		if code := self.ProcessState.ExitCode(); code != test.exit {
+			t.Errorf("%s: it ends with status %d (%v), want %d", test.what, code, err, test.exit)
+		}
+		if test.exit == 1 && strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: it says more than a line: %q", test.what, out)
+		}
+	}
+}
+
+func readTruncated(t *testing.T) {
+	path := numbersFile(t, 64, 100_000)
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		r := mlx.OpenRegion(e, path, 64, 400_000)
+		x := r.Array(0, mlx.Float32, 100_000)
+		switch os.Getenv(envTruncated) {
+		case "another file":
+			readAnother(t)
+		case "sent":
+			_ = unix.Kill(os.Getpid(), unix.SIGBUS)
+			select {}
+		}
+		if err := os.Truncate(path, 64); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(mlx.Sum(x, false).Float32s()) // does not come back
+	})
+}
+
+func readAnother(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "another"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(1); err != nil {
+		t.Fatal(err)
+	}
+	b, err := unix.Mmap(int(f.Fd()), 0, 1, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(b[0]) // does not come back
+}

@@ -1,0 +1,85 @@
+//go:build unix
+
+package registry
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+)
+
+// TestHelpers: credentials come from DOCKER_AUTH_CONFIG, else from the helper that is for the host, else from the one for all; a helper
+// that knows none leaves the question to podman's file.
+func TestHelpers(t *testing.T) {
+	config := dockerHome(t, `{"credsStore":"all","credHelpers":{"one.example.com":"one","token.example.com":"token","broken.example.com":"broken",
+		"path.example.com":"../one","absent.example.com":"absent"},"auths":{"other.example.com":{"auth":"YTpi"}}}`)
+	bin := os.Getenv("PATH")
+	os.Mkdir(bin, 0o755)
+	for name, says := range map[string]string{
+		"one":    `{"ServerURL":"x","Username":"ann","Secret":"one"}`,
+		"token":  `{"ServerURL":"x","Username":"<token>","Secret":"identity"}`,
+		"broken": `no JSON`,
+		"all":    "credentials not found in native keychain",
+	} {
+		exit := "0"
+		if name == "all" {
+			exit = "1"
+		}
+		script := "#!/bin/sh\necho '" + says + "'\npwd > " + filepath.Join(bin, name+".pwd") + "\nexit " + exit + "\n"
+		if err := os.WriteFile(filepath.Join(bin, helperPrefix+name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	podmans := filepath.Join(filepath.Dir(config), "auth.json")
+	auth := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	if err := os.WriteFile(podmans, []byte(`{"auths":{"podman.example.com":{"auth":"`+auth("p:q")+`"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("REGISTRY_AUTH_FILE", podmans)
+	t.Setenv("DOCKER_AUTH_CONFIG", `{"auths":{"env.example.com":{"auth":"`+auth("e:f")+`"}}}`)
+	t.Chdir(t.TempDir())
+	for _, test := range []struct {
+		host string
+		want authn.AuthConfig
+		err  string
+	}{
+		{"one.example.com", authn.AuthConfig{Username: "ann", Password: "one"}, ""},
+		{"token.example.com", authn.AuthConfig{IdentityToken: "identity"}, ""},
+		{"env.example.com", authn.AuthConfig{Username: "e", Password: "f"}, ""},
+		{"podman.example.com", authn.AuthConfig{Username: "p", Password: "q"}, ""},
+		{"other.example.com", authn.AuthConfig{}, ""}, // the helper for all decides
+		{"broken.example.com", authn.AuthConfig{}, "docker-credential-broken"},
+		{"path.example.com", authn.AuthConfig{}, `"../one": its name holds a path`},
+		{"absent.example.com", authn.AuthConfig{}, "docker-credential-absent"},
+	} {
+		a, err := defaultKeychain.Resolve(resource{test.host, "team/model"})
+		if test.err != "" {
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s: %v, want %q", test.host, err, test.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", test.host, err)
+			continue
+		}
+		got, err := a.Authorization()
+		if err != nil || got.Username != test.want.Username || got.Password != test.want.Password || got.IdentityToken != test.want.IdentityToken {
+			t.Errorf("%s: %+v, %v, want %+v", test.host, got, err, test.want)
+		}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"one", "all"} {
+		ran, err := os.ReadFile(filepath.Join(bin, name+".pwd"))
+		if err != nil || strings.TrimSpace(string(ran)) == here || len(ran) == 0 {
+			t.Errorf("helper %s ran in %q, %v", name, ran, err)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package runner
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/ingotml/ingot/child"
+	"golang.org/x/sys/windows"
+)
+
+// startTied starts the child in a job of its own. The only handle of the job is this process's, so the system closes
+// it when this process ends, however it does, and kills the child then.
+func startTied(c *child.Cmd, ended <-chan struct{}) error {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return fmt.Errorf("make a job: %w", err)
+	}
+	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		_ = windows.CloseHandle(job)
+		return err
+	}
+	if err := assign(job, uint32(c.Process.Pid)); err != nil {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		_ = windows.CloseHandle(job)
+		return fmt.Errorf("put the model's process into a job: %w", err)
+	}
+	go func() {
+		<-ended
+		_ = windows.CloseHandle(job)
+	}()
+	return nil
+}
+
+func assign(job windows.Handle, pid uint32) error {
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, pid)
+	if err != nil {
+		return err
+	}
+	defer windows.CloseHandle(process)
+	return windows.AssignProcessToJobObject(job, process)
+}
