@@ -9,8 +9,8 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal"
 )
 
-// table prints rows in aligned columns. Cells may hold foreign text: each is cleaned and stays on one line, in files too, so that no cell
-// looks like another row. It is printed by flush.
+// table prints rows in aligned columns. Cells may hold foreign text: each is cleaned and stays on one line, in files
+// too, so that no cell looks like another row. It is printed by flush.
 type table struct{ w *tabwriter.Writer }
 
 func newTable(to io.Writer) table { return table{tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)} }

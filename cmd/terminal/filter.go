@@ -8,9 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Plain reports whether a terminal only displays a character: it does not act on it, and the text around it stays where it is. Control
-// characters are not plain, except line feed and tab. Neither are line separators, characters that override the direction of text, and
-// tags, which carry hidden text. Right-to-left scripts and emoji sequences need none of these.
+// Plain reports whether a terminal only displays a character: it does not act on it, and the text around it stays
+// where it is. Control characters are not plain, except line feed and tab. Neither are line separators, characters
+// that override the direction of text, and tags, which carry hidden text. Right-to-left scripts and emoji sequences
+// need none of these.
 func Plain(r rune) bool {
 	switch {
 	case r < ' ':
@@ -40,9 +41,9 @@ var obeyed = &unicode.RangeTable{
 	},
 }
 
-// Clean returns text with every character that is not plain as an escape, such as \u001b, and with U+FFFD for each byte that is not
-// UTF-8. A carriage return before a line feed is dropped. The escapes are those of JSON, so JSON keeps its meaning. Clean text is
-// returned as it is: Clean(Clean(s)) == Clean(s).
+// Clean returns text with every character that is not plain as an escape, such as \u001b, and with U+FFFD for each
+// byte that is not UTF-8. A carriage return before a line feed is dropped. The escapes are those of JSON, so JSON
+// keeps its meaning. Clean text is returned as it is: Clean(Clean(s)) == Clean(s).
 func Clean(s string) string {
 	if plainPrefix(s) == len(s) {
 		return s
@@ -52,13 +53,18 @@ func Clean(s string) string {
 	return string(append(out[:len(out):len(out)], c.rest()...))
 }
 
-// Line is [Clean] for a text that has to stay on one line, such as an error or a cell of a table: line breaks and tabs become spaces.
+// Line is [Clean] for a text that has to stay on one line, such as an error or a cell of a table: line breaks and
+// tabs become spaces.
 func Line(s string) string {
 	if plainPrefix(s) < len(s) || strings.ContainsAny(s, "\n\t") {
-		s = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ").Replace(s)
+		s = breaks.Replace(s)
 	}
 	return Clean(strings.TrimRight(s, " "))
 }
+
+// breaks makes spaces of what ends a line or moves within it.
+var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ", "\v", " ", "\f", " ",
+	"\u0085", " ", "\u2028", " ", "\u2029", " ")
 
 // plainPrefix returns the length of the longest prefix that Clean leaves as it is.
 func plainPrefix[T string | []byte](s T) int {

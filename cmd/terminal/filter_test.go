@@ -49,8 +49,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestObeyed holds the table to Unicode's: whatever is a control character, turns the direction of text or is a tag is not plain, and
-// letters, marks and symbols are.
+// TestObeyed holds the table to Unicode's: whatever is a control character, turns the direction of text or is a tag
+// is not plain, and letters, marks and symbols are.
 func TestObeyed(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		control := unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) || r >= 0xe0000 && r < 0xe0080
@@ -162,7 +162,8 @@ func TestHistoryIsShown(t *testing.T) {
 	}
 }
 
-// FuzzClean: however a text is cut into writes, the same comes out of it, nothing of it is obeyed, and cleaning it again changes nothing.
+// FuzzClean: however a text is cut into writes, the same comes out of it, nothing of it is obeyed, and cleaning it
+// again changes nothing.
 func FuzzClean(f *testing.F) {
 	for _, s := range []string{"plain\n", "\x1b[31mred\x9b\u009b", "a\r\nb\r", "\xe2\x82\xac\xe2\x82", "\u202e\U000e0041\u2028", "\x1b]52;c;x\x07", "\xf0\x9f\x98\x80\xf0\x9f"} {
 		f.Add([]byte(s), 1)

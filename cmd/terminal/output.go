@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Output is a standard stream of the program. Write is for text that may come from outside; [Output.Drawing] is for what the program
-// itself draws. It is safe for concurrent use.
+// Output is a standard stream of the program. Write is for text that may come from outside; [Output.Drawing] is for
+// what the program itself draws. It is safe for concurrent use.
 type Output struct {
 	to       io.Writer
 	file     *os.File // the terminal; nil if there is none
@@ -19,7 +19,8 @@ type Output struct {
 	state cleaner
 }
 
-// Data makes a stream for results. On a terminal what is written is cleaned as [Clean] does; files and pipes get every byte as it is.
+// Data makes a stream for results. On a terminal what is written is cleaned as [Clean] does; files and pipes get
+// every byte as it is.
 func Data(to io.Writer) *Output {
 	o := &Output{to: to}
 	if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -81,7 +82,8 @@ func (o *Output) put(p []byte) error {
 	return err
 }
 
-// Drawing returns the way around the filter, for escape sequences of the program. Text from outside has to be clean before it is drawn.
+// Drawing returns the way around the filter, for escape sequences of the program. Text from outside has to be clean
+// before it is drawn.
 func (o *Output) Drawing() io.Writer { return drawing{o} }
 
 type drawing struct{ o *Output }
