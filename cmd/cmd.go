@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"strings"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
@@ -30,10 +32,10 @@ const (
 // errFailed ends the program with exit code 1 and no further word: the command has printed what failed.
 var errFailed = errors.New("failed")
 
-// app is what all subcommands share.
+// app is what all subcommands share. out and err clean what is written to them for a terminal; see [terminal.Output].
 type app struct {
 	in       io.Reader
-	out, err io.Writer
+	out, err *terminal.Output
 	quiet    bool
 
 	interrupts interrupts
@@ -41,12 +43,20 @@ type app struct {
 
 // Main runs the command line and gives the exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
-	a := &app{in: in, out: out, err: errs}
+	a := &app{in: in, out: terminal.Data(out), err: terminal.Notes(errs)}
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(a.err) // for the libraries that use it
 	ctx, stop := a.signals()
 	defer stop()
 	root := a.root()
 	root.SetArgs(args)
-	return a.exitCode(ctx, root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if flushed := a.out.Flush(); err == nil {
+		err = flushed
+	}
+	code := a.exitCode(ctx, err)
+	_ = a.err.Flush() // nobody is left to tell
+	return code
 }
 
 func (a *app) exitCode(ctx context.Context, err error) int {
@@ -58,15 +68,15 @@ func (a *app) exitCode(ctx context.Context, err error) int {
 	case errors.As(err, &launched):
 		return launched.Code
 	case ctx.Err() != nil:
-		fmt.Fprintln(a.err, "ingot: interrupted")
+		a.tell("ingot: interrupted")
 		return exitInterrupted
 	case errors.Is(err, errFailed):
 		return exitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.err, "ingot: %v\n", err)
+		a.tell("ingot: %v", err)
 		return exitUsage
 	}
-	fmt.Fprintf(a.err, "ingot: %v%s\n", err, remedy(err))
+	a.tell("ingot: %v%s", err, remedy(err))
 	return exitFailed
 }
 
@@ -188,17 +198,28 @@ func between(least, most int) cobra.PositionalArgs {
 	}
 }
 
+// tell prints one line on standard error, whatever line breaks the text has.
+func (a *app) tell(format string, args ...any) {
+	fmt.Fprintln(a.err, terminal.Line(fmt.Sprintf(format, args...)))
+}
+
 // note tells something in passing.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.err, "%s\n", strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
+		a.tell(format, args...)
 	}
 }
 
-// printJSON prints a value for programs.
+// printJSON prints a value for programs. Package json escapes the control characters below U+0020 only; Clean escapes the others, in
+// files too: the value stays the same.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
+	var b strings.Builder
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(a.out, terminal.Clean(b.String()))
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert"
 	"github.com/spf13/cobra"
 )
@@ -122,7 +123,7 @@ func TestExitCodes(t *testing.T) {
 // TestPlainProgress: what is not a terminal gets lines without escape sequences.
 func TestPlainProgress(t *testing.T) {
 	var errs bytes.Buffer
-	p := (&app{err: &errs}).createProgress(false)
+	p := (&app{err: terminal.Notes(&errs)}).createProgress(false)
 	p.shown = p.shown.Add(-plainEvery)
 	p.set(convert.Event{Bytes: 1000, TotalBytes: 4000, Tensors: 1, TotalTensors: 4})
 	p.end()

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/spf13/cobra"
@@ -59,8 +58,8 @@ func newDfJSON(s *manifest.Store, u manifest.Usage) dfJSON {
 }
 
 func (a *app) printUsage(s *manifest.Store, u manifest.Usage) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	line := func(what, value string) { fmt.Fprintf(w, "%s\t%s\n", what, value) }
+	w := newTable(a.out)
+	line := func(what, value string) { w.row(what, value) }
 	line("store", s.Root())
 	line("models", fmt.Sprint(u.Models))
 	line("blobs", fmt.Sprintf("%d, %s", u.Blobs, size(u.Bytes)))
@@ -70,5 +69,5 @@ func (a *app) printUsage(s *manifest.Store, u manifest.Usage) error {
 	if u.QuarantinedBytes > 0 {
 		line("quarantine", size(u.QuarantinedBytes))
 	}
-	return w.Flush()
+	return w.flush()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -145,9 +146,9 @@ func (t *tree) below(ctx context.Context, subject digest.Digest, artifactType st
 
 func printReferrers(w io.Writer, entries []referrerEntry, indent string) error {
 	for _, e := range entries {
-		line := fmt.Sprintf("%s%s  %s", indent, e.Digest, cmp.Or(printable(e.ArtifactType), "-"))
+		line := fmt.Sprintf("%s%s  %s", indent, e.Digest, cmp.Or(terminal.Line(e.ArtifactType), "-"))
 		if title := e.Annotations[ocispec.AnnotationTitle]; title != "" {
-			line += "  " + printable(title)
+			line += "  " + terminal.Line(title)
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

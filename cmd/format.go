@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/spf13/cobra"
 )
 
@@ -50,7 +51,7 @@ func jsonText(v any) (string, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
-	return strings.TrimSuffix(b.String(), "\n"), err
+	return terminal.Clean(strings.TrimSuffix(b.String(), "\n")), err
 }
 
 // printEach prints each item with the template, a line each; nothing at all when one of them fails.

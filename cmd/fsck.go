@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
@@ -108,7 +107,7 @@ func newFsckJSON(r manifest.FsckReport) fsckJSON {
 }
 
 func (a *app) printFsck(r manifest.FsckReport) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := newTable(a.out)
 	broken := map[string]bool{}
 	left := 0
 	for _, p := range r.Problems {
@@ -119,7 +118,7 @@ func (a *app) printFsck(r manifest.FsckReport) error {
 		for _, done := range p.Actions {
 			text += "; " + done
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Kind, p.Path, text)
+		w.row(string(p.Kind), p.Path, text)
 		if p.Fixed {
 			continue
 		}
@@ -128,7 +127,7 @@ func (a *app) printFsck(r manifest.FsckReport) error {
 			broken[m] = true
 		}
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.flush(); err != nil {
 		return err
 	}
 	speed := ""

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
 )
@@ -21,11 +22,11 @@ func (l *launcher) choose(ctx context.Context, what string, list []string, offer
 		offered = list[0]
 	}
 	for i, text := range list {
-		fmt.Fprintf(l.err, "%3d  %s\n", i+1, text)
+		l.tell("%3d  %s", i+1, text)
 	}
 	in := bufio.NewReader(l.stdin(ctx))
 	for {
-		fmt.Fprintf(l.err, "%s [%s]: ", what, offered)
+		fmt.Fprintf(l.err, "%s [%s]: ", what, terminal.Line(offered))
 		line, err := in.ReadString('\n')
 		if ctx.Err() != nil {
 			return "", ctx.Err()
@@ -43,7 +44,7 @@ func (l *launcher) choose(ctx context.Context, what string, list []string, offer
 		case slices.Contains(list, line):
 			return line, nil
 		}
-		fmt.Fprintf(l.err, "%q is not on the list\n", line)
+		l.tell("%q is not on the list", line)
 	}
 }
 
@@ -55,7 +56,7 @@ func (l *launcher) chooseClient(ctx context.Context) (string, error) {
 		if _, err := c.Find(home); err == nil {
 			list = append(list, c.Name)
 		} else {
-			fmt.Fprintf(l.err, "     %v\n", err)
+			l.tell("     %v", err)
 		}
 	}
 	return l.choose(ctx, "launch", list, launchRun)
@@ -126,7 +127,7 @@ func (l *launcher) printStart(s launch.Start) error {
 	for _, arg := range s.Args {
 		line = append(line, shellQuote(arg))
 	}
-	fmt.Fprintf(&b, "# %s\n", strings.Join(line, " "))
+	fmt.Fprintf(&b, "# %s\n", terminal.Line(strings.Join(line, " "))) // a line break would end the comment
 	_, err := fmt.Fprint(l.out, b.String())
 	return err
 }

@@ -2,10 +2,12 @@ package cmd
 
 import (
 	"bytes"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/launch"
 )
 
@@ -21,7 +23,7 @@ func TestChoose(t *testing.T) {
 		{"x", "", "", "nothing was chosen"},
 	} {
 		var errs bytes.Buffer
-		l := &launcher{app: &app{in: strings.NewReader(c.in), err: &errs}}
+		l := &launcher{app: &app{in: strings.NewReader(c.in), err: terminal.Notes(&errs)}}
 		got, err := l.choose(t.Context(), "a", []string{"a", "b"}, c.offered)
 		said := errs.String()
 		if err != nil {
@@ -42,12 +44,12 @@ func TestChooseOffered(t *testing.T) {
 		}
 	}
 	for client, want := range map[string]string{"claude": "b", "codex": "c", "opencode": "c", "": "c"} {
-		l := &launcher{app: &app{in: strings.NewReader("\n"), err: &bytes.Buffer{}}, saved: saved}
+		l := &launcher{app: &app{in: strings.NewReader("\n"), err: terminal.Notes(io.Discard)}, saved: saved}
 		if got, err := l.chooseOf(t.Context(), []string{"a", "b", "c"}, client); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", client, got, err, want)
 		}
 	}
-	l := &launcher{app: &app{in: strings.NewReader("\n"), err: &bytes.Buffer{}}}
+	l := &launcher{app: &app{in: strings.NewReader("\n"), err: terminal.Notes(io.Discard)}}
 	if _, err := l.chooseOf(t.Context(), nil, ""); err == nil || !strings.Contains(err.Error(), "there are no models") {
 		t.Errorf("without models: %v", err)
 	}

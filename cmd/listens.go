@@ -63,12 +63,12 @@ func askVersion(ctx context.Context, at address.Address) string {
 	case status != http.StatusOK || json.Unmarshal(b, &v) != nil || v.Version == "":
 		return "an HTTP server"
 	case v.Ingot != "":
-		return "ingot " + clean(v.Ingot)
+		return "ingot " + clip(v.Ingot, 40)
 	}
 	if _, b, err := fetchText(ctx, at.URL()); err == nil && strings.HasPrefix(string(b), "Ollama") {
-		return "Ollama " + clean(v.Version)
+		return "Ollama " + clip(v.Version, 40)
 	}
-	return "a server with Ollama's API, version " + clean(v.Version)
+	return "a server with Ollama's API, version " + clip(v.Version, 40)
 }
 
 func fetchText(ctx context.Context, url string) (int, []byte, error) {
@@ -83,16 +83,6 @@ func fetchText(ctx context.Context, url string) (int, []byte, error) {
 	defer answer.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
 	return answer.StatusCode, b, err
-}
-
-// clean is a short text from elsewhere as it can be shown.
-func clean(s string) string {
-	const most = 40
-	s = printable(s)
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "..."
-	}
-	return s
 }
 
 // lsofOwner names the process in what `lsof -Fpc` prints.

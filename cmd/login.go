@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/registry"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -82,7 +83,7 @@ func (a *app) credentials(ctx context.Context, host, user string, fromStdin bool
 		return "", "", usagef("there is no terminal to ask for the password; give it on standard input with --password-stdin")
 	}
 	if user == "" {
-		fmt.Fprintf(a.err, "user name for %s: ", host)
+		fmt.Fprintf(a.err, "user name for %s: ", terminal.Line(host))
 		line, err := bufio.NewReader(a.stdin(ctx)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", "", fmt.Errorf("ask for the user name: %w", err)
@@ -107,7 +108,7 @@ func (a *app) askSecret(ctx context.Context, f *os.File, what string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(a.err, "%s: ", what)
+	fmt.Fprintf(a.err, "%s: ", terminal.Line(what))
 	b, err := await(ctx, func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })
 	fmt.Fprintln(a.err)
 	if err != nil {

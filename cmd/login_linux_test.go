@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestLoginAsks(t *testing.T) {
 	control, tty := terminaltest.PTY(t, 80, 24)
 	var out bytes.Buffer
-	a := &app{in: tty, out: io.Discard, err: &out}
+	a := &app{in: tty, out: terminal.Data(io.Discard), err: terminal.Notes(&out)}
 	type answer struct {
 		user, password string
 		err            error

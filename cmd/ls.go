@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
@@ -150,8 +149,8 @@ func (a *app) printNames(list []lsEntry) error {
 }
 
 func (a *app) printModels(list []lsEntry) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tDIGEST\tSIZE\tSHARED\tTYPE\tMODIFIED")
+	w := newTable(a.out)
+	w.row("NAME", "DIGEST", "SIZE", "SHARED", "TYPE", "MODIFIED")
 	for _, m := range list {
 		kind, modified := m.Type, ""
 		if m.Partial > 0 {
@@ -160,9 +159,9 @@ func (a *app) printModels(list []lsEntry) error {
 		if !m.Modified.IsZero() { // another tool wrote the entry
 			modified = m.Modified.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, "%s\t%.12s\t%s\t%s\t%s\t%s\n", m.Name, m.hex, size(m.Size), size(m.Shared), kind, modified)
+		w.row(m.Name, short(m.Digest), size(m.Size), size(m.Shared), kind, modified)
 	}
-	return w.Flush()
+	return w.flush()
 }
 
 type lsEntry struct {
@@ -173,9 +172,8 @@ type lsEntry struct {
 	Type     string    `json:"type"`
 	Modified time.Time `json:"modified"`
 	Partial  int       `json:"partial"`
-	hex      string    // of the digest
 }
 
 func newLsEntry(m manifest.Summary) lsEntry {
-	return lsEntry{m.Name.String(), m.Digest.String(), m.Size, m.Shared, m.ModelType, m.Modified, m.Partial, m.Digest.Encoded()}
+	return lsEntry{m.Name.String(), m.Digest.String(), m.Size, m.Shared, m.ModelType, m.Modified, m.Partial}
 }

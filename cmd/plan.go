@@ -3,8 +3,8 @@ package cmd
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert"
 )
 
@@ -13,22 +13,21 @@ func (a *app) printPlan(p *convert.Plan, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(p)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := newTable(a.out)
 	a.printRecognized(p)
-	fmt.Fprintln(w, "TENSOR\tSHAPE\tFROM\tTO\tSIZE\tHOW\tRULE")
+	w.row("TENSOR", "SHAPE", "FROM", "TO", "SIZE", "HOW", "RULE")
 	for _, t := range p.Tensors {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.Name, shape(t.Shape), sourceType(t), t.Type, size(t.Bytes),
-			strings.Join(t.Transform, ", "), t.Rule)
+		w.row(t.Name, shape(t.Shape), sourceType(t), t.Type, size(t.Bytes), strings.Join(t.Transform, ", "), t.Rule)
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.flush(); err != nil {
 		return err
 	}
 	if len(p.Dropped) > 0 {
 		fmt.Fprintln(a.out, "\nleft out:")
 		for _, d := range p.Dropped {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", d.Name, shape(d.Shape), strings.ToLower(string(d.DType)), d.Reason)
+			w.row("  "+d.Name, shape(d.Shape), strings.ToLower(string(d.DType)), d.Reason)
 		}
-		if err := w.Flush(); err != nil {
+		if err := w.flush(); err != nil {
 			return err
 		}
 	}
@@ -42,9 +41,9 @@ func (a *app) printRecognized(p *convert.Plan) {
 	}
 	fmt.Fprintln(a.out, "recognized:")
 	for _, r := range p.Recognized {
-		fmt.Fprintf(a.out, "  %s: %s, %d tensors\n", r.Kind, r.What, r.Tensors)
+		fmt.Fprintf(a.out, "  %s: %s, %d tensors\n", r.Kind, terminal.Line(r.What), r.Tensors)
 		for _, from := range r.From {
-			fmt.Fprintf(a.out, "    from %s\n", from)
+			fmt.Fprintf(a.out, "    from %s\n", terminal.Line(from))
 		}
 	}
 	fmt.Fprintln(a.out)
@@ -59,24 +58,25 @@ func sourceType(t convert.Tensor) string {
 }
 
 func (a *app) printTotals(p *convert.Plan) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := newTable(a.out)
 	t := p.Totals
 	var files []string
 	for _, f := range p.Files {
 		files = append(files, f.Name)
 	}
-	fmt.Fprintf(w, "\ntensors\t%d, %s parameters\n", t.Tensors, count(t.Params))
-	fmt.Fprintf(w, "size\t%s, from %s\n", size(t.Bytes), size(t.SourceBytes))
-	fmt.Fprintf(w, "bits per weight\t%.2f\n", t.BitsPerWeight)
+	fmt.Fprintln(a.out)
+	w.row("tensors", fmt.Sprintf("%d, %s parameters", t.Tensors, count(t.Params)))
+	w.row("size", fmt.Sprintf("%s, from %s", size(t.Bytes), size(t.SourceBytes)))
+	w.row("bits per weight", fmt.Sprintf("%.2f", t.BitsPerWeight))
 	for _, b := range t.Types {
-		fmt.Fprintf(w, "  %s\t%d tensors, %s parameters, %s\n", b.Type, b.Tensors, count(b.Params), size(b.Bytes))
+		w.row("  "+b.Type, fmt.Sprintf("%d tensors, %s parameters, %s", b.Tensors, count(b.Params), size(b.Bytes)))
 	}
-	fmt.Fprintf(w, "files\t%s in %s\n", size(t.FileBytes), strings.Join(files, ", "))
-	fmt.Fprintf(w, "capabilities\t%s\n", strings.Join(p.Config.Capabilities, ", "))
+	w.row("files", fmt.Sprintf("%s in %s", size(t.FileBytes), strings.Join(files, ", ")))
+	w.row("capabilities", strings.Join(p.Config.Capabilities, ", "))
 	for _, n := range p.Warnings {
-		fmt.Fprintf(w, "note\t%s\n", n)
+		w.row("note", n)
 	}
-	return w.Flush()
+	return w.flush()
 }
 
 func shape(dims []int64) string {

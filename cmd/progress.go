@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/convert"
-	"golang.org/x/term"
 )
 
 // progressStyle is how a command shows how far it is.
@@ -39,13 +38,12 @@ func (s progressStyle) every() time.Duration {
 
 // progressStyle chooses by what standard error is.
 func (a *app) progressStyle(asJSON bool) progressStyle {
-	f, ok := a.err.(*os.File)
 	switch {
 	case a.quiet:
 		return noProgress
 	case asJSON:
 		return jsonLines
-	case ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb": // which knows no escape sequences
+	case a.err.IsTerminal() && os.Getenv("TERM") != "dumb": // which knows no escape sequences
 		return onTerminal
 	}
 	return plainLines
@@ -53,11 +51,9 @@ func (a *app) progressStyle(asJSON bool) progressStyle {
 
 // screen is the end of the terminal that standard error is.
 func (a *app) screen() *screen {
-	return &screen{to: a.err, size: func() (int, int) {
-		if f, ok := a.err.(*os.File); ok {
-			if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
-				return columns, rows
-			}
+	return &screen{to: a.err.Drawing(), size: func() (int, int) {
+		if columns, rows := a.err.Size(); columns > 0 {
+			return columns, rows
 		}
 		return 80, 24
 	}}

@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func (a *app) pruneCmd() *cobra.Command {
@@ -86,11 +84,11 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 }
 
 func (a *app) printPruned(r manifest.PruneReport) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := newTable(a.out)
 	for _, item := range r.Items {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", item.Kind, item.Name, size(item.Bytes))
+		w.row(string(item.Kind), item.Name, size(item.Bytes))
 	}
-	return w.Flush()
+	return w.flush()
 }
 
 type pruneJSON struct {
@@ -115,17 +113,12 @@ func newPruneJSON(r manifest.PruneReport, dryRun bool) pruneJSON {
 
 // onTerminal reports whether a question can be asked: both ends of it are a terminal.
 func (a *app) onTerminal() bool {
-	for _, end := range []any{a.in, a.err} {
-		if f, ok := end.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-			return false
-		}
-	}
-	return true
+	return isTerminal(a.in) && a.err.IsTerminal()
 }
 
 // confirm asks a question; anything but y or yes is no.
 func (a *app) confirm(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(a.err, "%s [y/N] ", question)
+	fmt.Fprintf(a.err, "%s [y/N] ", terminal.Line(question))
 	answer, err := bufio.NewReader(a.stdin(ctx)).ReadString('\n')
 	if ctx.Err() != nil {
 		return false, ctx.Err()

@@ -3,7 +3,7 @@ package cmd
 import (
 	"fmt"
 	"net/http"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/ingotml/ingot/server"
@@ -48,26 +48,27 @@ func addHost(c *cobra.Command, host *string) {
 }
 
 func (a *app) printPs(list []server.PsModel, verbose bool) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	more := ""
+	w := newTable(a.out)
+	head := []string{"NAME", "DIGEST", "SIZE", "REQUESTS", "UNTIL"}
 	if verbose {
-		more = "\tPID\tRUNNING\tWAITING\tSTATE\tPAST\tREUSED"
+		head = append(head, "PID", "RUNNING", "WAITING", "STATE", "PAST", "REUSED")
 	}
-	fmt.Fprintf(w, "NAME\tDIGEST\tSIZE\tREQUESTS\tUNTIL%s\n", more)
+	w.row(head...)
 	for _, m := range list {
+		cells := []string{m.Name, short(m.Digest), size(m.Size), strconv.Itoa(m.Requests), until(m, time.Now())}
 		if verbose {
-			more = "\t" + work(m)
+			cells = append(cells, work(m)...)
 		}
-		fmt.Fprintf(w, "%s\t%.12s\t%s\t%d\t%s%s\n", m.Name, m.Digest, size(m.Size), m.Requests, until(m, time.Now()), more)
+		w.row(cells...)
 	}
-	return w.Flush()
+	return w.flush()
 }
 
 // work is what a model does: requests, the bytes of their state and of past ones', and how much of all prompts was found there.
-func work(m server.PsModel) string {
+func work(m server.PsModel) []string {
 	u := m.Usage
 	if u == nil {
-		return fmt.Sprintf("%d\t-\t-\t-\t-\t-", m.PID)
+		return []string{strconv.Itoa(m.PID), "-", "-", "-", "-", "-"}
 	}
 	past, reused := "off", "-"
 	if p := u.Prefix; p != nil {
@@ -79,7 +80,7 @@ func work(m server.PsModel) string {
 			reused = fmt.Sprintf("%.0f%% of %d tokens", 100*float64(p.Cached)/float64(p.Keys), p.Keys)
 		}
 	}
-	return fmt.Sprintf("%d\t%d\t%d\t%s\t%s\t%s", m.PID, u.Running, u.Waiting, size(u.State), past, reused)
+	return []string{strconv.Itoa(m.PID), strconv.Itoa(u.Running), strconv.Itoa(u.Waiting), size(u.State), past, reused}
 }
 
 // until says how long a model stays.

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/cmd/terminal"
 )
 
 // runToolCall is a call of a tool in JSON.
@@ -35,20 +34,12 @@ func (a *app) answer(result *runJSON, o runOptions) *answer {
 	if o.json {
 		return w
 	}
-	w.out, w.ids = modelText(a.out), o.idsOnly
-	if o.verbose || isTerminal(a.err) && !a.quiet {
-		w.thoughts = modelText(a.err)
-		if isTerminal(a.err) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
-			w.marks = a.err
+	w.out, w.ids = a.out, o.idsOnly
+	if o.verbose || a.err.IsTerminal() && !a.quiet {
+		w.thoughts = a.err
+		if a.err.IsTerminal() && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+			w.marks = a.err.Drawing()
 		}
-	}
-	return w
-}
-
-// modelText is where a model's text goes: what a terminal would obey stays out of it.
-func modelText(w io.Writer) io.Writer {
-	if isTerminal(w) {
-		return &terminal.Wrapper{To: w}
 	}
 	return w
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/cmd/terminal"
 )
 
 // Where the parts of an answer go.
@@ -38,7 +39,7 @@ func TestAnswer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			a := &app{out: &out, err: &errs}
+			a := &app{out: terminal.Data(&out), err: terminal.Notes(&errs)}
 			var result runJSON
 			w := a.answer(&result, c.o)
 			if err := w.add(events(c.parser, c.text)); err != nil {

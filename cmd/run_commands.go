@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
@@ -114,18 +113,18 @@ var sessionKeys = [][2]string{
 
 // help lists the commands that begin with a word, or all of them, and the keys.
 func (s *session) help(group string) error {
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	w := newTable(s.out)
 	for _, c := range sessionCommands() {
 		if name, _, _ := strings.Cut(c.name, " "); group == "" || name == group {
-			fmt.Fprintf(w, "%s\t%s\n", strings.TrimSpace(c.name+" "+c.arguments), c.help)
+			w.row(strings.TrimSpace(c.name+" "+c.arguments), c.help)
 		}
 	}
 	if group == "" {
 		for _, k := range sessionKeys {
-			fmt.Fprintf(w, "%s\t%s\n", k[0], k[1])
+			w.row(k[0], k[1])
 		}
 	}
-	return w.Flush()
+	return w.flush()
 }
 
 // save stores the session as a model: the same weights, with what is set and what was said.

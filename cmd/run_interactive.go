@@ -18,10 +18,10 @@ import (
 )
 
 // onTerminals tells whether somebody sits there who can be talked with.
-func (a *app) onTerminals() bool { return isTerminal(a.in) && isTerminal(a.out) }
+func (a *app) onTerminals() bool { return isTerminal(a.in) && a.out.IsTerminal() }
 
-// isTerminal tells whether a reader or writer is a terminal.
-func isTerminal(f any) bool {
+// isTerminal tells whether a reader is a terminal.
+func isTerminal(f io.Reader) bool {
 	file, ok := f.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
@@ -73,7 +73,7 @@ func (s *session) takeTerminal(ctx context.Context) (err error) {
 		s.read = lines.read
 		return nil
 	}
-	editor := terminal.NewEditor(s.in.(*os.File), s.out.(*os.File))
+	editor := terminal.NewEditor(s.in.(*os.File), s.out.File())
 	editor.History = s.history
 	if os.Getenv("NO_COLOR") == "" {
 		editor.Hint = "a message, or /? for help"
@@ -85,12 +85,8 @@ func (s *session) takeTerminal(ctx context.Context) (err error) {
 
 // terminalColumns is how wide the terminal is; 0 where it does not say.
 func (s *session) terminalColumns() int {
-	if f, ok := s.out.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return columns
-		}
-	}
-	return 0
+	columns, _ := s.out.Size()
+	return columns
 }
 
 // run carries out what the user writes, until that is to leave.
@@ -123,7 +119,7 @@ func (s *session) run(ctx context.Context) error {
 		case errors.Is(err, context.Canceled):
 			fmt.Fprintln(s.err, "stopped")
 		case err != nil:
-			fmt.Fprintf(s.err, "%v%s\n", err, remedy(err))
+			s.tell("%v%s", err, remedy(err))
 		}
 	}
 }

@@ -116,13 +116,13 @@ func (s *session) ask(ctx context.Context) (result runJSON, err error) {
 		return result, err
 	}
 	w := s.answer(&result, s.o)
-	out := &terminal.Wrapper{To: s.out, Columns: s.columns}
+	out := &terminal.Wrapper{To: s.out.Drawing(), Columns: s.columns}
 	w.out = out
 	if w.thoughts != nil {
 		w.thoughts = out
 	}
 	if w.marks != nil {
-		w.marks = s.out
+		w.marks = s.out.Drawing()
 	}
 	q := question{turns: s.messages, pictures: s.pictures, system: s.system, think: s.o.think, format: s.format, parameters: s.parameters, ignoreEOS: s.o.ignoreEOS, draft: s.o.draft}
 	err = s.hear(s.voice.answer(ctx, q), w, s.o)
@@ -191,7 +191,7 @@ func (s *session) load(ctx context.Context, arg string) error {
 
 // showMessages shows what the image has said.
 func (s *session) showMessages() error {
-	out := &terminal.Wrapper{To: s.out, Columns: s.columns}
+	out := &terminal.Wrapper{To: s.out.Drawing(), Columns: s.columns}
 	for _, m := range s.style.Texts.Messages {
 		text := m.Content + "\n\n"
 		if m.Role == "user" {

@@ -85,7 +85,7 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.session = &session{app: &app{out: s.screen, err: s.errs}, store: store, history: &terminal.History{}}
+	s.session = &session{app: &app{out: terminal.Data(s.screen), err: terminal.Notes(s.errs)}, store: store, history: &terminal.History{}}
 	s.read = func(_ context.Context, prompt string) (string, error) {
 		s.screen.WriteString(prompt)
 		if len(lines) == 0 {
@@ -244,7 +244,7 @@ func TestSessionPictures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &session{app: &app{out: io.Discard, err: io.Discard}, style: &talk.Style{Texts: &convert.Texts{}}, history: &terminal.History{}}
+	s := &session{app: &app{out: terminal.Data(io.Discard), err: terminal.Notes(io.Discard)}, style: &talk.Style{Texts: &convert.Texts{}}, history: &terminal.History{}}
 	v := &echo{}
 	s.voice = v
 	s.clear()

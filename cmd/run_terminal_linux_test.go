@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -33,6 +34,7 @@ type ptySeat struct {
 	control *os.File
 	mu      sync.Mutex
 	shown   *terminaltest.Screen
+	written bytes.Buffer // all that came, byte for byte
 	ended   chan struct{}
 	err     error // how it has
 }
@@ -58,6 +60,7 @@ func sitAtPTY(t *testing.T, c *exec.Cmd) seat {
 			n, err := control.Read(b)
 			s.mu.Lock()
 			_, _ = s.shown.Write(b[:n])
+			_, _ = s.written.Write(b[:n])
 			s.mu.Unlock()
 			if err != nil { // the other end is closed
 				return

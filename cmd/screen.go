@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/ingotml/ingot/cmd/terminal"
 )
 
 // screen is a block of lines at the end of a terminal that is drawn over in place. Each change is one write, so that nobody
-// sees half of it.
+// sees half of it. It draws around the filter of its terminal, and cleans the lines itself.
 type screen struct {
 	to    io.Writer
 	size  func() (columns, rows int)
@@ -38,14 +37,14 @@ func (s *screen) write(above, lines []string) {
 	}
 	b.WriteString("\r")
 	for _, line := range above {
-		b.WriteString(line + "\x1b[K\n") // these may wrap
+		b.WriteString(terminal.Line(line) + "\x1b[K\n") // these may wrap
 	}
 	if most := max(1, rows-1); len(lines) > most { // the cursor is on the line below
 		lines = lines[len(lines)-most:]
 	}
 	s.drawn = s.drawn[:0]
 	for _, line := range lines {
-		line = cut(line, columns-1)
+		line = cut(terminal.Line(line), columns-1)
 		s.drawn = append(s.drawn, terminal.Columns(line))
 		b.WriteString(line + "\x1b[K\n")
 	}
@@ -84,17 +83,4 @@ func cut(s string, columns int) string {
 		tail--
 	}
 	return string(r[:head]) + gap + string(r[tail:])
-}
-
-// printable is foreign text on one line, without what a terminal would obey.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, s)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"text/template"
 
 	"github.com/ingotml/ingot/convert"
@@ -229,10 +228,10 @@ func show(e *manifest.Entry, texts *convert.Texts) showJSON {
 }
 
 func (s showJSON) print(a *app) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := newTable(a.out)
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, value)
+			w.row(name, value)
 		}
 	}
 	line("name", s.Name)
@@ -260,13 +259,13 @@ func (s showJSON) print(a *app) error {
 	line("renderer", s.Renderer)
 	line("requires", s.Requires)
 	line("defaults", strings.Join(strings.Split(strings.TrimSpace(convert.ParameterText(s.Defaults)), "\n"), ", "))
-	line("system", clip(s.System))
+	line("system", clip(s.System, 60))
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))
 	if s.Partial {
 		line("partial", "some blobs were left out when it was pulled")
 	}
-	return w.Flush()
+	return w.flush()
 }
 
 // count is a number of parameters for people.

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
@@ -116,13 +114,12 @@ func printLayers(_ context.Context, o showOutput, m *shown) error {
 }
 
 func (a *app) printLayers(list []layerJSON) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "DIGEST\tSIZE\tKIND\tMEDIA TYPE\tNAME")
+	w := newTable(a.out)
+	w.row("DIGEST", "SIZE", "KIND", "MEDIA TYPE", "NAME")
 	for _, l := range list {
-		_, hex, _ := strings.Cut(l.Digest, ":")
-		fmt.Fprintf(w, "%.12s\t%s\t%s\t%s\t%s\n", hex, size(l.Size), printable(l.Kind), printable(l.MediaType), printable(l.Name))
+		w.row(short(l.Digest), size(l.Size), l.Kind, l.MediaType, l.Name)
 	}
-	return w.Flush()
+	return w.flush()
 }
 
 type tensorJSON struct {
@@ -157,12 +154,12 @@ func printTensors(ctx context.Context, o showOutput, m *shown) error {
 	case o.template != nil:
 		return printEach(o.app, o.template, list...)
 	}
-	w := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tTYPE\tSHAPE\tQUANTIZATION\tSIZE")
+	w := newTable(o.out)
+	w.row("NAME", "TYPE", "SHAPE", "QUANTIZATION", "SIZE")
 	for _, t := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(t.Name), t.DType, shape(t.Shape), t.Quantization, size(t.Size))
+		w.row(t.Name, t.DType, shape(t.Shape), t.Quantization, size(t.Size))
 	}
-	return w.Flush()
+	return w.flush()
 }
 
 // unknownJSON is what can be told of a manifest that is not a model image.
@@ -206,16 +203,16 @@ func (o showOutput) unknown(m *shown, why error) error {
 }
 
 func (u unknownJSON) print(a *app) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := newTable(a.out)
 	for _, l := range [][2]string{
 		{"name", u.Name}, {"digest", u.Digest}, {"media type", u.MediaType}, {"artifact type", u.ArtifactType}, {"config type", u.ConfigType},
 		{"subject", u.Subject}, {"size", fmt.Sprintf("%s; layers: %d", size(u.Size), len(u.Layers))}, {"runs", "no: " + u.Unknown},
 	} {
 		if l[1] != "" {
-			fmt.Fprintf(w, "%s\t%s\n", l[0], printable(l[1]))
+			w.row(l[0], l[1])
 		}
 	}
-	if err := w.Flush(); err != nil || len(u.Layers) == 0 {
+	if err := w.flush(); err != nil || len(u.Layers) == 0 {
 		return err
 	}
 	fmt.Fprintln(a.out)

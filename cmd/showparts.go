@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
 )
@@ -58,11 +59,11 @@ func showModelfile(a *app, e *manifest.Entry, t *convert.Texts) error {
 	return err
 }
 
-// clip makes one line of a text, of no more than 60 characters.
-func clip(s string) string {
+// clip makes one clean line of a text, of no more than this many characters of it.
+func clip(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "..."
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "..."
 	}
-	return s
+	return terminal.Line(s)
 }

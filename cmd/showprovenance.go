@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/ingotml/ingot/convert"
 )
@@ -37,8 +36,9 @@ func printProvenance(ctx context.Context, o showOutput, m *shown) error {
 }
 
 func printRecord(out io.Writer, p convert.ImageProvenance) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "image\t%s\nprogram\t%s\n", p.Image, printable(p.Program))
+	w := newTable(out)
+	w.row("image", p.Image.String())
+	w.row("program", p.Program)
 	printOrigin(w, "from", p.From)
 	if p.Draft != nil {
 		printOrigin(w, "draft", *p.Draft)
@@ -50,7 +50,7 @@ func printRecord(out io.Writer, p convert.ImageProvenance) error {
 			if m.Rank > 0 {
 				how = fmt.Sprintf("rank %d, scale %g", m.Rank, m.Scale)
 			}
-			fmt.Fprintf(w, "merged\t%s: %s\n", printable(m.Name), how)
+			w.row("merged", m.Name+": "+how)
 		}
 	}
 	if q := p.Quantization; q != nil {
@@ -67,37 +67,37 @@ func printRecord(out io.Writer, p convert.ImageProvenance) error {
 		for _, r := range q.Rules {
 			asked = append(asked, r.String())
 		}
-		fmt.Fprintf(w, "asked for\t%s\n", printable(strings.Join(asked, ", ")))
+		w.row("asked for", strings.Join(asked, ", "))
 	}
 	for _, d := range p.Dropped {
-		fmt.Fprintf(w, "left out\t%s\n", printable(fmt.Sprintf("%s of %s: %s", d.Name, d.File, d.Reason)))
+		w.row("left out", fmt.Sprintf("%s of %s: %s", d.Name, d.File, d.Reason))
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nTENSOR\tTYPE\tRULE\tDONE\tSOURCE\tFILE\tSHA256")
+	fmt.Fprintln(out)
+	w.row("TENSOR", "TYPE", "RULE", "DONE", "SOURCE", "FILE", "SHA256")
 	for _, t := range p.Tensors {
 		for _, s := range t.Sources {
 			file, sum := s.File, s.SHA256
 			if s.Blob != "" {
 				file, sum = "blob", s.Blob.Encoded()
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(t.Name), printable(t.Type), printable(t.Rule),
-				printable(strings.Join(t.Transform, ", ")), printable(s.Name), printable(file), printable(sum))
+			w.row(t.Name, t.Type, t.Rule, strings.Join(t.Transform, ", "), s.Name, file, sum)
 		}
 	}
-	return w.Flush()
+	return w.flush()
 }
 
-func printOrigin(w io.Writer, what string, o convert.Origin) {
+func printOrigin(w table, what string, o convert.Origin) {
 	if o.Image != "" {
-		fmt.Fprintf(w, "%s\timage %s\n", what, o.Image)
+		w.row(what, fmt.Sprintf("image %s", o.Image))
 	}
 	for _, f := range o.Files {
 		text := fmt.Sprintf("%s, %d bytes", f.Name, f.Size)
 		if f.SHA256 != "" {
 			text += ", sha256 " + f.SHA256
 		}
-		fmt.Fprintf(w, "%s\t%s\n", what, printable(text))
+		w.row(what, text)
 	}
 }

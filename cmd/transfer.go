@@ -58,7 +58,7 @@ func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.C
 // warning is a registry's, in its own words.
 func warning(e registry.Event) string {
 	if e.Name == "" {
-		return "warning: " + printable(e.Err.Error())
+		return "warning: " + e.Err.Error()
 	}
-	return fmt.Sprintf("warning: %s: %s", e.Name, printable(e.Err.Error()))
+	return fmt.Sprintf("warning: %s: %v", e.Name, e.Err)
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/registry"
 )
 
@@ -69,7 +70,7 @@ func (p *transferProgress) set(e registry.Event) {
 	case e.Kind == registry.Waiting:
 		p.note("waiting "+string(e.Digest), fmt.Sprintf("waiting for another process that fetches %s", blobName(e)))
 	case e.Kind == registry.Retry && e.Err != nil:
-		p.note(string(e.Digest)+e.Name, fmt.Sprintf("trying %s again: %s", blobName(e), printable(e.Err.Error())))
+		p.note(string(e.Digest)+e.Name, fmt.Sprintf("trying %s again: %v", blobName(e), e.Err))
 	}
 }
 
@@ -90,7 +91,7 @@ func (p *transferProgress) note(key, text string) {
 		p.notes = append(p.notes, text)
 		return
 	}
-	fmt.Fprintln(p.to, text)
+	fmt.Fprintln(p.to, terminal.Line(text))
 }
 
 // draw shows how far it is now.

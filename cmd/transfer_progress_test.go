@@ -69,7 +69,7 @@ lm_head.weight             [==========          ]  50%     15 MB of 30 MB   5.0 
 	s.draw()
 	check(t, v, `
 $ ingot push x
-trying lm_head.weight again: connection reset[2J by peer
+trying lm_head.weight again: connection reset\u001b[2J by peer
 lm_head.weight  [==========          ]  50%     15 MB of 30 MB   retrying
 [=================   ]  pushing 85 MB of 100 MB, 15 MB/s, 1s left
 `)
@@ -80,7 +80,7 @@ lm_head.weight  [==========          ]  50%     15 MB of 30 MB   retrying
 	s.draw()
 	check(t, v, `
 $ ingot push x
-trying lm_head.weight again: connection reset[2J by peer
+trying lm_head.weight again: connection reset\u001b[2J by peer
 pushed 70 MB in 2s, 15 MB/s; 10 MB left by an earlier run; 20 MB already there
 `)
 }
@@ -223,7 +223,7 @@ func TestTransferForPrograms(t *testing.T) {
 
 func TestTransferQuiet(t *testing.T) {
 	var out bytes.Buffer
-	p := (&app{err: &out, quiet: true}).transferProgress("push", true)
+	p := (&app{err: terminal.Notes(&out), quiet: true}).transferProgress("push", true)
 	p.set(registry.Event{Kind: registry.Plan, Total: 1})
 	p.set(blob(registry.Done, "a", 1, 1))
 	p.draw()

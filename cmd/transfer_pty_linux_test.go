@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 	"github.com/ingotml/ingot/registry"
 )
@@ -17,7 +18,7 @@ import (
 func TestTransferOnPTY(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	control, tty := terminaltest.PTY(t, 60, 10)
-	p := (&app{err: tty}).transferProgress("pull", false)
+	p := (&app{err: terminal.Notes(tty)}).transferProgress("pull", false)
 	if p.style != onTerminal {
 		t.Fatalf("style %d", p.style)
 	}
@@ -49,7 +50,7 @@ func TestTransferOnPTY(t *testing.T) {
 func TestNotOnDumbTerminal(t *testing.T) {
 	_, tty := terminaltest.PTY(t, 60, 10)
 	t.Setenv("TERM", "dumb")
-	if got := (&app{err: tty}).progressStyle(false); got != plainLines {
+	if got := (&app{err: terminal.Notes(tty)}).progressStyle(false); got != plainLines {
 		t.Errorf("style %d", got)
 	}
 }

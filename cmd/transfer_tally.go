@@ -259,5 +259,5 @@ func roundly(d time.Duration) time.Duration {
 
 // blobName is what people know a blob by. Names come from manifests, which anybody may have written.
 func blobName(e registry.Event) string {
-	return cmp.Or(printable(e.Name), fmt.Sprintf("%.19s", e.Digest), "the manifest")
+	return cmp.Or(terminal.Line(e.Name), fmt.Sprintf("%.19s", e.Digest), "the manifest")
 }

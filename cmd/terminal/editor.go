@@ -231,7 +231,7 @@ func (e *Editor) press(k key, text string) {
 func pasted(text string) []rune {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	return []rune(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || Printable(r) {
+		if Plain(r) {
 			return r
 		}
 		return -1
@@ -281,7 +281,7 @@ func (e *Editor) right(i int) int {
 }
 
 func (e *Editor) starts(i int) bool {
-	return runeColumns(e.text[i]) > 0 && (i == 0 || e.text[i-1] != zeroWidthJoiner)
+	return (runeColumns(e.text[i]) > 0 || !Plain(e.text[i])) && (i == 0 || e.text[i-1] != zeroWidthJoiner)
 }
 
 func (e *Editor) wordLeft(i int) int {

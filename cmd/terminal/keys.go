@@ -88,7 +88,7 @@ func decode(b []byte) (k key, text []byte, n int) {
 		return keyNone, nil, 0
 	}
 	r, size := utf8.DecodeRune(b)
-	if r == utf8.RuneError && size == 1 || !Printable(r) {
+	if r == utf8.RuneError && size == 1 || !Plain(r) {
 		return keyNone, nil, size
 	}
 	return keyText, b[:size], size

@@ -50,11 +50,14 @@ func (e *Editor) layout(columns int) layout {
 	prompt(e.prompt)
 	for i, r := range e.text {
 		text, width := string(r), runeColumns(r)
-		switch r {
-		case '\t':
+		switch {
+		case r == '\t':
 			text, width = tab, len(tab)
-		case '\n':
+		case r == '\n':
 			width = 0
+		case !Plain(r): // the history's file may hold anything
+			text = escape(r)
+			width = len(text)
 		}
 		if column+width > columns && len(now.stops) > 0 || column >= columns && width > 0 {
 			end(i)

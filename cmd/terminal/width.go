@@ -32,12 +32,4 @@ func wide(r rune) bool {
 	return kind == width.EastAsianWide || kind == width.EastAsianFullwidth
 }
 
-// Printable tells whether a terminal shows a character as itself and obeys nothing in it.
-func Printable(r rune) bool {
-	return unicode.IsPrint(r) || unicode.In(r, unicode.Mn, unicode.Me, unicode.Zs) || r == zeroWidthJoiner || r == zeroWidthNonJoiner
-}
-
-const (
-	zeroWidthNonJoiner = '\u200c'
-	zeroWidthJoiner    = '\u200d'
-)
+const zeroWidthJoiner = '\u200d'

@@ -8,30 +8,24 @@ import (
 )
 
 // Wrapper writes a stream of text to a terminal. Lines break between words; a word appears as it comes, and moves to the next line
-// when it turns out too long for this one. Control characters are left out.
+// when it turns out too long for this one. The text is cleaned as [Clean] does: only the Wrapper's own sequences reach the terminal.
 type Wrapper struct {
 	To      io.Writer
 	Columns func() int // of the terminal; nil, or 0 of it: lines are not broken
 
-	column  int    // of the cursor
-	word    string // the last characters of the line, which a break takes along
-	partial []byte // of a character
+	column int    // of the cursor
+	word   string // the last characters of the line, which a break takes along
+	state  cleaner
 }
 
 // Write writes text. The bytes of a character may come apart.
 func (w *Wrapper) Write(p []byte) (int, error) {
-	text := append(w.partial, p...)
-	w.partial = nil
 	columns := 0
 	if w.Columns != nil {
 		columns = w.Columns() - 1 // the cursor is never behind the last column, where terminals differ
 	}
 	var b strings.Builder
-	for len(text) > 0 {
-		if !utf8.FullRune(text) {
-			w.partial = text
-			break
-		}
+	for text := w.state.clean(p); len(text) > 0; {
 		r, n := utf8.DecodeRune(text)
 		text = text[n:]
 		w.put(&b, r, columns)
@@ -55,8 +49,6 @@ func (w *Wrapper) put(b *strings.Builder, r rune, columns int) {
 		for range len(tab) - w.column%len(tab) {
 			w.put(b, ' ', columns)
 		}
-		return
-	case !Printable(r):
 		return
 	}
 	width := runeColumns(r)

@@ -22,7 +22,7 @@ func TestWrap(t *testing.T) {
 		{"\u65e5\u672c\u8a9e\u65e5\u672c\u8a9e", "\u65e5\u672c\u8a9e\u65e5\u672c\n\u8a9e\n"},
 		{"abc\u65e5\u672c\u8a9e\u65e5", "abc\u65e5\u672c\u8a9e\n\u65e5\n"},
 		{"a\tb", "a   b\n"},
-		{"\x1b[31mred\x07\r\u009b", "[31mred\n"},
+		{"\x1b[3mi\r\n\u009b", "\\u001b[3mi\n\\u009b\n"},
 	} {
 		for _, at := range []int{1, 3, 1000} { // bytes of a write
 			screen := terminaltest.New(t, 11, 5)
