@@ -35,6 +35,7 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	quiet    bool
+	command  string // that runs, with the commands above it and without arguments
 
 	interrupts interrupts
 }
@@ -115,6 +116,9 @@ func (a *app) root() *cobra.Command {
 verifies them against a reference and runs them on the MLX engine.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		PersistentPreRun: func(c *cobra.Command, _ []string) {
+			a.command = c.CommandPath()
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("unknown command %q; `ingot --help` lists them", args[0])
@@ -186,6 +190,11 @@ func between(least, most int) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// openStore opens the store, and makes it where there is none. It names the command for processes that wait for its lock.
+func (a *app) openStore() (*manifest.Store, error) {
+	return manifest.Open("", manifest.Command(a.command))
 }
 
 // note tells something in passing.

@@ -277,7 +277,7 @@ func (l *launcher) pull(ctx context.Context, s serverClient, version server.Vers
 	if err := l.wantPull(ctx, name, missing); err != nil {
 		return err
 	}
-	if store, err := manifest.Open(""); err == nil && version.Ingot != "" && version.Store == server.StoreID(store) {
+	if store, err := l.openStore(); err == nil && version.Ingot != "" && version.Store == server.StoreID(store) {
 		_, _, err := l.fetch(ctx, name, pullOptions{transfer: transferFlags{concurrency: registry.DefaultConcurrency}})
 		return err
 	}
@@ -353,7 +353,7 @@ func (l *launcher) stored(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := manifest.Open("")
+	store, err := l.openStore()
 	if err != nil {
 		return err
 	}

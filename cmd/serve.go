@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/runner"
@@ -99,7 +98,7 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	if opts.Store, err = manifest.Open(""); err != nil {
+	if opts.Store, err = a.openStore(); err != nil {
 		return err
 	}
 	if opts.Clock, err = clock(""); err != nil {

@@ -37,15 +37,24 @@ const (
 type Store struct {
 	root        string
 	now         func() time.Time
+	command     string // that this program runs, for messages of others
 	collectWait time.Duration
 	indexWait   time.Duration
 }
 
+// Option changes how a store is opened.
+type Option func(*Store)
+
+// Command names the command that this process runs, such as "ingot create", for the messages of processes that wait
+// for it. The name lies in the store, where others read it: it must not hold arguments. The default is the program's
+// base name.
+func Command(name string) Option { return func(s *Store) { s.command = name } }
+
 // Open opens the store at root, and makes it when the folder is absent or empty. An empty root means $INGOT_HOME,
 // else .ingot in the user's home folder. A folder that holds something else, or a layout version that this program
 // does not know, is an [ErrNotStore]. Opening a store that exists writes nothing.
-func Open(root string) (*Store, error) {
-	s, err := at(root)
+func Open(root string, options ...Option) (*Store, error) {
+	s, err := at(root, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +69,8 @@ func Open(root string) (*Store, error) {
 }
 
 // OpenExisting is Open, but makes nothing: where there is no store, the error is fs.ErrNotExist.
-func OpenExisting(root string) (*Store, error) {
-	s, err := at(root)
+func OpenExisting(root string, options ...Option) (*Store, error) {
+	s, err := at(root, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +81,7 @@ func OpenExisting(root string) (*Store, error) {
 }
 
 // at gives the store at root without looking at it.
-func at(root string) (*Store, error) {
+func at(root string, options ...Option) (*Store, error) {
 	if root == "" {
 		root = os.Getenv("INGOT_HOME")
 	}
@@ -87,7 +96,12 @@ func at(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open model store: %w", err)
 	}
-	return &Store{root: root, now: time.Now, collectWait: defaultCollectWait, indexWait: defaultIndexWait}, nil
+	s := &Store{root: root, now: time.Now, command: filepath.Base(os.Args[0]),
+		collectWait: defaultCollectWait, indexWait: defaultIndexWait}
+	for _, option := range options {
+		option(s)
+	}
+	return s, nil
 }
 
 // Root is the absolute path of the store's folder.
