@@ -17,6 +17,7 @@ import (
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/server/identity"
 	"github.com/spf13/cobra"
 )
 
@@ -80,6 +81,7 @@ var remedies = []struct {
 	{manifest.ErrNotStore, "INGOT_HOME names another folder"},
 	{manifest.ErrCorrupt, "create the model again, or try `ingot fsck --repair`"},
 	{manifest.ErrBlobMissing, "create the model again, or try `ingot fsck --repair`"},
+	{identity.ErrUnproven, "nothing was sent: start a server again that is older than this program, or trust one by naming it with --host"},
 	{registry.ErrNotFound, "check the name and its tag"},
 	{registry.ErrCertificate, "--ca-file FILE trusts an authority of your own, --insecure any certificate"},
 	{registry.ErrPlainHTTP, "--plain-http asks it without TLS"},

@@ -113,7 +113,7 @@ func checkEngine(ctx context.Context, e *engine.Engine) error {
 		return err
 	}
 	c := exec.CommandContext(ctx, self, "engine", "check")
-	c.Env = append(os.Environ(), engine.EnvEngine+"="+e.Dir)
+	c.Env = append(childEnviron(), engine.EnvEngine+"="+e.Dir)
 	out, err := c.CombinedOutput()
 	if err == nil {
 		return nil

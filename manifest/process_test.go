@@ -83,6 +83,12 @@ func runChild(job, root string) error {
 				return err
 			}
 		}
+	case "secret": // the store's, as whoever comes first makes it
+		secret, err := s.Secret(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%x\n", secret)
 	case "hold": // the lock, until told to go
 		if _, err := s.Lock(ctx); err != nil {
 			return err

@@ -24,6 +24,7 @@ const (
 	quarantineDir = "quarantine"
 	lockFile      = "lock"
 	indexLockFile = "index.lock"
+	secretFile    = "server-secret" // see [Store.Secret]
 )
 
 // How long a lock is waited for before the wait is reported. A collection can be put off, so it waits less; the index
@@ -177,7 +178,7 @@ func (s *Store) create() error {
 // file systems and desktops put into an empty folder.
 func ownName(name string) bool {
 	switch name {
-	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile, ingestDir, holdersDir, quarantineDir, lockFile, indexLockFile,
+	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile, ingestDir, holdersDir, quarantineDir, lockFile, indexLockFile, secretFile,
 		"lost+found", ".DS_Store":
 		return true
 	}
