@@ -33,7 +33,8 @@ type serverFlags struct {
 }
 
 func (f *serverFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.host, "host", "", "`address` of the server, trusted as it is (default 127.0.0.1:11434, or $"+address.Env+")")
+	c.Flags().StringVar(&f.host, "host", "",
+		"`address` of the server, trusted as it is (default 127.0.0.1:11434, or $"+address.Env+")")
 	f.key.add(c, "server's API key")
 }
 
@@ -76,7 +77,8 @@ func (a *app) clientAt(host, key string) serverClient {
 
 // provenClient sends requests on connections of a dialer alone.
 func provenClient(d *identity.Dialer) *http.Client {
-	return &http.Client{Transport: &http.Transport{DialContext: d.DialContext, MaxIdleConns: 4, IdleConnTimeout: time.Minute}}
+	t := &http.Transport{DialContext: d.DialContext, MaxIdleConns: 4, IdleConnTimeout: time.Minute}
+	return &http.Client{Transport: t}
 }
 
 // errNoServer says that nothing listens at an address.

@@ -14,6 +14,7 @@ var secretEndings = []string{"_KEY", "_PASSWORD", "_PASSWD", "_SECRET", "_TOKEN"
 func childEnviron() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.ContainsFunc(secretEndings, func(end string) bool { return strings.HasSuffix(strings.ToUpper(name), end) })
+		name = strings.ToUpper(name)
+		return slices.ContainsFunc(secretEndings, func(end string) bool { return strings.HasSuffix(name, end) })
 	})
 }

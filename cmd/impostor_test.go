@@ -43,8 +43,8 @@ func (h *heard) String() string {
 	return h.text.String()
 }
 
-// withImpostor has another program at INGOT_HOST, which says that it serves the user's store, and does all that a server
-// does but prove it: that it answers with forged.
+// withImpostor has another program at INGOT_HOST, which says that it serves the user's store and does all that a server
+// does. It answers challenges with forged.
 func withImpostor(t *testing.T, forged http.HandlerFunc) *heard {
 	t.Helper()
 	asServer(t)
@@ -59,7 +59,8 @@ func withImpostor(t *testing.T, forged http.HandlerFunc) *heard {
 		case identity.Path:
 			forged(w, r)
 		case "/api/version":
-			_ = json.NewEncoder(w).Encode(server.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)})
+			version := server.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)}
+			_ = json.NewEncoder(w).Encode(version)
 		case "/api/ps":
 			fmt.Fprintln(w, `{"models":[]}`)
 		default:
@@ -74,7 +75,8 @@ func withImpostor(t *testing.T, forged http.HandlerFunc) *heard {
 
 func (h *heard) checkDeaf(t *testing.T, what string) {
 	t.Helper()
-	if got := h.String(); strings.Contains(got, secretKey) || strings.Contains(got, secretPrompt) || !strings.Contains(got, identity.Path) {
+	got := h.String()
+	if strings.Contains(got, secretKey) || strings.Contains(got, secretPrompt) || !strings.Contains(got, identity.Path) {
 		t.Errorf("%s: the impostor heard:\n%s", what, got)
 	}
 }
@@ -103,7 +105,8 @@ func TestImpostor(t *testing.T) {
 				withClient(t, "openclaw")
 			}
 			code, _, errs := runMain(args, "")
-			if code != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, identity.ErrUnproven.Error()) || !strings.Contains(errs, "--host") {
+			if code != 1 || strings.Count(errs, "\n") != 1 ||
+				!strings.Contains(errs, identity.ErrUnproven.Error()) || !strings.Contains(errs, "--host") {
 				t.Errorf("%s: %v: code %d, %s", name, args, code, errs)
 			}
 		}
@@ -111,7 +114,8 @@ func TestImpostor(t *testing.T) {
 	}
 }
 
-// withClient has a coding client on the PATH. It fails: launch becomes it, so its exit status would be that of the tests.
+// withClient has a coding client on the PATH. It fails: launch becomes it, so its exit status would be that of the
+// tests.
 func withClient(t *testing.T, name string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -61,7 +61,7 @@ func readKey(path string) (string, fs.FileMode, error) {
 	case key == "":
 		return "", 0, fmt.Errorf("%s: the first line is empty; it has to be the key", path)
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return "", 0, fmt.Errorf("%s: the first line holds spaces, control characters or letters beyond ASCII, which no key has", path)
+		return "", 0, fmt.Errorf("%s: the first line holds spaces, control characters or letters beyond ASCII; it is not a key", path)
 	}
 	return key, info.Mode(), nil
 }

@@ -200,7 +200,8 @@ func TestRelay(t *testing.T) {
 	}
 	for _, place := range places {
 		at, seen := relay(t, place, func() (net.Conn, error) { return net.Dial("tcp", server) })
-		if got, err := get(client(store, false), at); !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "its proof is wrong") || seen.Load() > 0 {
+		got, err := get(client(store, false), at)
+		if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "its proof is wrong") || seen.Load() > 0 {
 			t.Errorf("%s: %q, %v; the relay saw %d prompts", place, got, err, seen.Load())
 		}
 	}
@@ -277,7 +278,8 @@ func TestSilentServer(t *testing.T) {
 		t.Errorf("a client waits %d seconds", limits.ProofTime)
 	}
 	d := &Dialer{Store: func() (*manifest.Store, error) { return newStore(t), nil }, patience: 20 * time.Millisecond}
-	if _, err := d.DialContext(t.Context(), "tcp", l.Addr().String()); !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "not answer in time") {
+	_, err = d.DialContext(t.Context(), "tcp", l.Addr().String())
+	if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "not answer in time") {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -304,7 +306,8 @@ func TestLongAnswer(t *testing.T) {
 	} {
 		at := serveAt(t, "127.0.0.1:0", endless)
 		store := newStore(t)
-		if _, err := get(client(store, false), at.String()); !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "more than 16384 bytes") {
+		_, err := get(client(store, false), at.String())
+		if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "more than 16384 bytes") {
 			t.Errorf("error %v", err)
 		}
 	}
