@@ -42,16 +42,18 @@ func (v *voices) findServer(ctx context.Context, entry *manifest.Entry, style *t
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	brief, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	client, err := v.storeClient(v.store, key)
 	if err == nil {
 		var version server.VersionJSON
-		err = client.get(ctx, http.MethodGet, "/api/version", nil, &version)
+		err = client.get(brief, http.MethodGet, "/api/version", nil, &version)
 	}
 	switch {
 	case errors.Is(err, errNoServer):
 		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case err != nil:
 		v.note("note: the model runs in this process, as with --local: %v", err)
 		return nil, nil

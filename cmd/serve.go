@@ -37,7 +37,7 @@ The server listens on 127.0.0.1:11434, or where --host or INGOT_HOST says. What 
 	}
 	f := c.Flags()
 	f.StringVar(&o.host, "host", "", "`address` to listen on, [host][:port] (default 127.0.0.1:11434, or $"+address.Env+")")
-	f.StringVar(&o.apiKey, "api-key", "", "key that every request has to bring; other users see it here: rather give --api-key-file")
+	f.StringVar(&o.apiKey, "api-key", "", "key that every request has to bring; other users see it, prefer --api-key-file")
 	o.keyFile.add(c, "key that every request has to bring")
 	f.BoolVar(&o.insecure, "insecure-listen", false, "let other machines ask without a key")
 	f.StringArrayVar(&o.hosts, "allow-host", nil, "further `name` that requests may call the server by (repeatable)")
