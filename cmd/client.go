@@ -9,25 +9,76 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
+	"net/url"
 	"syscall"
+	"time"
 
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server/address"
+	"github.com/ingotml/ingot/server/identity"
+	"github.com/spf13/cobra"
 )
 
 // serverClient asks the server at an address.
 type serverClient struct {
-	at  address.Address
-	key string
+	at   address.Address
+	key  string
+	http *http.Client
 }
 
-// newClient takes the address of the flag, else of the environment.
-func (a *app) newClient(host string) serverClient {
+// serverFlags say which server is asked, and with which key.
+type serverFlags struct {
+	host string
+	key  keyFlag
+}
+
+func (f *serverFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.host, "host", "",
+		"`address` of the server, trusted as it is (default 127.0.0.1:11434, or $"+address.Env+")")
+	f.key.add(c, "server's API key")
+}
+
+// newClient asks the server that --host names, else the one at INGOT_HOST. A server that the command line does not name
+// and that is on this machine has to prove that it is the user's before it gets anything.
+func (a *app) newClient(f serverFlags) (serverClient, error) {
+	key, err := f.key.read(a)
+	s := a.clientAt(f.host, key)
+	if err != nil || f.host != "" || s.at.Scheme != "http" {
+		return s, err
+	}
+	at, err := url.Parse(s.at.URL())
+	if err != nil {
+		return s, err
+	}
+	if proxy, err := http.ProxyFromEnvironment(&http.Request{URL: at}); err != nil || proxy != nil {
+		return s, err // proxies are never asked for servers on this machine
+	}
+	s.http = provenClient(&identity.Dialer{Store: func() (*manifest.Store, error) { return manifest.OpenExisting("") }})
+	return s, nil
+}
+
+// storeClient asks the server at INGOT_HOST if it proves that it is the user's and serves the store, wherever it is.
+func (a *app) storeClient(store *manifest.Store, key string) (serverClient, error) {
+	s := a.clientAt("", key)
+	if s.at.Scheme != "http" {
+		return s, fmt.Errorf("%s: %w: no proof passes the program that encrypts for it", s.at.URL(), identity.ErrUnproven)
+	}
+	s.http = provenClient(&identity.Dialer{Store: func() (*manifest.Store, error) { return store, nil }, Always: true})
+	return s, nil
+}
+
+func (a *app) clientAt(host, key string) serverClient {
 	at, warning := address.FromEnv(host)
 	if warning != "" {
 		a.note("note: address %s", warning)
 	}
-	return serverClient{at, os.Getenv(envAPIKey)}
+	return serverClient{at, key, http.DefaultClient}
+}
+
+// provenClient sends requests on connections of a dialer alone.
+func provenClient(d *identity.Dialer) *http.Client {
+	t := &http.Transport{DialContext: d.DialContext, MaxIdleConns: 4, IdleConnTimeout: time.Minute}
+	return &http.Client{Transport: t}
 }
 
 // errNoServer says that nothing listens at an address.
@@ -51,9 +102,12 @@ func (s serverClient) do(ctx context.Context, method, path string, body any) (*h
 	if s.key != "" {
 		r.Header.Set("Authorization", "Bearer "+s.key)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := s.http.Do(r)
 	var down *net.OpError
+	var failed *url.Error
 	switch {
+	case errors.Is(err, identity.ErrUnproven) && errors.As(err, &failed):
+		return nil, fmt.Errorf("%s: %w", s.at.URL(), failed.Err)
 	case errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &down) && down.Op == "dial":
 		return nil, fmt.Errorf("%w at %s: `ingot serve` starts one, %s names another address", errNoServer, s.at.URL(), address.Env)
 	case err != nil:
@@ -89,7 +143,7 @@ func serverError(at address.Address, answer *http.Response) error {
 	}
 	remedy := ""
 	if answer.StatusCode == http.StatusUnauthorized {
-		remedy = fmt.Sprintf("; %s is the key that this program sends", envAPIKey)
+		remedy = fmt.Sprintf("; %s is the key that this program sends, or --api-key-file names its file", envAPIKey)
 	}
 	return &statusError{answer.StatusCode, fmt.Sprintf("%s: %s%s", at.URL(), e.Error, remedy)}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/server/identity"
 	"github.com/spf13/cobra"
 )
 
@@ -37,6 +38,7 @@ type app struct {
 	in       io.Reader
 	out, err *terminal.Output
 	quiet    bool
+	command  string // that runs, with the commands above it and without arguments
 
 	interrupts interrupts
 }
@@ -89,6 +91,7 @@ var remedies = []struct {
 	{manifest.ErrNotStore, "INGOT_HOME names another folder"},
 	{manifest.ErrCorrupt, "create the model again, or try `ingot fsck --repair`"},
 	{manifest.ErrBlobMissing, "create the model again, or try `ingot fsck --repair`"},
+	{identity.ErrUnproven, "nothing was sent: start a server again that is older than this program, or trust one by naming it with --host"},
 	{registry.ErrNotFound, "check the name and its tag"},
 	{registry.ErrCertificate, "--ca-file FILE trusts an authority of your own, --insecure any certificate"},
 	{registry.ErrPlainHTTP, "--plain-http asks it without TLS"},
@@ -125,6 +128,9 @@ func (a *app) root() *cobra.Command {
 verifies them against a reference and runs them on the MLX engine.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		PersistentPreRun: func(c *cobra.Command, _ []string) {
+			a.command = c.CommandPath()
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("unknown command %q; `ingot --help` lists them", args[0])
@@ -201,6 +207,11 @@ func between(least, most int) cobra.PositionalArgs {
 // tell prints one line on standard error, whatever line breaks the text has.
 func (a *app) tell(format string, args ...any) {
 	fmt.Fprintln(a.err, terminal.Line(fmt.Sprintf(format, args...)))
+}
+
+// openStore opens the store, and makes it where there is none. It names the command for processes that wait for its lock.
+func (a *app) openStore() (*manifest.Store, error) {
+	return manifest.Open("", manifest.Command(a.command))
 }
 
 // note tells something in passing.

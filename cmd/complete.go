@@ -36,6 +36,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 // flagCompletions say what the value of a flag can be, in any command; other flags complete to nothing.
 var flagCompletions = map[string]cobra.CompletionFunc{
 	"cache-dir":      folders,
+	"api-key-file":   files(),
 	"ca-file":        files(),
 	"cpu-math":       cobra.FixedCompletions([]string{"exact", "fast"}, cobra.ShellCompDirectiveNoFileComp),
 	"dequantize":     cobra.FixedCompletions([]string{"bf16", "f16", "f32"}, cobra.ShellCompDirectiveNoFileComp),

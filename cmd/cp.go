@@ -78,7 +78,7 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 		if err != nil {
 			return cpJSON{}, err
 		}
-		store, err := manifest.Open("")
+		store, err := a.openStore()
 		if err != nil {
 			return cpJSON{}, err
 		}
@@ -116,7 +116,7 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 	if err != nil {
 		return cpJSON{}, err
 	}
-	store, err := manifest.Open("")
+	store, err := a.openStore()
 	if err != nil {
 		return cpJSON{}, err
 	}

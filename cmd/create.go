@@ -106,7 +106,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 		return a.printPlan(plan, o.json)
 	}
 	limitMemory(options.Memory)
-	store, err := manifest.Open("")
+	store, err := a.openStore()
 	if err != nil {
 		return err
 	}

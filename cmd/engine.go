@@ -112,7 +112,7 @@ func checkEngine(ctx context.Context, e *engine.Engine) error {
 	if err != nil {
 		return err
 	}
-	environ := append(os.Environ(), engine.EnvEngine+"="+e.Dir)
+	environ := append(childEnviron(), engine.EnvEngine+"="+e.Dir)
 	out, err := child.Command(ctx, environ, self, "engine", "check").CombinedOutput()
 	if err == nil {
 		return nil

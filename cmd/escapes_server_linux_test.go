@@ -18,6 +18,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/identity"
 )
 
 // evilServer is a server of models that says what its author wrote, cut in the middle of sequences; fails has it
@@ -32,8 +33,14 @@ func evilServer(t *testing.T, store *manifest.Store, fails bool) string {
 		}
 		type object = map[string]any
 		switch {
+		case r.URL.Path == "/api/prove":
+			proof, err := identity.Prove(store, r)
+			if err != nil {
+				t.Error(err)
+			}
+			write(proof)
 		case r.URL.Path == "/api/version":
-			write(server.VersionJSON{Version: evil, Ingot: "1" + evil, Store: server.StoreID(store)})
+			write(server.VersionJSON{Version: evil, Ingot: "1" + evil, Store: identity.StoreID(store)})
 		case fails:
 			w.WriteHeader(http.StatusBadRequest)
 			write(object{"error": evil})

@@ -40,7 +40,7 @@ type fsckOptions struct {
 }
 
 func (a *app) fsck(ctx context.Context, o fsckOptions) error {
-	store, err := existingStore()
+	store, err := manifest.OpenExisting("", manifest.Command(a.command))
 	if err != nil {
 		return err
 	}

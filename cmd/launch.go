@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/identity"
 	"github.com/spf13/cobra"
 )
 
@@ -46,12 +47,13 @@ a provider and keeps all else; a copy of it as it was stays beside it.`,
 	f.StringVar(&o.model, "model", "", "`name` of the model")
 	f.BoolVar(&o.yes, "yes", false, "ask nothing: install and pull what is missing; needs --model")
 	f.BoolVar(&o.configOnly, "config-only", false, "set up and print what the shell has to do, but start nothing")
-	addHost(c, &o.host)
+	o.server.add(c)
 	return c
 }
 
 type launchOptions struct {
-	model, host     string
+	model           string
+	server          serverFlags
 	yes, configOnly bool
 }
 
@@ -130,7 +132,10 @@ func (l *launcher) client(ctx context.Context, client launch.Client) error {
 	if err != nil {
 		return err
 	}
-	s := l.newClient(l.o.host)
+	s, err := l.newClient(l.o.server)
+	if err != nil {
+		return err
+	}
 	var version server.VersionJSON
 	if err := l.ask(ctx, s, http.MethodGet, "/api/version", nil, &version); err != nil {
 		return err
@@ -277,7 +282,7 @@ func (l *launcher) pull(ctx context.Context, s serverClient, version server.Vers
 	if err := l.wantPull(ctx, name, missing); err != nil {
 		return err
 	}
-	if store, err := manifest.Open(""); err == nil && version.Ingot != "" && version.Store == server.StoreID(store) {
+	if store, err := l.openStore(); err == nil && version.Ingot != "" && version.Store == identity.StoreID(store) {
 		_, _, err := l.fetch(ctx, name, pullOptions{transfer: transferFlags{concurrency: registry.DefaultConcurrency}})
 		return err
 	}
@@ -342,6 +347,9 @@ func (l *launcher) run(ctx context.Context) error {
 	if l.quiet {
 		args = append(args, "--quiet")
 	}
+	if file := l.o.server.key.file; file != "" {
+		args = append(args, "--api-key-file", file)
+	}
 	root := l.root()
 	root.SetArgs(append(args, l.args...))
 	return root.ExecuteContext(ctx)
@@ -353,7 +361,7 @@ func (l *launcher) stored(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := manifest.Open("")
+	store, err := l.openStore()
 	if err != nil {
 		return err
 	}

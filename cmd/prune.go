@@ -40,7 +40,7 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	if ask && (o.json || !a.onTerminal()) {
 		return usagef("prune asks on a terminal only; --yes removes, --dry-run lists what would go")
 	}
-	store, err := manifest.Open("")
+	store, err := a.openStore()
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 func (a *app) psCmd() *cobra.Command {
 	var asJSON, verbose bool
-	var host string
+	var flags serverFlags
 	c := &cobra.Command{
 		Use:   "ps",
 		Short: "List the models that the server has loaded",
@@ -25,8 +25,12 @@ that of past requests, and how much of the prompts was found there.`,
 			if verbose {
 				path += "?verbose=true"
 			}
+			client, err := a.newClient(flags)
+			if err != nil {
+				return err
+			}
 			var list server.PsJSON
-			if err := a.newClient(host).get(c.Context(), http.MethodGet, path, nil, &list); err != nil {
+			if err := client.get(c.Context(), http.MethodGet, path, nil, &list); err != nil {
 				return err
 			}
 			if asJSON {
@@ -38,13 +42,8 @@ that of past requests, and how much of the prompts was found there.`,
 	f := c.Flags()
 	f.BoolVarP(&verbose, "verbose", "v", false, "print what the models do too")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	addHost(c, &host)
+	flags.add(c)
 	return c
-}
-
-// addHost adds the flag of those who ask the server.
-func addHost(c *cobra.Command, host *string) {
-	c.Flags().StringVar(host, "host", "", "`address` of the server (default 127.0.0.1:11434, or $INGOT_HOST)")
 }
 
 func (a *app) printPs(list []server.PsModel, verbose bool) error {

@@ -88,7 +88,7 @@ func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*re
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := manifest.Open("")
+	store, err := a.openStore()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -44,7 +44,7 @@ along. A push that was interrupted goes on where it was when it is run again, in
 					return usagef("--chunk-size: %q is not a size of at least 1MiB", chunk)
 				}
 			}
-			store, err := existingStore()
+			store, err := manifest.OpenExisting("", manifest.Command(a.command))
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ them, and so do the signatures and other referrers of a model that has no name l
 			if err != nil {
 				return err
 			}
-			store, err := manifest.Open("")
+			store, err := a.openStore()
 			if err != nil {
 				return err
 			}

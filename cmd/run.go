@@ -60,6 +60,7 @@ A server at $INGOT_HOST with the same store is asked for the answer; where there
 	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "go on after the end of the text")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32, in this process")
 	f.StringVar(&o.draft, "draft", "auto", "tokens to draft in each step, which the model judges in one go: a number, auto or off; answers stay the same")
+	o.key.add(c, "server's API key")
 	f.BoolVar(&o.local, "local", false, "load the model in this process, although a server may have it")
 	o.kv.add(c)
 	o.cpu.add(c)
@@ -79,6 +80,7 @@ type runOptions struct {
 	ignoreEOS, float32 bool
 	json, verbose      bool
 	draft              string
+	key                keyFlag
 	kv                 kvFlag
 	cpu                cpuFlags
 	idsOnly            bool // the model has no text

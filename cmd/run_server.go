@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/talk"
 	"github.com/spf13/cobra"
 )
@@ -34,22 +35,33 @@ var errServerGone = errors.New("the server is gone")
 // serverPatience is how long a server may take to say what it is.
 const serverPatience = 2 * time.Second
 
-// findServer gives the server at INGOT_HOST, if there is one that has the same models; else nil.
-func (v *voices) findServer(ctx context.Context, entry *manifest.Entry, style *talk.Style) voice {
-	client := v.newClient("")
-	ctx, cancel := context.WithTimeout(ctx, serverPatience)
-	defer cancel()
-	var version server.VersionJSON
-	if err := client.get(ctx, http.MethodGet, "/api/version", nil, &version); err != nil {
-		return nil
+// findServer gives the server at INGOT_HOST, if there is one that proves that it is the user's and serves the store;
+// else nil. What is there and does not gets nothing, and a note tells the user. The error is that of a key's file.
+func (v *voices) findServer(ctx context.Context, entry *manifest.Entry, style *talk.Style) (voice, error) {
+	key, err := v.o.key.read(v.app)
+	if err != nil {
+		return nil, err
 	}
-	if version.Ingot == "" || version.Store != server.StoreID(v.store) {
-		return nil
+	brief, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	client, err := v.storeClient(v.store, key)
+	if err == nil {
+		var version server.VersionJSON
+		err = client.get(brief, http.MethodGet, "/api/version", nil, &version)
+	}
+	switch {
+	case errors.Is(err, errNoServer):
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		v.note("note: the model runs in this process, as with --local: %v", err)
+		return nil, nil
 	}
 	if v.o.verbose {
 		v.note("asking the server at %s; --local does not", client.at.URL())
 	}
-	return &serverVoice{client, entry.Name.String(), style}
+	return &serverVoice{client, entry.Name.String(), style}, nil
 }
 
 // serverVoice is a model that a server has.
@@ -173,6 +185,9 @@ func (v *serverVoice) answer(ctx context.Context, q question) iter.Seq2[said, er
 		answer, err := v.client.do(ctx, http.MethodPost, path, body)
 		if errors.Is(err, errNoServer) {
 			err = fmt.Errorf("%w: nothing listens at %s any more", errServerGone, v.client.at.URL())
+		}
+		if errors.Is(err, identity.ErrUnproven) {
+			err = fmt.Errorf("%w: another one is there: %w", errServerGone, err)
 		}
 		if err != nil {
 			yield(said{}, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/identity"
 )
 
 // fakeServer answers with lines, and keeps what it was asked.
@@ -43,8 +44,16 @@ func asServer(t *testing.T, lines ...string) *fakeServer {
 	}
 	f := &fakeServer{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/version" {
-			_ = json.NewEncoder(w).Encode(server.VersionJSON{Version: "1", Ingot: "1", Store: server.StoreID(store)})
+		switch r.URL.Path {
+		case identity.Path:
+			p, err := identity.Prove(store, r)
+			if err != nil {
+				t.Error(err)
+			}
+			_ = json.NewEncoder(w).Encode(p)
+			return
+		case "/api/version":
+			_ = json.NewEncoder(w).Encode(server.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)})
 			return
 		}
 		var b bytes.Buffer

@@ -20,6 +20,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/identity"
 )
 
 // seat is a terminal with `ingot run` on it, and somebody before it.
@@ -281,8 +282,16 @@ func keysOnTerminal(t *testing.T, home string, start func(*testing.T, string, ..
 	}
 	stopped := make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/version" {
-			_ = json.NewEncoder(w).Encode(server.VersionJSON{Version: "1", Ingot: "1", Store: server.StoreID(store)})
+		switch r.URL.Path {
+		case identity.Path:
+			p, err := identity.Prove(store, r)
+			if err != nil {
+				t.Error(err)
+			}
+			_ = json.NewEncoder(w).Encode(p)
+			return
+		case "/api/version":
+			_ = json.NewEncoder(w).Encode(server.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)})
 			return
 		}
 		var q struct {

@@ -165,8 +165,8 @@ func (a *app) voices(c *cobra.Command, store *manifest.Store, o runOptions) *voi
 // open finds a server that has the model, or loads it.
 func (v *voices) open(ctx context.Context, entry *manifest.Entry, style *talk.Style) (voice, error) {
 	if !v.local {
-		if s := v.findServer(ctx, entry, style); s != nil {
-			return s, nil
+		if s, err := v.findServer(ctx, entry, style); s != nil || err != nil {
+			return s, err
 		}
 	}
 	kv, err := v.o.kv.value()

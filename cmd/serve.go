@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/runner"
@@ -18,9 +17,6 @@ import (
 	"github.com/ingotml/ingot/server/address"
 	"github.com/spf13/cobra"
 )
-
-// envAPIKey has the key of a server that wants one, for the server and for those who ask it.
-const envAPIKey = "INGOT_API_KEY"
 
 func (a *app) serveCmd() *cobra.Command {
 	var o serveOptions
@@ -33,16 +29,17 @@ Each model is loaded when it is asked for, into a process of its own, stays for 
 earlier when another one needs its room. A process that dies takes nothing along but its own requests.
 
 The server listens on 127.0.0.1:11434, or where --host or INGOT_HOST says. What other machines reach has to have a key
-(--api-key), or --insecure-listen says that everybody may ask. Ctrl-C or SIGTERM lets running requests end first.`,
+(--api-key-file), or --insecure-listen says that everybody may ask. Ctrl-C or SIGTERM lets running requests end first.`,
 		Example: `  ingot serve
-  ingot serve --host 0.0.0.0 --api-key "$(cat key)"
+  ingot serve --host 0.0.0.0 --api-key-file key
   INGOT_HOST=127.0.0.1:8080 ingot serve --keep-alive 1h`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.host, "host", "", "`address` to listen on, [host][:port] (default 127.0.0.1:11434, or $"+address.Env+")")
-	f.StringVar(&o.apiKey, "api-key", "", "key that every request has to bring (default $"+envAPIKey+")")
+	f.StringVar(&o.apiKey, "api-key", "", "key that every request has to bring; other users see it, prefer --api-key-file")
+	o.keyFile.add(c, "key that every request has to bring")
 	f.BoolVar(&o.insecure, "insecure-listen", false, "let other machines ask without a key")
 	f.StringArrayVar(&o.hosts, "allow-host", nil, "further `name` that requests may call the server by (repeatable)")
 	f.StringArrayVar(&o.origins, "allow-origin", nil, "further `origin` whose pages may ask, such as https://chat.example; * for any (repeatable)")
@@ -66,6 +63,7 @@ The server listens on 127.0.0.1:11434, or where --host or INGOT_HOST says. What 
 
 type serveOptions struct {
 	host, apiKey   string
+	keyFile        keyFlag
 	insecure       bool
 	hosts, origins []string
 	registryFlags
@@ -92,18 +90,27 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 	if at.Scheme != "http" || at.Path != "" {
 		return usagef("the server speaks http, at no path below /")
 	}
-	if o.apiKey == "" {
-		o.apiKey = os.Getenv(envAPIKey)
+	switch {
+	case o.apiKey != "" && o.keyFile.file != "":
+		return usagef("--api-key and --api-key-file exclude each other")
+	case o.apiKey == "":
+		var err error
+		if o.apiKey, err = o.keyFile.read(a); err != nil {
+			return err
+		}
 	}
 	if !at.Loopback() && o.apiKey == "" && !o.insecure {
-		return usagef("other machines may reach %s: give --api-key KEY, or --insecure-listen to let everybody ask", at.Listen())
+		return usagef("other machines may reach %s: give --api-key-file FILE, or --insecure-listen to let everybody ask", at.Listen())
 	}
 	opts, err := o.server(at)
 	if err != nil {
 		return err
 	}
-	if opts.Store, err = manifest.Open(""); err != nil {
+	if opts.Store, err = a.openStore(); err != nil {
 		return err
+	}
+	if _, err := opts.Store.Secret(ctx); err != nil {
+		a.note("note: `ingot run`, `ps`, `stop` and `launch` cannot tell that this server is yours: %v", err)
 	}
 	if opts.Clock, err = clock(""); err != nil {
 		return err
@@ -242,7 +249,7 @@ func (a *app) loader(o serveOptions) (func(context.Context, server.Child, func(f
 	return func(ctx context.Context, child server.Child, loaded func(float64)) (pool.Model, error) {
 		command := append([]string{program, "runner", child.Name,
 			"--cache-size", strconv.FormatInt(child.PrefixCache, 10), "--memory", strconv.FormatInt(child.Memory, 10)}, flags...)
-		model, err := runner.Start(ctx, runner.Options{Command: command, Loaded: loaded, Stderr: a.childErr()})
+		model, err := runner.Start(ctx, runner.Options{Command: command, Env: childEnviron(), Loaded: loaded, Stderr: a.childErr()})
 		if err != nil {
 			return nil, err // a nil of its type is no nil of the interface
 		}

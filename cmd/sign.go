@@ -78,7 +78,7 @@ func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
 	if err != nil {
 		return err
 	}
-	store, err := manifest.Open("")
+	store, err := a.openStore()
 	if err != nil {
 		return err
 	}

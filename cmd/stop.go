@@ -8,7 +8,7 @@ import (
 )
 
 func (a *app) stopCmd() *cobra.Command {
-	var host string
+	var flags serverFlags
 	c := &cobra.Command{
 		Use:   "stop NAME",
 		Short: "Have the server unload a model",
@@ -23,9 +23,13 @@ func (a *app) stopCmd() *cobra.Command {
 				Reason string `json:"done_reason"`
 			}
 			body := map[string]any{"model": name.String(), "keep_alive": 0}
-			return a.newClient(host).get(c.Context(), http.MethodPost, "/api/generate", body, &answer)
+			client, err := a.newClient(flags)
+			if err != nil {
+				return err
+			}
+			return client.get(c.Context(), http.MethodPost, "/api/generate", body, &answer)
 		},
 	}
-	addHost(c, &host)
+	flags.add(c)
 	return c
 }

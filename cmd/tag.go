@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"github.com/ingotml/ingot/manifest"
 	"github.com/spf13/cobra"
 )
 
@@ -19,7 +18,7 @@ A name that exists is replaced.`,
 			if err != nil {
 				return err
 			}
-			store, err := manifest.Open("")
+			store, err := a.openStore()
 			if err != nil {
 				return err
 			}

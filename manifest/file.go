@@ -36,7 +36,11 @@ func settle(f *os.File, mode os.FileMode) error {
 }
 
 // replaceFile writes a small file of the store's folder in one step.
-func (s *Store) replaceFile(name string, b []byte) error {
+func (s *Store) replaceFile(name string, b []byte) error { return s.replaceFileMode(name, b, 0o644) }
+
+// replaceFileMode is replaceFile with the file's mode. A file that only its owner may read belongs to the owner of the
+// store also where root writes it.
+func (s *Store) replaceFileMode(name string, b []byte, mode os.FileMode) error {
 	f, err := s.newTemp(name + "-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -44,7 +48,10 @@ func (s *Store) replaceFile(name string, b []byte) error {
 	_, err = f.Write(b)
 	path := s.path(name)
 	if err == nil {
-		err = publish(f, 0o644, path)
+		if root, fault := os.Stat(s.root); fault == nil && mode&0o077 == 0 {
+			chownLike(f.Name(), root)
+		}
+		err = publish(f, mode, path)
 	}
 	if err == nil {
 		err = syncDir(filepath.Dir(path))

@@ -36,6 +36,15 @@ func sameOwner(a, b fs.FileInfo) bool {
 	return okX && okY && x.Uid == y.Uid
 }
 
+// ownedHere tells whether a file belongs to the user of this process or to the owner of the store's folder.
+func ownedHere(file, root fs.FileInfo) bool {
+	st, ok := file.Sys().(*syscall.Stat_t)
+	return ok && (int(st.Uid) == os.Geteuid() || sameOwner(file, root))
+}
+
+// othersMay tells whether a mode gives other users any right.
+func othersMay(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }
+
 // chownLike gives a file the owner of another one, if this user may.
 func chownLike(path string, like fs.FileInfo) {
 	if st, ok := like.Sys().(*syscall.Stat_t); ok {

@@ -32,4 +32,9 @@ func isDiskFull(err error) bool {
 // sameOwner takes what one user can open for their own: rights are inherited from the folder.
 func sameOwner(a, b fs.FileInfo) bool { return true }
 
+// ownedHere and othersMay take the rights that the folder gives, as sameOwner does.
+func ownedHere(file, root fs.FileInfo) bool { return true }
+
+func othersMay(fs.FileMode) bool { return false }
+
 func chownLike(string, fs.FileInfo) {}

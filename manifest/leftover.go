@@ -103,6 +103,7 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 		{partialPrefix, false, false, leftBegun},
 		{ocispec.ImageIndexFile + "-", false, false, leftFile},
 		{ocispec.ImageLayoutFile + "-", false, false, leftFile},
+		{secretFile + "-", false, false, leftFile},
 	} {
 		if rest, ok := strings.CutPrefix(name, k.prefix); ok && e.IsDir() == k.dir && (!k.hex || isHex(rest)) {
 			return k.kind

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -76,7 +75,8 @@ func (s *Store) newLock(name string) *flock.Flock {
 
 // announce leaves a note about this process in holders/ for as long as it holds the lock. The note is itself locked
 // while it counts: one whose process has died is known by being free, whatever its process number means by then.
-// Notes only serve messages, so a failure to write one is not an error.
+// Notes only serve messages, so a failure to write one is not an error. Arguments may be secrets and everybody reads
+// the note, so it has the command's name and none of them.
 func (s *Store) announce() (retract func()) {
 	nothing := func() {}
 	dir := s.path(holdersDir)
@@ -88,7 +88,7 @@ func (s *Store) announce() (retract func()) {
 		return nothing
 	}
 	remove := func() { os.Remove(f.Name()) }
-	b, err := marshal(Holder{PID: os.Getpid(), Command: clip(strings.Join(os.Args, " "))})
+	b, err := marshal(Holder{PID: os.Getpid(), Command: clip(s.command)})
 	if err == nil {
 		_, err = f.Write(b)
 	}

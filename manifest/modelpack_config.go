@@ -52,20 +52,23 @@ func decodeModelPackConfig(b []byte, annotations map[string]string) (Config, err
 	if list := annotations[annotationCapabilities]; list != "" {
 		c.Capabilities = strings.Split(list, ",")
 	}
-	for key, to := range map[string]*int64{
-		annotationParams:          &c.Params,
-		annotationContextLength:   &c.ContextLength,
-		annotationEmbeddingLength: &c.EmbeddingLength,
+	for _, number := range []struct {
+		key string
+		to  *int64
+	}{
+		{annotationParams, &c.Params},
+		{annotationContextLength, &c.ContextLength},
+		{annotationEmbeddingLength, &c.EmbeddingLength},
 	} {
-		text, ok := annotations[key]
+		text, ok := annotations[number.key]
 		if !ok {
 			continue
 		}
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return Config{}, fmt.Errorf("annotation %s: %q is not a whole number", key, clip(text))
+			return Config{}, fmt.Errorf("annotation %s: %q is not a whole number", number.key, clip(text))
 		}
-		*to = int64(n)
+		*number.to = int64(n)
 	}
 	return c, nil
 }

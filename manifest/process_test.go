@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -18,6 +19,9 @@ import (
 
 // The test binary is also the other processes of these tests: with childEnv set it does that job instead.
 const childEnv = "INGOT_TEST_CHILD"
+
+// childArg stands for a secret in the arguments of those processes.
+const childArg = "--password=s3cret-of-the-child"
 
 func TestMain(m *testing.M) {
 	if job := os.Getenv(childEnv); job != "" {
@@ -44,7 +48,7 @@ func Child(t *testing.T, job, root string) *exec.Cmd {
 
 func child(t *testing.T, job, root string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := exec.Command(os.Args[0], childArg)
 	// The race detector makes a process wait a second before it ends.
 	cmd.Env = append(os.Environ(), childEnv+"="+job, "INGOT_HOME="+root, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	return cmd
@@ -79,6 +83,12 @@ func runChild(job, root string) error {
 				return err
 			}
 		}
+	case "secret": // the store's, as whoever comes first makes it
+		secret, err := s.Secret(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%x\n", secret)
 	case "hold": // the lock, until told to go
 		if _, err := s.Lock(ctx); err != nil {
 			return err
@@ -272,12 +282,28 @@ func TestRemoveNamesTheHolder(t *testing.T) {
 	if !errors.Is(err, ErrBlobsKept) || !errors.As(err, &busy) {
 		t.Fatalf("error %v", err)
 	}
-	want := []Holder{{PID: cmd.Process.Pid, Command: os.Args[0]}}
+	want := []Holder{{PID: cmd.Process.Pid, Command: filepath.Base(os.Args[0])}}
 	if !slices.Equal(busy.Holders, want) {
 		t.Errorf("holders %v, want %v", busy.Holders, want)
 	}
 	if got := files(t, s, "holders"); len(got) != 1 {
 		t.Errorf("notes %v", got)
+	}
+	if strings.Contains(err.Error(), childArg) {
+		t.Errorf("the message shows the holder's arguments: %v", err)
+	}
+	err = filepath.WalkDir(s.Root(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if strings.Contains(string(b), "s3cret") {
+			t.Errorf("%s has the holder's arguments: %s", path, b)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	stdin.Close()
 	if err := cmd.Wait(); err != nil {

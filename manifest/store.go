@@ -24,6 +24,7 @@ const (
 	quarantineDir = "quarantine"
 	lockFile      = "lock"
 	indexLockFile = "index.lock"
+	secretFile    = "server-secret" // see [Store.Secret]
 )
 
 // How long a lock is waited for before the wait is reported. A collection can be put off, so it waits less; the index
@@ -37,17 +38,26 @@ const (
 type Store struct {
 	root        string
 	now         func() time.Time
+	command     string // that this program runs, for messages of others
 	collectWait time.Duration
 	indexWait   time.Duration
 	free        func(dir string) (bytes int64, known bool) // of the disk
 	rooms       rooms
 }
 
+// Option changes how a store is opened.
+type Option func(*Store)
+
+// Command names the command that this process runs, such as "ingot create", for the messages of processes that wait
+// for it. The name lies in the store, where others read it: it must not hold arguments. The default is the program's
+// base name.
+func Command(name string) Option { return func(s *Store) { s.command = name } }
+
 // Open opens the store at root, and makes it when the folder is absent or empty. An empty root means $INGOT_HOME,
 // else .ingot in the user's home folder. A folder that holds something else, or a layout version that this program
 // does not know, is an [ErrNotStore]. Opening a store that exists writes nothing.
-func Open(root string) (*Store, error) {
-	s, err := at(root)
+func Open(root string, options ...Option) (*Store, error) {
+	s, err := at(root, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +72,8 @@ func Open(root string) (*Store, error) {
 }
 
 // OpenExisting is Open, but makes nothing: where there is no store, the error is fs.ErrNotExist.
-func OpenExisting(root string) (*Store, error) {
-	s, err := at(root)
+func OpenExisting(root string, options ...Option) (*Store, error) {
+	s, err := at(root, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +84,7 @@ func OpenExisting(root string) (*Store, error) {
 }
 
 // at gives the store at root without looking at it.
-func at(root string) (*Store, error) {
+func at(root string, options ...Option) (*Store, error) {
 	if root == "" {
 		root = os.Getenv("INGOT_HOME")
 	}
@@ -89,7 +99,12 @@ func at(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open model store: %w", err)
 	}
-	return &Store{root: root, now: time.Now, collectWait: defaultCollectWait, indexWait: defaultIndexWait, free: freeSpace}, nil
+	s := &Store{root: root, now: time.Now, command: filepath.Base(os.Args[0]),
+		collectWait: defaultCollectWait, indexWait: defaultIndexWait, free: freeSpace}
+	for _, option := range options {
+		option(s)
+	}
+	return s, nil
 }
 
 // Root is the absolute path of the store's folder.
@@ -166,7 +181,7 @@ func (s *Store) create() error {
 // file systems and desktops put into an empty folder.
 func ownName(name string) bool {
 	switch name {
-	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile, ingestDir, holdersDir, quarantineDir, lockFile, indexLockFile,
+	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile, ingestDir, holdersDir, quarantineDir, lockFile, indexLockFile, secretFile,
 		"lost+found", ".DS_Store":
 		return true
 	}

@@ -26,12 +26,15 @@ type Sampling struct {
 var ErrSampling = errors.New("bad sampling parameters")
 
 func (s Sampling) check() error {
-	for name, v := range map[string]float64{
-		"temperature": s.Temperature, "top_p": s.TopP, "min_p": s.MinP, "repeat_penalty": s.RepeatPenalty,
-		"presence_penalty": s.PresencePenalty, "frequency_penalty": s.FrequencyPenalty,
+	for _, p := range []struct {
+		name  string
+		value float64
+	}{
+		{"temperature", s.Temperature}, {"top_p", s.TopP}, {"min_p", s.MinP}, {"repeat_penalty", s.RepeatPenalty},
+		{"presence_penalty", s.PresencePenalty}, {"frequency_penalty", s.FrequencyPenalty},
 	} {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s is %v: %w", name, v, ErrSampling)
+		if math.IsNaN(p.value) || math.IsInf(p.value, 0) {
+			return fmt.Errorf("%s is %v: %w", p.name, p.value, ErrSampling)
 		}
 	}
 	for id, v := range s.LogitBias {

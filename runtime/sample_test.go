@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
@@ -141,6 +142,12 @@ func TestSeed(t *testing.T) {
 func TestSamplingCheck(t *testing.T) {
 	if err := (Sampling{Temperature: math.NaN()}).check(); !errors.Is(err, ErrSampling) {
 		t.Errorf("NaN temperature: %v", err)
+	}
+	for range 100 {
+		err := (Sampling{Temperature: math.NaN(), TopP: math.NaN(), FrequencyPenalty: math.NaN()}).check()
+		if err == nil || !strings.HasPrefix(err.Error(), "temperature ") {
+			t.Fatalf("of three that are wrong the first is named each time: %v", err)
+		}
 	}
 	if err := (Sampling{LogitBias: map[int32]float64{3: math.Inf(1)}}).check(); !errors.Is(err, ErrSampling) {
 		t.Errorf("infinite bias: %v", err)

@@ -182,13 +182,16 @@ func (q *messagesRequest) toolUse() (u toolUse, err error) {
 	return u, nil
 }
 
-// format is what the answer has to look like where it is no call.
+// format is what the answer has to look like where it is no call. Of two formats output_config's wins.
 func (q *messagesRequest) format() (f format, err error) {
-	for name, o := range map[string]*outputFormat{"output_format": q.OutputFormat, "output_config.format": q.Output.Format} {
+	for _, o := range []struct {
+		name string
+		*outputFormat
+	}{{"output_format", q.OutputFormat}, {"output_config.format", q.Output.Format}} {
 		switch {
-		case o == nil:
+		case o.outputFormat == nil:
 		case o.Type != "json_schema" || len(o.Schema) == 0:
-			return f, badParam(name, "want the type json_schema and a schema")
+			return f, badParam(o.name, "want the type json_schema and a schema")
 		default:
 			f.Kind, f.Source = runtime.FormatSchema, string(o.Schema)
 		}

@@ -440,3 +440,17 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+// TestMessagesTwoFormats: of two formats output_config's wins, every time.
+func TestMessagesTwoFormats(t *testing.T) {
+	var q messagesRequest
+	body := `{"output_format":{"type":"json_schema","schema":{"const":1}},"output_config":{"format":{"type":"json_schema","schema":{"const":2}}}}`
+	if err := json.Unmarshal([]byte(body), &q); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if f, err := q.format(); err != nil || f.Source != `{"const":2}` {
+			t.Fatalf("the format is %q, %v", f.Source, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"log"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 )
 
@@ -21,7 +22,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.guard.admit(a, r) {
 		return
 	}
-	if s.stopping.Load() && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
+	if s.stopping.Load() && !slices.Contains(open, r.URL.Path) {
 		s.fail(a, r, errStopping)
 		return
 	}

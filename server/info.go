@@ -1,12 +1,14 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/page"
 )
 
@@ -48,12 +50,24 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 type VersionJSON struct {
 	Version string `json:"version"`
 	Ingot   string `json:"ingot"` // the same
-	Store   string `json:"store"` // the folder of models, as StoreID has it
+	Store   string `json:"store"` // the folder of models, as identity.StoreID has it; says nothing about who serves it
 }
 
 // version is GET /api/version.
 func (s *Server) version(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, VersionJSON{s.opts.Version, s.opts.Version, StoreID(s.opts.Store)})
+	return writeJSON(w, VersionJSON{s.opts.Version, s.opts.Version, identity.StoreID(s.opts.Store)})
+}
+
+// prove is GET /api/prove: the answer to a client that asks whether this is its user's server.
+func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
+	p, err := identity.Prove(s.opts.Store, r)
+	switch {
+	case errors.Is(err, identity.ErrNonce):
+		return badParam(identity.NonceParameter, "%v", err)
+	case err != nil: // has paths, and whoever asks has brought no key
+		return failf(http.StatusServiceUnavailable, "the server cannot use the secret of its store")
+	}
+	return writeJSON(w, p)
 }
 
 // tagsJSON is the answer of /api/tags.

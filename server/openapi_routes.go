@@ -1,6 +1,10 @@
 package server
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/ingotml/ingot/server/identity"
+)
 
 // operation is what the OpenAPI document says of a route. Types are those that the route's handler reads and writes.
 type operation struct {
@@ -33,11 +37,13 @@ var operations = map[string]operation{
 
 	// Ollama's API, https://docs.ollama.com/api.
 	"GET /api/version": {summary: "Tell the version, and which store is served", answer: reflect.TypeFor[VersionJSON]()},
-	"GET /api/tags":    {summary: "List the models of the store", answer: reflect.TypeFor[tagsJSON]()},
-	"GET /api/ps":      {summary: "List the models that are loaded", query: "verbose true: what they do too", answer: reflect.TypeFor[PsJSON]()},
-	"POST /api/show":   {summary: "Tell what a model is", request: reflect.TypeFor[showRequest](), answer: reflect.TypeFor[showJSON]()},
-	"GET /api/layers":  {summary: "List the layers of a model's image; ours", query: "model the model's name", answer: reflect.TypeFor[layersJSON]()},
-	"POST /api/copy":   {summary: "Give a model a second name", request: reflect.TypeFor[copyRequest](), required: []string{"source", "destination"}},
+	"GET /api/prove": {summary: "Prove to a client of the same user that this is the server of its store; needs no key",
+		query: "nonce 64 hexadecimal digits, chosen at random", answer: reflect.TypeFor[identity.ProofJSON]()},
+	"GET /api/tags":   {summary: "List the models of the store", answer: reflect.TypeFor[tagsJSON]()},
+	"GET /api/ps":     {summary: "List the models that are loaded", query: "verbose true: what they do too", answer: reflect.TypeFor[PsJSON]()},
+	"POST /api/show":  {summary: "Tell what a model is", request: reflect.TypeFor[showRequest](), answer: reflect.TypeFor[showJSON]()},
+	"GET /api/layers": {summary: "List the layers of a model's image; ours", query: "model the model's name", answer: reflect.TypeFor[layersJSON]()},
+	"POST /api/copy":  {summary: "Give a model a second name", request: reflect.TypeFor[copyRequest](), required: []string{"source", "destination"}},
 	"DELETE /api/delete": {summary: "Remove a name, and what no other name needs",
 		request: reflect.TypeFor[deleteRequest]()},
 	"POST /api/create": {summary: "Make a model of files that were sent before, or of another model", request: reflect.TypeFor[createRequest](),

@@ -269,6 +269,7 @@ type sample struct {
 var apiSamples = map[string][]sample{
 	"GET /openapi.json":  {{}},
 	"GET /api/version":   {{}},
+	"GET /api/prove":     {{path: "/api/prove?nonce=" + strings.Repeat("0a", 32)}},
 	"GET /api/tags":      {{}},
 	"GET /api/ps":        {{path: "/api/ps?verbose=true"}},
 	"POST /api/show":     {{body: `{"model":"talk"}`}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/page"
 )
 
@@ -24,6 +25,7 @@ func (s *Server) list() []route {
 		{"GET", "/openapi.json", s.openAPI},
 
 		{"GET", "/api/version", s.version},
+		{"GET", identity.Path, s.prove},
 		{"GET", "/api/tags", s.tags},
 		{"GET", "/api/ps", s.ps},
 		{"POST", "/api/show", s.show},
@@ -53,8 +55,8 @@ func (s *Server) list() []route {
 	}
 }
 
-// open are the paths that need no API key, beside those of the page.
-var open = []string{"/healthz", "/readyz"}
+// open are the paths that need no API key, beside those of the page, and that a server which is stopping answers.
+var open = []string{"/healthz", "/readyz", identity.Path}
 
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()

@@ -24,6 +24,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/runner"
+	"github.com/ingotml/ingot/server/identity"
 )
 
 // parrot is a model that says what it is told to, and keeps what it was asked.
@@ -253,7 +254,7 @@ func TestPlainAnswers(t *testing.T) {
 	f.has(t, "HEAD", "/", "", 200)
 	f.has(t, "GET", "/healthz", "", 200, "ok")
 	f.has(t, "GET", "/readyz", "", 200, "ok")
-	f.has(t, "GET", "/api/version", "", 200, `"version":"1.2.3"`, `"ingot":"1.2.3"`, `"store":"`+StoreID(f.opts.Store)+`"`)
+	f.has(t, "GET", "/api/version", "", 200, `"version":"1.2.3"`, `"ingot":"1.2.3"`, `"store":"`+identity.StoreID(f.opts.Store)+`"`)
 	f.has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`, `"family":"llama"`, `"parameter_size":"`, `"quantization_level":"BF16"`)
 	f.has(t, "GET", "/api/ps", "", 200, `{"models":[]}`)
 	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 200, `"system":"brief"`, `"parser":"qwen3"`, `"general.architecture":"llama"`, `"llama.context_length":512`,

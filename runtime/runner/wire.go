@@ -95,28 +95,36 @@ type failed struct {
 	Message string `json:"message"`
 }
 
-// kinds are the errors that callers tell apart, by their names on the wire.
-var kinds = map[string]error{
-	"prompt":    runtime.ErrPrompt,
-	"sampling":  runtime.ErrSampling,
-	"pictures":  runtime.ErrPictures,
-	"image":     runtime.ErrImage,
-	"tokenizer": runtime.ErrNoTokenizer,
-	"busy":      runtime.ErrBusy,
-	"format":    runtime.ErrFormat,
-	"draft":     runtime.ErrDraft,
-	"embedding": runtime.ErrEmbedding,
-	"memory":    mlx.ErrOutOfMemory,
-	"room":      runtime.ErrMemory,
-	"canceled":  context.Canceled,
-	"deadline":  context.DeadlineExceeded,
+// kinds are the errors that callers tell apart, with their names on the wire. An error that matches several has the
+// first kind: what ran out comes before the part of the request that needed it, parts of a request come before the
+// request as a whole, and the ends of a context come last, since a failure often cancels what runs beside it. A
+// deadline that passed cancels too, so it comes before the cancellation.
+var kinds = []struct {
+	name string
+	is   error
+}{
+	{"memory", mlx.ErrOutOfMemory},
+	{"room", runtime.ErrMemory},
+	{"busy", runtime.ErrBusy},
+	{"tokenizer", runtime.ErrNoTokenizer},
+	{"pictures", runtime.ErrPictures},
+	{"draft", runtime.ErrDraft},
+	{"embedding", runtime.ErrEmbedding},
+	{"format", runtime.ErrFormat},
+	{"sampling", runtime.ErrSampling},
+	{"prompt", runtime.ErrPrompt},
+	{"image", runtime.ErrImage},
+	{"deadline", context.DeadlineExceeded},
+	{"canceled", context.Canceled},
 }
 
+// wireError encodes an error with the first of kinds that it matches, if any.
 func wireError(err error) *failed {
 	f := &failed{Message: err.Error()}
-	for kind, is := range kinds {
-		if errors.Is(err, is) {
-			f.Kind = kind
+	for _, k := range kinds {
+		if errors.Is(err, k.is) {
+			f.Kind = k.name
+			break
 		}
 	}
 	return f
@@ -135,7 +143,13 @@ func (f *failed) error() error {
 	if f == nil {
 		return errors.New("the model's process gave no answer")
 	}
-	return &remoteError{f.Message, kinds[f.Kind]}
+	e := &remoteError{message: f.Message}
+	for _, k := range kinds {
+		if k.name == f.Kind {
+			e.kind = k.is
+		}
+	}
+	return e
 }
 
 // lines writes values as lines of JSON, from any goroutine.

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package server
+package identity
 
 // fileID is empty where the system has no numbers for files at hand.
 func fileID(string) string { return "" }

@@ -1,4 +1,4 @@
-package server
+package identity
 
 import (
 	"crypto/sha256"
@@ -8,7 +8,8 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// StoreID tells stores apart, and says nothing about where they are: two programs that get the same for theirs have the same models.
+// StoreID tells stores apart without saying where they are: programs that get the same id for theirs have the same
+// models. It is no secret, and everybody can compute it.
 func StoreID(s *manifest.Store) string {
 	path := s.Root()
 	if abs, err := filepath.Abs(path); err == nil {

@@ -1,0 +1,124 @@
+package cmd
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/cmd/terminal"
+	"github.com/ingotml/ingot/limits"
+)
+
+// TestKeyFile: the key is the first line of a file; what cannot be a key is one error that names the file.
+func TestKeyFile(t *testing.T) {
+	t.Setenv(envAPIKey, "of-the-environment")
+	longest := strings.Repeat("k", limits.APIKey)
+	dir := t.TempDir()
+	for name, test := range map[string]struct{ text, key, fault string }{
+		"plain":         {"key\n", "key", ""},
+		"without end":   {"key", "key", ""},
+		"windows":       {"key\r\n", "key", ""},
+		"spaces around": {"  key \t\nnot this\n", "key", ""},
+		"longest":       {longest + "\r\nmore", longest, ""},
+		"no line break": {longest, longest, ""},
+		"too long":      {longest + "k\n", "", "the first line is longer than 4096 bytes"},
+		"endless":       {strings.Repeat("k", 1<<20), "", "the first line is longer than 4096 bytes"},
+		"long spaces":   {strings.Repeat(" ", 1<<20), "", "the first line is longer than 4096 bytes"},
+		"empty":         {"", "", "the first line is empty"},
+		"empty line":    {"\nkey\n", "", "the first line is empty"},
+		"two words":     {"a key\n", "", "holds spaces, control characters"},
+		"an escape":     {"a\x1b[2Jkey\n", "", "holds spaces, control characters"},
+		"not ASCII":     {"schlüssel\n", "", "letters beyond ASCII"},
+	} {
+		path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var errs bytes.Buffer
+		key, err := keyFlag{path}.read(&app{err: terminal.Notes(&errs)})
+		if key != test.key || (err != nil) != (test.fault != "") || errs.Len() > 0 {
+			t.Errorf("%s: %q, %v; it says %q", name, key, err, errs.String())
+		}
+		if err != nil && (!strings.Contains(err.Error(), test.fault) || !strings.Contains(err.Error(), path)) {
+			t.Errorf("%s: error %v, want %s", name, err, test.fault)
+		}
+	}
+	for path, want := range map[string]string{filepath.Join(dir, "none"): "none", dir: dir} {
+		if _, err := (keyFlag{path}).read(&app{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+	if key, err := (keyFlag{}).read(&app{}); key != "of-the-environment" || err != nil {
+		t.Errorf("without the flag: %q, %v", key, err)
+	}
+	if runtime.GOOS == "windows" {
+		return // files have no such modes
+	}
+	path := filepath.Join(dir, "plain")
+	for mode, noted := range map[os.FileMode]bool{0o400: false, 0o640: true, 0o604: true} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		var errs bytes.Buffer
+		key, err := keyFlag{path}.read(&app{err: terminal.Notes(&errs)})
+		if key != "key" || err != nil || strings.Contains(errs.String(), "other users may read the key in "+path) != noted {
+			t.Errorf("mode %v: %q, %v, %q", mode, key, err, errs.String())
+		}
+	}
+}
+
+// TestKeyFileFlag: every command that needs a server's key takes its file, and the key gets to the server.
+func TestKeyFileFlag(t *testing.T) {
+	h := withImpostor(t, nil)
+	t.Setenv(envAPIKey, "of-the-environment")
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, []byte("of-the-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"ps"}, {"stop", "talk"}} {
+		before := len(h.String())
+		args = append(args, "--api-key-file", path, "--host", os.Getenv("INGOT_HOST"))
+		if code, _, errs := runMain(args, ""); code != 0 {
+			t.Errorf("%v: code %d, %s", args, code, errs)
+		}
+		if got := h.String()[before:]; !strings.Contains(got, "Bearer of-the-file]") {
+			t.Errorf("%v: the server heard %s", args, got)
+		}
+	}
+	for _, args := range [][]string{
+		{"ps"}, {"stop", "talk"}, {"run", "talk", "Well?"}, {"serve", "--host", "127.0.0.1:0"},
+	} {
+		code, _, errs := runMain(append(args, "--api-key-file", path+"-none"), "")
+		if code != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "--api-key-file: open "+path+"-none") {
+			t.Errorf("%v: code %d, %s", args, code, errs)
+		}
+	}
+	withArgs := []string{"launch", "run", "--model", "talk", "--yes", "--api-key-file", path + "-none", "--", "Well?"}
+	if code, _, errs := runMain(withArgs, ""); code != 1 || !strings.Contains(errs, "--api-key-file: open "+path+"-none") {
+		t.Errorf("%v: code %d, %s", withArgs, code, errs)
+	}
+	code, _, errs := runMain([]string{"serve", "--api-key", "k", "--api-key-file", path}, "")
+	if code != exitUsage || !strings.Contains(errs, "exclude each other") {
+		t.Errorf("code %d, %s", code, errs)
+	}
+}
+
+// TestChildEnviron: processes that run models get no secrets.
+func TestChildEnviron(t *testing.T) {
+	for name, kept := range map[string]bool{
+		envAPIKey: false, "INGOT_KEY_PASSWORD": false, "COSIGN_PASSWORD": false, "HF_TOKEN": false, "hf_token": false, "AWS_SECRET_ACCESS_KEY": false,
+		"INGOT_HOME": true, "INGOT_ENGINE": true, "LD_LIBRARY_PATH": true, "SOME_TOKENS": true,
+	} {
+		t.Setenv(name, "s3cret")
+		found := false
+		for _, variable := range childEnviron() {
+			found = found || variable == name+"=s3cret"
+		}
+		if found != kept {
+			t.Errorf("%s is there: %v, want %v", name, found, kept)
+		}
+	}
+}

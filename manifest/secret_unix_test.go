@@ -1,0 +1,40 @@
+//go:build unix
+
+package manifest
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestSecretOfAnother: a secret that another user has written proves nothing.
+func TestSecretOfAnother(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files to other users")
+	}
+	const other = 12345
+	s := newStore(t)
+	secret(t, s)
+	if err := os.Chown(s.path(secretFile), other, -1); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := s.Secret(t.Context()); err == nil || !strings.Contains(err.Error(), "server-secret belongs to another user") {
+		t.Errorf("the secret is %x, %v", b, err)
+	}
+	// Where root uses the store of a user, the secret is the user's, who could not read one of root's.
+	if err := os.Remove(s.path(secretFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(s.Root(), other, -1); err != nil {
+		t.Fatal(err)
+	}
+	secret(t, s)
+	info, err := os.Stat(s.path(secretFile))
+	if err != nil || !ownedHere(info, info) {
+		t.Fatal(err)
+	}
+	if root, err := os.Stat(s.Root()); err != nil || !sameOwner(info, root) {
+		t.Errorf("the secret does not belong to the store's owner: %v", err)
+	}
+}

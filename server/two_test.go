@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/runtime/pool"
+)
+
+// second starts another server over the store of a first one, as another process would: with a handle of its own.
+func second(t *testing.T, first *fixture) *fixture {
+	t.Helper()
+	store, err := manifest.Open(first.opts.Store.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, func(o *Options) { o.Store, o.Load = store, parrots })
+}
+
+// parrots loads a parrot for each model, from any goroutine.
+func parrots(context.Context, Child, func(float64)) (pool.Model, error) {
+	return &parrot{says: []string{"Hello"}, done: make(chan struct{})}, nil
+}
+
+// TestTwoServersOneStore: two servers create, copy, pull, delete and answer in one store at the same time, while somebody
+// prunes it: each does what it was asked, and the store is whole.
+func TestTwoServersOneStore(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	host := newRegistry(t, nil)
+	first := serve(t, func(o *Options) { o.Load = parrots })
+	servers := []*fixture{first, second(t, first)}
+	pulled := host + "/team/talk:v1"
+	first.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, pulled), 200)
+	first.has(t, "POST", "/api/push", fmt.Sprintf(`{"model":%q}`, pulled), 200, "success")
+	first.has(t, "DELETE", "/api/delete", fmt.Sprintf(`{"model":%q}`, pulled), 200)
+
+	// The fixture's copy of a store has other modes.
+	if _, err := first.opts.Store.Fsck(t.Context(), manifest.FsckOptions{Repair: true}); err != nil {
+		t.Fatal(err)
+	}
+	const rounds = 2
+	var working, pruning sync.WaitGroup
+	for i, f := range servers {
+		working.Go(func() {
+			for round := range rounds {
+				own := fmt.Sprintf("own-%d-%d", i, round)
+				for _, name := range []string{own, "common"} { // both servers write the second
+					f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":%q,"from":"plain","system":"%d %d","stream":false}`, name, i, round), 200, "success")
+				}
+				f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":%q,"destination":"copy-%s"}`, own, own), 200)
+				f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":%q,"stream":false}`, pulled), 200, "success")
+				f.has(t, "POST", "/api/generate", fmt.Sprintf(`{"model":"copy-%s","prompt":"x","stream":false}`, own), 200, "Hello")
+				f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200, "Hello") // in both
+				f.has(t, "DELETE", "/api/delete", fmt.Sprintf(`{"model":"copy-%s"}`, own), 200)
+			}
+		})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	pruning.Go(func() {
+		for ctx.Err() == nil {
+			_, err := first.opts.Store.Prune(ctx, manifest.PruneOptions{})
+			if err != nil && !errors.Is(err, manifest.ErrBusy) && ctx.Err() == nil {
+				t.Errorf("prune: %v", err)
+			}
+			select { // else the others hardly get the lock
+			case <-ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	})
+	working.Wait()
+	stop()
+	pruning.Wait()
+
+	want := []string{"common:latest", pulled, "plain:latest", "talk:latest"}
+	for i := range servers {
+		for round := range rounds {
+			want = append(want, fmt.Sprintf("own-%d-%d:latest", i, round))
+		}
+	}
+	slices.Sort(want)
+	for i, f := range servers {
+		list, err := f.opts.Store.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, m := range list {
+			names = append(names, m.Name.String())
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, want) {
+			t.Errorf("server %d has %v, want %v", i, names, want)
+		}
+		for _, name := range want {
+			if strings.HasPrefix(name, "own") || name == "common:latest" {
+				f.has(t, "POST", "/api/show", fmt.Sprintf(`{"model":%q}`, name), 200, `"system":`)
+			}
+		}
+	}
+	report, err := first.opts.Store.Fsck(t.Context(), manifest.FsckOptions{})
+	if err != nil || len(report.Problems) > 0 {
+		t.Errorf("fsck: %+v, %v", report.Problems, err)
+	}
+
+	// What one server removes is gone for the other, also where that has it loaded; what one makes anew the other loads.
+	other := servers[1]
+	first.has(t, "POST", "/api/generate", `{"model":"common","prompt":"x","stream":false}`, 200, "Hello")
+	first.has(t, "GET", "/api/ps", "", 200, `"common:latest"`)
+	other.has(t, "DELETE", "/api/delete", `{"model":"common"}`, 200)
+	first.has(t, "POST", "/api/generate", `{"model":"common","prompt":"x","stream":false}`, 404, "not found")
+	other.has(t, "POST", "/api/copy", `{"source":"talk","destination":"common"}`, 200)
+	first.has(t, "POST", "/api/show", `{"model":"common"}`, 200, `"system":"brief"`)
+	first.has(t, "POST", "/api/generate", `{"model":"common","prompt":"x","stream":false}`, 200, "Hello")
+}
