@@ -8,7 +8,7 @@ DEMO    := testdata/models/demo
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 # Tests that run without the race detector, in these packages: see test.
 APART_IN = ./cmd ./manifest ./mlx ./server
-APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
+APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestServeMemory|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 
 .PHONY: build demo engine clients test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean

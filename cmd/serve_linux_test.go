@@ -72,8 +72,18 @@ func needEngine(t *testing.T) {
 // serveStore serves the models of a store.
 func serveStore(t *testing.T, home string, env []string, args ...string) *served {
 	t.Helper()
+	return serveIn(t, home, "", env, args...)
+}
+
+// serveIn serves the models of a store, in a control group: the file that takes its processes, or "".
+func serveIn(t *testing.T, home, group string, env []string, args ...string) *served {
+	t.Helper()
 	s := &served{home: home, temp: t.TempDir(), errs: &lockedBuffer{}}
 	s.Cmd = command(home, append([]string{"serve", "--host", "127.0.0.1:0"}, args...)...)
+	if group != "" {
+		s.Args = append([]string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, group, s.Path}, s.Args[1:]...)
+		s.Path = "/bin/sh"
+	}
 	s.Env = append(append(s.Env, "TMPDIR="+s.temp), env...)
 	pipe, err := s.StderrPipe()
 	if err != nil {

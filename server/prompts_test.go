@@ -227,18 +227,23 @@ func headOfPNG(side uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(head)))
 }
 
+// createSees adds the model "sees", which takes pictures.
+func createSees(t testing.TB, store *manifest.Store) {
+	t.Helper()
+	n, err := manifest.ParseName("sees")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join("..", "testdata", "models", "qwen3_5-vision")
+	file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: dir}}}
+	if _, err := convert.Create(t.Context(), store, n, file, convert.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The server reads headers of pictures alone: pixels are decoded in the model's process.
 func TestPicturesCountByHeader(t *testing.T) {
-	f := serveMute(t, func(o *Options) {
-		n, err := manifest.ParseName("sees")
-		if err != nil {
-			t.Fatal(err)
-		}
-		file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: filepath.Join("..", "testdata", "models", "qwen3_5-vision")}}}
-		if _, err := convert.Create(t.Context(), o.Store, n, file, convert.Options{}); err != nil {
-			t.Fatal(err)
-		}
-	})
+	f := serveMute(t, func(o *Options) { createSees(t, o.Store) })
 	images := fmt.Sprintf(`"images":[%q,%[1]q]`, headOfPNG(8192))
 	f.has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200, `"count":`)
 	source := fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`, headOfPNG(8192))
