@@ -141,8 +141,8 @@ func renderRequest(i int) string {
 	return fmt.Sprintf(`{"model":"demo","prompt":%q,"template":%q,"stream":false,"options":{"num_predict":1}}`, prompt, template)
 }
 
-// TestServeMemory: under a memory limit a server survives many expensive templates and many large pictures at once, and answers others
-// meanwhile. INGOT_SOAK asks for the long form, of 30 renders and 20 requests of eight pictures each.
+// TestServeMemory: under a memory limit a server survives many expensive templates and many large pictures at once, and
+// answers others meanwhile. INGOT_SOAK asks for the long form, of 30 renders and 20 requests of eight pictures each.
 func TestServeMemory(t *testing.T) {
 	renders, requests, each := 8, 3, 8
 	if os.Getenv("INGOT_SOAK") != "" {

@@ -23,15 +23,19 @@ const (
 )
 
 func init() {
-	const budget, queue, render = "server.TestPromptMemoryIsShared", "server.TestPromptQueue", "server/talk.TestRenderLimits"
+	const (
+		budget = "server.TestPromptMemoryIsShared"
+		queue  = "server.TestPromptQueue"
+		render = "server/talk.TestRenderLimits"
+	)
 	register(
 		Limit{"PromptMemory", "memory of all prompts that a server makes at a time", PromptMemory, Bytes, budget},
 		Limit{"PromptQueue", "prompts that wait for that memory", PromptQueue, Count, queue},
 		Limit{"PromptWait", "a prompt's wait for that memory", PromptWait, Seconds, queue},
 		Limit{"PromptText", "text of a prompt", PromptText, Bytes, "server/talk.TestEncodeLimit"},
-		Limit{"RenderMemory", "memory of one template render", RenderMemory, Bytes, render},
-		Limit{"RenderMemoryPerByte", "memory of one template render, more for each byte of its input", RenderMemoryPerByte, Bytes, render},
-		Limit{"RenderOutput", "output of one template render", RenderOutput, Bytes, render},
-		Limit{"RenderOutputPerByte", "output of one template render, more for each byte of its input", RenderOutputPerByte, Bytes, render},
+		Limit{"RenderMemory", "memory of one render beyond that", RenderMemory, Bytes, render},
+		Limit{"RenderMemoryPerByte", "memory that one render takes for each byte of its input", RenderMemoryPerByte, Bytes, render},
+		Limit{"RenderOutput", "text of one render beyond that", RenderOutput, Bytes, render},
+		Limit{"RenderOutputPerByte", "text that one render gives for each byte of its input", RenderOutputPerByte, Bytes, render},
 	)
 }

@@ -16,11 +16,12 @@ const (
 )
 
 func init() {
+	const header = "vision.TestReadRefuses"
 	register(
 		Limit{"Pictures", "pictures of a request", Pictures, Count, "server.TestManyOfAnything"},
-		Limit{"PicturePixels", "pixels of a picture", PicturePixels, Pixels, "vision.TestReadRefuses"},
-		Limit{"PictureAspect", "longer side of a picture, in multiples of the shorter one", PictureAspect, Count, "vision.TestReadRefuses"},
-		Limit{"PictureScans", "scans of a JPEG", PictureScans, Count, "vision.TestReadRefuses"},
-		Limit{"PictureMemory", "memory of all pictures that a model's process decodes at a time", PictureMemory, Bytes, "runtime.TestPictureMemory"},
+		Limit{"PicturePixels", "pixels of a picture", PicturePixels, Pixels, header},
+		Limit{"PictureAspect", "longer side of a picture, by the shorter one", PictureAspect, Count, header},
+		Limit{"PictureScans", "scans of a JPEG", PictureScans, Count, header},
+		Limit{"PictureMemory", "pictures that a model's process decodes at a time", PictureMemory, Bytes, "runtime.TestPictureMemory"},
 	)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/ingotml/ingot/vision"
 )
 
-// decoder is the memory that all pictures of a model may take at a time, from their files to the tower: limits.PictureMemory.
-// Who needs more than is free waits in line.
+// decoder bounds the memory of a model's pictures from their files to the tower, by limits.PictureMemory. A picture that
+// does not fit waits in a FIFO queue.
 type decoder struct{ *semaphore.Weighted }
 
 func newDecoder() decoder { return decoder{semaphore.NewWeighted(limits.PictureMemory)} }
@@ -27,10 +27,10 @@ type decoded struct {
 // decode makes patches of a picture's file, as soon as there is memory for it.
 func (l *Local) decode(ctx context.Context, s *seen) (p decoded) {
 	p.free = func() {}
-	if err := l.decoder.Acquire(ctx, s.Memory); err != nil {
+	held := min(2*s.Memory, limits.PictureMemory) // the heap grows to twice what is used
+	if err := l.decoder.Acquire(ctx, held); err != nil {
 		return decoded{err: err, free: p.free}
 	}
-	held := s.Memory
 	defer func() {
 		if fault := recover(); fault != nil { // the file is not ours
 			p.err = fmt.Errorf("the decoder failed: %v: %w", fault, vision.ErrPicture)

@@ -64,7 +64,7 @@ func TestPictureMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := size.Memory + size.Memory/2 // room for one
+	all := 3 * size.Memory // room for one
 	l.decoder = decoder{semaphore.NewWeighted(all)}
 	var wg sync.WaitGroup
 	for i := range 6 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -14,8 +15,9 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// promptMemory is the memory that all prompts may take while they are made: renders of templates and encoders of texts. It is a
-// talk.Budget: what does not fit waits in line, for a time, and is told to come again.
+// promptMemory is the memory that all prompts may take while they are made: renders of templates and tokenizers. It
+// implements talk.Budget: a request that does not fit waits in a FIFO queue, for a limited time, and then fails with
+// runtime.ErrBusy.
 type promptMemory struct {
 	memory  *semaphore.Weighted
 	total   int64
@@ -31,7 +33,13 @@ func newPrompts(total int64, wait time.Duration) *promptMemory {
 // Take implements talk.Budget. What wants more than there is gets all of it.
 func (p *promptMemory) Take(ctx context.Context, n int64) (give func(), err error) {
 	n = min(n, p.total)
-	give = func() { p.memory.Release(n) }
+	give = func() {
+		const large = 64 << 20
+		if n >= large {
+			debug.FreeOSMemory() // before others take as much
+		}
+		p.memory.Release(n)
+	}
 	if p.memory.TryAcquire(n) { // never before those who wait
 		return give, nil
 	}

@@ -40,7 +40,7 @@ func depth(c image.Config) float64 {
 	return 4
 }
 
-// costPNG counts the passes of an interlaced picture, of which the last one has half of the pixels. All of them are there
+// costPNG counts the passes of an interlaced picture, which together have as many pixels again. All of them are there
 // until they are collected.
 func costPNG(file []byte, c image.Config) float64 {
 	const interlace = 28 // of the header: signature, length, IHDR, sides, depth, color, compression, filter
@@ -66,10 +66,11 @@ func costJPEG(file []byte, c image.Config) float64 {
 	if progressive {
 		n += 4 * samples
 	}
+	copied := 0.0
 	if c.ColorModel != color.GrayModel && c.ColorModel != color.YCbCrModel {
-		n += 4
+		copied = 4
 	}
-	return max(n, samples+4+rgb)
+	return copied + max(n, samples+rgb)
 }
 
 // jpegFrame reads the frame header: samples for each pixel, and whether they come in several scans. Without one that it

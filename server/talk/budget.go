@@ -47,7 +47,7 @@ func Render(ctx context.Context, b Budget, t chat.Template, r chat.Request) (str
 		return "", err
 	}
 	r.Options.Limits = renderLimits(size)
-	give, err := b.Take(ctx, r.Options.Limits.Memory+2*r.Options.Limits.Output) // output grows by doubling
+	give, err := b.Take(ctx, r.Options.Limits.Memory+2*r.Options.Limits.Output) // the output grows by doubling
 	if err != nil {
 		return "", err
 	}
