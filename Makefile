@@ -8,7 +8,7 @@ DEMO    := testdata/models/demo
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 # Tests that run without the race detector, in these packages: see test.
 APART_IN = ./cmd ./manifest ./mlx ./server
-APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSyncOrder|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
+APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestServeMemory|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSyncOrder|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 
 .PHONY: build demo engine clients test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
@@ -70,9 +70,9 @@ test-interop: engine
 	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
 
 # Processes that create, pull, copy, remove and prune at random in one store for a minute, transfers that are killed at random
-# moments, and 10,000 requests of which many are cancelled. SHORT=1 is 15 seconds of the first and a tenth of the last.
+# moments, a server under 2 GiB with many expensive templates and large pictures, and 10,000 requests of which many are cancelled. SHORT=1 is 15 seconds of the first and a tenth of the last.
 soak: engine
-	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed)' ./manifest $(if $(SHORT),,./registry ./cmd)
+	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed|TestServeMemory)' ./manifest $(if $(SHORT),,./registry ./cmd)
 	INGOT_SOAK_REQUESTS=$(if $(SHORT),1000,10000) INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime
 
 # Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"path/filepath"
 	"strings"
@@ -13,14 +12,9 @@ import (
 
 // hugePNG is the head of a picture with 100,000 pixels on each side, in 33 bytes and a few more.
 func hugePNG() string {
-	chunk := func(kind string, data []byte) []byte {
-		b := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
-		b = append(append(b, kind...), data...)
-		return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
-	}
 	head := binary.BigEndian.AppendUint32(nil, 100_000)
 	head = append(binary.BigEndian.AppendUint32(head, 100_000), 8, 2, 0, 0, 0)
-	return base64.StdEncoding.EncodeToString(append(append([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", head)...), chunk("IDAT", nil)...))
+	return base64.StdEncoding.EncodeToString(append(append([]byte("\x89PNG\r\n\x1a\n"), pngChunk("IHDR", head)...), pngChunk("IDAT", nil)...))
 }
 
 // A picture that would take too much room is refused before anything of it is decoded, and the model goes on.

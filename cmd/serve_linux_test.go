@@ -72,7 +72,17 @@ func needEngine(t *testing.T) {
 // serveStore serves the models of a store.
 func serveStore(t *testing.T, home string, env []string, args ...string) *served {
 	t.Helper()
+	return serveIn(t, home, "", env, args...)
+}
+
+// serveIn serves the models of a store, in a control group: the file that takes its processes, or "".
+func serveIn(t *testing.T, home, group string, env []string, args ...string) *served {
+	t.Helper()
 	c := command(home, append([]string{"serve", "--host", "127.0.0.1:0"}, args...)...)
+	if group != "" {
+		c.Args = append([]string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, group, c.Path}, c.Args[1:]...)
+		c.Path = "/bin/sh"
+	}
 	c.Env = append(c.Env, env...)
 	return serveCommand(t, home, c)
 }

@@ -26,6 +26,8 @@ type batcher struct {
 
 	running  []*generation // in order of admission; the loop's
 	inside   bool          // the loop is on the engine's thread; the loop's
+	idle     bool          // all that run wait for their pictures; the loop's
+	woken    chan struct{} // has room for one: what idle waits for
 	queue    int           // most that wait
 	most     int           // most that run
 	ahead    bool          // the next step is sent before the last one is read
@@ -46,7 +48,7 @@ const (
 )
 
 func newBatcher(l *Local, o Options) *batcher {
-	b := &batcher{l: l, queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk, proposer: l.newProposer(o.Draft), forwards: models.NewRepeater(l.thread, l.model)}
+	b := &batcher{l: l, woken: make(chan struct{}, 1), queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk, proposer: l.newProposer(o.Draft), forwards: models.NewRepeater(l.thread, l.model)}
 	if b.queue <= 0 {
 		b.queue = defaultQueue
 	}
@@ -68,7 +70,16 @@ func (b *batcher) add(g *generation) error {
 		b.looping = true
 		go b.loop()
 	}
+	b.wake()
 	return nil
+}
+
+// wake has an idle loop look again.
+func (b *batcher) wake() {
+	select {
+	case b.woken <- struct{}{}:
+	default: // it will anyway
+	}
 }
 
 // loop steps until nobody is left. It stays on the engine's thread from one step to the next, as waking that and being woken by it costs
@@ -78,13 +89,16 @@ func (b *batcher) loop() {
 		err := b.l.do(context.Background(), func() error {
 			b.inside = true
 			defer func() { b.inside = false }()
-			for more = b.turn(); more && !b.l.thread.Awaited() && !b.l.closing.Load(); {
+			for more = b.turn(); more && !b.idle && !b.l.thread.Awaited() && !b.l.closing.Load(); {
 				more = b.turn()
 			}
 			return nil
 		})
 		if err != nil { // the model was closed: requests end one by one
 			more = b.turn()
+		}
+		if more && b.idle {
+			<-b.woken
 		}
 	}
 }
@@ -99,6 +113,7 @@ func (b *batcher) do(fn func() error) error {
 
 // turn lets requests come and go and runs a step. It is false once nobody is left.
 func (b *batcher) turn() bool {
+	b.idle = false
 	b.retire()
 	b.squeeze()
 	b.admit()
@@ -172,6 +187,8 @@ func (b *batcher) retire() {
 // leave ends a request. What it has evaluated stays in the prefix cache. Without an error its last event was sent.
 func (b *batcher) leave(g *generation, err error) {
 	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
+	g.decoding.stop()
+	g.decoding = nil
 	// Also of a closed model: what it holds must go. An error here means that the engine is gone, and the memory with it.
 	free := func() error { b.forwards.Forget(); g.free(); return nil }
 	if b.inside {

@@ -57,22 +57,23 @@ type generation struct {
 	out     *stream.Stream[Event] // anybody's
 	freed   chan struct{}         // closed when nothing of it is left on the engine
 
-	seq     *cache.Sequence
-	session *prefix.Session // nil before it is admitted and without a prefix cache
-	sampler sampler
-	rules   *constraint // nil where the answer is free
-	leading []int32     // of the tokens, those that every answer begins with and that were not told
-	text    *textStream
-	show    *pictured // nil without pictures
-	encoded int       // pictures that have been through the tower
-	keys    []prefix.Key
-	tokens  []int32 // the prompt and what was chosen
-	points  []int   // positions of the prompt where the state is kept, ascending, the passed ones taken away
-	chosen  *answer // says which token comes next, or nil: the device may still be at it
-	alone   bool    // its next step runs without others, since one with others failed
-	budget  int     // new tokens that may still come
-	over    bool    // nothing more comes
-	embed   *pooled // of an input whose vector is wanted; nil where an answer is
+	seq      *cache.Sequence
+	session  *prefix.Session // nil before it is admitted and without a prefix cache
+	sampler  sampler
+	rules    *constraint // nil where the answer is free
+	leading  []int32     // of the tokens, those that every answer begins with and that were not told
+	text     *textStream
+	show     *pictured // nil without pictures
+	encoded  int       // pictures that have been through the tower
+	decoding *decoding // the next picture; nil: nobody is at it
+	keys     []prefix.Key
+	tokens   []int32 // the prompt and what was chosen
+	points   []int   // positions of the prompt where the state is kept, ascending, the passed ones taken away
+	chosen   *answer // says which token comes next, or nil: the device may still be at it
+	alone    bool    // its next step runs without others, since one with others failed
+	budget   int     // new tokens that may still come
+	over     bool    // nothing more comes
+	embed    *pooled // of an input whose vector is wanted; nil where an answer is
 
 	drafting draftState
 	outlook  outlook

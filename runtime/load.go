@@ -47,6 +47,7 @@ type Local struct {
 	draft        models.Draft // nil without one
 	draftWeights *nn.Weights  // nil where they are the model's own
 
+	decoder decoder
 	batcher *batcher
 	tree    *prefix.Tree // what past requests have left; nil without a prefix cache, and of the engine's thread
 	disk    *prefix.Disk // its second tier, or nil
@@ -110,7 +111,7 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 			return nil, err
 		}
 	}
-	l := &Local{Processor: p, thread: t}
+	l := &Local{Processor: p, thread: t, decoder: newDecoder()}
 	l.formats.vocabulary = sync.OnceValue(func() *grammar.Vocabulary { return vocabulary(p.tok, p.config.Facts().Vocab) })
 	return l, t.Do(ctx, func() error { return l.build(ctx, blobs, draft, o) })
 }

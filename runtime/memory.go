@@ -152,6 +152,8 @@ func (b *batcher) squeeze() {
 
 // pause gives the sequence's memory up and leaves its state to the prefix cache. It runs on the engine's thread.
 func (g *generation) pause() {
+	g.decoding.stop()
+	g.decoding = nil
 	if g.session != nil {
 		g.session.Close(g.keys)
 		g.session = nil

@@ -146,13 +146,15 @@ type span struct {
 
 // seen is a picture, however often it is shown.
 type seen struct {
-	hash    uint64 // of its file
-	patches vision.Patches
-	vectors *mlx.Array // [tokens, hidden], kept; nil before see
+	vision.Measured
+	picture Picture
+	name    string     // in errors
+	hash    uint64     // of its file
+	vectors *mlx.Array // [tokens, hidden], kept; nil before the tower has seen it
 }
 
 // picture puts pictures in the places that a prompt has for them: single image tokens, which become as many as there are
-// vectors, or runs of as many. It is nil without pictures. What has more than limit tokens is refused before all is decoded.
+// vectors, or runs of as many. It is nil without pictures. It reads their headers alone: see decodes them, one at a time.
 func (l *Local) picture(ctx context.Context, prompt []int32, pictures []Picture, limit int) (*pictured, error) {
 	if len(pictures) == 0 {
 		return nil, nil
@@ -176,14 +178,14 @@ func (l *Local) picture(ctx context.Context, prompt []int32, pictures []Picture,
 		key := sha256.Sum256(pictures[i].Data)
 		of := known[key]
 		if of == nil {
-			patches, err := s.read(pictures[i], i)
+			size, err := s.measure(pictures[i], i)
 			if err != nil {
 				return nil, err
 			}
-			of = &seen{hash: binary.LittleEndian.Uint64(key[:]), patches: patches}
+			of = &seen{Measured: size, picture: pictures[i], name: pictures[i].name(i), hash: binary.LittleEndian.Uint64(key[:])}
 			known[key], p.seen = of, append(p.seen, of)
 		}
-		n := of.patches.Tokens()
+		n := of.Tokens()
 		if length := run[1] - run[0]; length != 1 && length != n {
 			return nil, fmt.Errorf("%s makes %d tokens, the prompt has %d for it at token %d: %w", pictures[i].name(i), n, length, run[0], ErrPictures)
 		}
@@ -229,7 +231,7 @@ func (p *pictured) place() {
 	}
 	for _, s := range p.spans {
 		text(s.start)
-		rows, cols := int32(s.of.patches.Rows/s.of.patches.Merge), int32(s.of.patches.Cols/s.of.patches.Merge)
+		rows, cols := int32(s.of.Rows/s.of.Merge), int32(s.of.Cols/s.of.Merge)
 		for i := range rows * cols {
 			for axis, offset := range [3]int32{0, i / cols, i % cols} {
 				p.grid[axis] = append(p.grid[axis], at+offset)
@@ -242,21 +244,24 @@ func (p *pictured) place() {
 	p.shift = int(at) - len(p.prompt)
 }
 
-// see runs a picture through the tower.
+// see decodes a picture and runs it through the tower.
 func (l *Local) see(ctx context.Context, s *seen) error {
-	return l.do(ctx, func() error { return l.encode(ctx, s) })
+	p := l.decode(ctx, s)
+	defer p.free()
+	if p.err != nil {
+		return p.err
+	}
+	return l.do(ctx, func() error { return l.encode(ctx, s, p.patches) })
 }
 
-// encode runs a picture through the tower. It runs on the engine's thread.
-func (l *Local) encode(ctx context.Context, s *seen) error {
-	patches := mlx.FromSlice(l.thread, s.patches.Pixels, s.patches.Rows*s.patches.Cols, s.patches.Width())
-	vectors, err := l.sight.tower.Encode(ctx, patches, s.patches.Rows, s.patches.Cols)
+// encode runs the patches of a picture through the tower. It runs on the engine's thread.
+func (l *Local) encode(ctx context.Context, s *seen, p vision.Patches) error {
+	vectors, err := l.sight.tower.Encode(ctx, mlx.FromSlice(l.thread, p.Pixels, p.Rows*p.Cols, p.Width()), p.Rows, p.Cols)
 	if err != nil {
 		return err
 	}
 	mlx.Eval(vectors)
 	s.vectors = mlx.Keep(vectors)
-	s.patches.Pixels = nil
 	return nil
 }
 
@@ -271,11 +276,11 @@ func (l *Local) probeTower(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &pictured{seen: []*seen{{patches: patches}}}
+	p := &pictured{seen: []*seen{{}}}
 	defer func() {
 		_ = l.thread.Do(context.Background(), func() error { p.free(); return nil })
 	}()
-	if err := l.see(ctx, p.seen[0]); err != nil {
+	if err := l.do(ctx, func() error { return l.encode(ctx, p.seen[0], patches) }); err != nil {
 		return err
 	}
 	return l.do(ctx, func() error {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/vision"
 )
 
-// CountPrompt is how many tokens a prompt has with its pictures.
+// CountPrompt is how many tokens a prompt has with its pictures. It reads their headers alone.
 func (p *Processor) CountPrompt(ctx context.Context, prompt []int32, pictures []Picture) (int, error) {
 	if len(pictures) == 0 {
 		return len(prompt), nil
@@ -24,24 +25,28 @@ func (p *Processor) CountPrompt(ctx context.Context, prompt []int32, pictures []
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		patches, err := s.read(pictures[i], i)
+		size, err := s.measure(pictures[i], i)
 		if err != nil {
 			return 0, err
 		}
 		if run[1]-run[0] == 1 {
-			n += patches.Tokens() - 1
+			n += size.Tokens() - 1
 		}
 	}
 	return n, nil
 }
 
-// read prepares the picture that comes i-th.
-func (s *sight) read(p Picture, i int) (vision.Patches, error) {
-	patches, err := s.processor.Read(p.Data)
+// measure reads the header of the picture that comes i-th. It refuses what takes too much memory to decode.
+func (s *sight) measure(p Picture, i int) (vision.Measured, error) {
+	size, err := s.processor.Measure(p.Data)
+	if err == nil && size.Memory > limits.PictureMemory {
+		err = fmt.Errorf("it takes %d MiB to decode, more than %d: make it smaller or save it in another form: %w",
+			size.Memory>>20, limits.PictureMemory>>20, vision.ErrPicture)
+	}
 	if err != nil {
 		err = badPicture{fmt.Errorf("%s: %w", p.name(i), err)}
 	}
-	return patches, err
+	return size, err
 }
 
 // badPicture is an ErrPictures that says what is wrong with a picture.

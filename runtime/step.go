@@ -77,6 +77,10 @@ func (b *batcher) step() {
 		return
 	}
 	plan := b.compose()
+	if len(plan) == 0 { // pictures are being decoded
+		b.idle = true
+		return
+	}
 	prompts := b.deepen(plan)
 	begun, rows := time.Now(), 0
 	since := b.ended
@@ -247,24 +251,8 @@ func (b *batcher) deepen(plan []stepped) (prompts int) {
 	return prompts
 }
 
-// encode runs the next picture of a request through the tower, if there is one.
-func (b *batcher) encode() bool {
-	for _, g := range b.running {
-		if g.show == nil || g.encoded == len(g.show.seen) {
-			continue
-		}
-		if err := b.do(func() error { return b.l.encode(g.ctx, g.show.seen[g.encoded]) }); err != nil {
-			b.leave(g, err)
-			return true
-		}
-		g.encoded++
-		return true
-	}
-	return false
-}
-
 // compose decides who gets how many rows: a token for each request that has begun to speak, and shares of a chunk for prompts. One that has
-// to be alone is.
+// to be alone is. Those whose pictures are not decoded wait.
 func (b *batcher) compose() []stepped {
 	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.alone }); i >= 0 {
 		g := b.running[i]
@@ -273,9 +261,11 @@ func (b *batcher) compose() []stepped {
 	var prompts []*generation
 	speaking := 0
 	for _, g := range b.running {
-		if g.prefilling() {
+		switch {
+		case g.blind():
+		case g.prefilling():
 			prompts = append(prompts, g)
-		} else {
+		default:
 			speaking++
 		}
 	}
@@ -287,6 +277,9 @@ func (b *batcher) compose() []stepped {
 	shares := shareOut(left, needs, rooms)
 	plan := make([]stepped, 0, len(b.running))
 	for _, g := range b.running {
+		if g.blind() {
+			continue
+		}
 		rows := g.room()
 		if g.prefilling() {
 			rows, shares = shares[0], shares[1:]

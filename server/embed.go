@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/talk"
 )
 
 // embedRequest is the body of /api/embed.
@@ -103,7 +104,7 @@ func (s *Server) vectors(ctx context.Context, name string, q vectorsOf) (m *mode
 		return nil, e, 0, badRequest("dimensions is %d; the vectors of %s have 1 to %d", q.dimensions, m.name(), size)
 	}
 	request := runtime.EmbedRequest{Dimensions: q.dimensions}
-	if request.Inputs, err = q.tokens(m); err != nil {
+	if request.Inputs, err = s.inputTokens(ctx, m, q); err != nil {
 		return nil, e, 0, err
 	}
 	lease, load, err := s.lend(ctx, m)
@@ -116,20 +117,24 @@ func (s *Server) vectors(ctx context.Context, name string, q vectorsOf) (m *mode
 	return m, e, load, err
 }
 
-// tokens are the ids of each input.
-func (q vectorsOf) tokens(m *model) (ids [][]int32, err error) {
+// inputTokens are the ids of each input.
+func (s *Server) inputTokens(ctx context.Context, m *model, q vectorsOf) (ids [][]int32, err error) {
 	limit := m.Context()
 	if q.context != nil && *q.context > 0 {
 		limit = min(limit, *q.context)
 	}
 	ids = q.input.ids
 	for i, text := range q.input.texts {
-		one, cut, err := m.EncodeWithin(text, limit)
+		cut := false
+		one, err := talk.Encode(ctx, s.prompts, text, func(text string) (one []int32, err error) {
+			one, cut, err = m.EncodeWithin(text, limit)
+			return one, err
+		})
 		if err != nil {
 			return nil, err
 		}
 		if cut && !q.cut {
-			return nil, inputTooLong(i, limit, m, text)
+			return nil, s.inputTooLong(ctx, m, text, i, limit)
 		}
 		ids = append(ids, one)
 	}
@@ -147,8 +152,8 @@ func (q vectorsOf) tokens(m *model) (ids [][]int32, err error) {
 }
 
 // inputTooLong tells of a text that does not fit.
-func inputTooLong(i, limit int, m *model, text string) error {
-	ids, err := m.Encode(text)
+func (s *Server) inputTooLong(ctx context.Context, m *model, text string, i, limit int) error {
+	ids, err := s.encode(ctx, m, text)
 	if err != nil {
 		return err
 	}

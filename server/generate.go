@@ -127,7 +127,7 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 		if err != nil {
 			return nil, err
 		}
-		ids, err := m.Encode(text)
+		ids, err := s.encode(r.Context(), m, text)
 		return &talk.Prompt{IDs: ids, Pictures: shown}, err
 	}
 	style, err := m.talks()

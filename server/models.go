@@ -151,7 +151,7 @@ func (s *Server) begin(ctx context.Context, m *model, style *talk.Style, c talk.
 		return nil, err
 	}
 	c.AddGenerationPrompt = true
-	c.Options = jinja.Options{Now: s.opts.Clock}
+	c.Options, c.Budget = jinja.Options{Now: s.opts.Clock}, s.prompts
 	p, err := style.Begin(ctx, m.Processor, c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.name(), err)

@@ -58,7 +58,7 @@ func orNull(s string) *string {
 }
 
 // errLong says that a prompt is longer than the model's context.
-var errLong = fmt.Errorf("%w: it is too long", runtime.ErrPrompt)
+var errLong = talk.ErrLong
 
 // checkLength finds prompts out that cannot fit, so that their clients hear it by a word that they know.
 func checkLength(m *model, p *talk.Prompt) error {

@@ -137,13 +137,17 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 
 // chatJobs are jobs for n answers to a conversation.
 func (s *Server) chatJobs(r *http.Request, m *model, c talk.Conversation, n int, use toolUse, f format, o options, l logProbOptions) ([]job, error) {
+	prompt, err := s.begin(r.Context(), m, m.style, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkLength(m, prompt); err != nil {
+		return nil, err
+	}
 	var jobs []job
 	for i := range n {
-		p, err := s.begin(r.Context(), m, m.style, c) // each has a reader of its own
+		p, err := prompt.Again()
 		if err != nil {
-			return nil, err
-		}
-		if err := checkLength(m, p); err != nil {
 			return nil, err
 		}
 		j, err := s.job(m, p, o, format{}, l)

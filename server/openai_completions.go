@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -168,7 +169,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	var jobs []job
 	a := newTextAnswer(w, m, n*len(q.Prompt), q.LogProbs != nil)
 	for _, p := range q.Prompt {
-		ids, err := m.promptIDs(p)
+		ids, err := s.promptIDs(r.Context(), m, p)
 		if err != nil {
 			return err
 		}
@@ -209,9 +210,9 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // promptIDs are the tokens of a prompt.
-func (m *model) promptIDs(p prompt) (ids []int32, err error) {
+func (s *Server) promptIDs(ctx context.Context, m *model, p prompt) (ids []int32, err error) {
 	if ids = p.ids; ids == nil {
-		if ids, err = m.Encode(p.text); err != nil {
+		if ids, err = s.encode(ctx, m, p.text); err != nil {
 			return nil, err
 		}
 	}

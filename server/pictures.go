@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/runtime"
 )
 
-// maxPictures bounds those of a request.
-const maxPictures = 64
-
 // decodePicture reads a picture file in base64, alone or as a data URL.
 func decodePicture(text string, id int) (runtime.Picture, error) {
-	if id >= maxPictures {
-		return runtime.Picture{}, badRequest("a request may have %d pictures", maxPictures)
+	if id >= limits.Pictures {
+		return runtime.Picture{}, badRequest("a request may have %d pictures", limits.Pictures)
 	}
 	p := runtime.Picture{ID: id, Name: fmt.Sprintf("%d", id+1)}
 	if rest, ok := strings.CutPrefix(text, "data:"); ok {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/page"
@@ -98,8 +99,8 @@ func TestManyOfAnything(t *testing.T) {
 	list := func(n int, item string) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 	}
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","images":`+list(maxPictures+1, `"AAAA"`)+`}`, 400, "64 pictures")
-	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(maxPictures+1, `"AAAA"`)+`}]}`, 400, "64 pictures")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}`, 400, "64 pictures")
+	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}]}`, 400, "64 pictures")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(maxStops+1, `"a"`)+`}}`, 400, "64 texts")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a", maxStopText+1)+`"}}`, 400, "4096 bytes")
 }

@@ -65,13 +65,14 @@ type times struct {
 	idle   time.Duration // between requests
 	write  time.Duration // for a write that the client does not take
 	ping   time.Duration // of silence in a stream, where its API has something to fill it with
+	memory time.Duration // for memory to make a prompt
 }
 
 func (o Options) times() times {
 	if p := o.patience; p > 0 {
-		return times{p, p, p, p, p}
+		return times{p, p, p, p, p, p}
 	}
-	return times{10 * time.Second, 2 * time.Minute, 3 * time.Minute, time.Minute, 10 * time.Second}
+	return times{10 * time.Second, 2 * time.Minute, 3 * time.Minute, time.Minute, 10 * time.Second, limits.PromptWait * time.Second}
 }
 
 var errStopping = errors.New("the server is stopping")
@@ -84,6 +85,7 @@ type Server struct {
 	known    known
 	guard    guard
 	bodies   bodies
+	prompts  *promptMemory
 	mux      *http.ServeMux
 	describe func() ([]byte, error) // makes the OpenAPI document
 	metrics  metrics
@@ -115,6 +117,7 @@ func New(o Options) *Server {
 	s.sending = make(chan struct{}, limits.UploadsAtOnce)
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies.set(max(allBodies*o.MaxBody, leastBodies))
+	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
 	s.mux = s.routes()
 	s.describe = s.describing()
 	base, stop := context.WithCancelCause(context.Background())

@@ -69,9 +69,9 @@ func (s *Server) tokensOf(r *http.Request, m *model, q tokenizeRequest) (ids []i
 		n, err = m.CountPrompt(r.Context(), p.IDs, p.Pictures)
 		return p.IDs, n, err
 	case q.Special != nil && !*q.Special && m.Tokenizer() != nil:
-		ids, err = m.Tokenizer().Encode(*q.Prompt, false)
+		ids, err = talk.Encode(r.Context(), s.prompts, *q.Prompt, func(text string) ([]int32, error) { return m.Tokenizer().Encode(text, false) })
 	default:
-		ids, err = m.Encode(*q.Prompt)
+		ids, err = s.encode(r.Context(), m, *q.Prompt)
 	}
 	return ids, len(ids), err
 }

@@ -13,13 +13,9 @@ import (
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/webp"
+
+	"github.com/ingotml/ingot/limits"
 )
-
-// MaxPixels bounds pictures, as they are stored and as they are resized.
-const MaxPixels = 1 << 26
-
-// maxScans bounds a JPEG's passes over the picture: few bytes can ask for many.
-const maxScans = 100
 
 // format is a kind of file.
 type format struct {
@@ -27,21 +23,23 @@ type format struct {
 	magic  string // ? is any byte
 	config func(file []byte) (image.Config, error)
 	decode func(file []byte) (*Picture, error)
+	cost   func(file []byte, c image.Config) float64 // most bytes that decode takes for each pixel
 }
 
 var formats = []format{
-	{"PNG", "\x89PNG\r\n\x1a\n", readConfig(png.DecodeConfig), decodePNG},
-	{"JPEG", "\xff\xd8\xff", readConfig(jpeg.DecodeConfig), decodeJPEG},
-	{"GIF", "GIF8?a", readConfig(gif.DecodeConfig), decodeGIF},
-	{"WebP", "RIFF????WEBP", readConfig(webp.DecodeConfig), decodeWebP},
-	{"BMP", "BM", readConfig(bmp.DecodeConfig), decodeBMP},
+	{"PNG", "\x89PNG\r\n\x1a\n", readConfig(png.DecodeConfig), decodePNG, costPNG},
+	{"JPEG", "\xff\xd8\xff", readConfig(jpeg.DecodeConfig), decodeJPEG, costJPEG},
+	{"GIF", "GIF8?a", readConfig(gif.DecodeConfig), decodeGIF, costGIF},
+	{"WebP", "RIFF????WEBP", readConfig(webp.DecodeConfig), decodeWebP, costWebP},
+	{"BMP", "BM", readConfig(bmp.DecodeConfig), decodeBMP, costBMP},
 }
 
 // probed is what is known of a file before it is decoded; sides are those of the upright picture.
 type probed struct {
 	format
 	width, height int
-	turn          int // its orientation, as EXIF has it: 1 is upright
+	turn          int   // its orientation, as EXIF has it: 1 is upright
+	memory        int64 // most bytes that decoding takes
 }
 
 // probe finds a file's format and size, and bounds it.
@@ -60,10 +58,14 @@ func probe(file []byte) (probed, error) {
 		if c.Width <= 0 || c.Height <= 0 {
 			return probed{}, fmt.Errorf("%s: the picture is empty (%d x %d pixels): %w", f.name, c.Width, c.Height, ErrPicture)
 		}
-		if c.Width > MaxPixels/c.Height {
-			return probed{}, fmt.Errorf("%s: the picture has %d x %d pixels, more than %d: make it smaller: %w", f.name, c.Width, c.Height, MaxPixels, ErrPicture)
+		if c.Width > limits.PicturePixels/c.Height {
+			return probed{}, fmt.Errorf("%s: the picture has %d x %d pixels, more than %d: make it smaller: %w", f.name, c.Width, c.Height, limits.PicturePixels, ErrPicture)
 		}
 		p := probed{format: f, width: c.Width, height: c.Height, turn: orientation(file)}
+		p.memory = int64(f.cost(file, c) * float64(c.Width*c.Height))
+		if p.turn > 1 {
+			p.memory = max(p.memory, 2*rgb*int64(c.Width)*int64(c.Height))
+		}
 		if p.turn > 4 {
 			p.width, p.height = p.height, p.width
 		}
@@ -98,6 +100,9 @@ func Decode(file []byte) (*Picture, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", kind.name, err)
 	}
+	if kind.turn > 1 {
+		drop(kind.memory)
+	}
 	return p.upright(kind.turn), nil
 }
 
@@ -106,6 +111,7 @@ func decodePNG(file []byte) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
+	drop(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy())) // the passes of an interlaced one
 	return flatten(m), nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // pngOf is the beginning of a PNG that claims a size.
@@ -25,7 +27,7 @@ func pngOf(width, height uint32) []byte {
 
 func TestReadRefuses(t *testing.T) {
 	jpeg := readFile(t, "files/ycc444.jpg")
-	scans := append(bytes.Clone(jpeg), bytes.Repeat([]byte("\xff\xda\x00\x02"), maxScans)...)
+	scans := append(bytes.Clone(jpeg), bytes.Repeat([]byte("\xff\xda\x00\x02"), limits.PictureScans)...)
 	for _, test := range []struct {
 		name string
 		file []byte

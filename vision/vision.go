@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 var (
@@ -39,9 +41,6 @@ func New(patch, temporal, merge int) Processor {
 	}
 }
 
-// maxAspect is how many times longer than the other a side of a picture may be.
-const maxAspect = 200
-
 // Size is what a picture of the given height and width is resized to: multiples of Patch*Merge whose product lies within
 // the bounds, as far as rounding allows.
 func (p Processor) Size(height, width int) (h, w int, err error) {
@@ -49,8 +48,8 @@ func (p Processor) Size(height, width int) (h, w int, err error) {
 	if short <= 0 {
 		return 0, 0, fmt.Errorf("the picture is empty (%d x %d pixels): %w", width, height, ErrPicture)
 	}
-	if float64(long)/float64(short) > maxAspect {
-		return 0, 0, fmt.Errorf("the picture has %d x %d pixels, one side more than %d times the other: %w", width, height, maxAspect, ErrPicture)
+	if float64(long)/float64(short) > limits.PictureAspect {
+		return 0, 0, fmt.Errorf("the picture has %d x %d pixels, one side more than %d times the other: %w", width, height, limits.PictureAspect, ErrPicture)
 	}
 	factor := float64(p.Patch * p.Merge)
 	fh, fw := float64(height), float64(width)
@@ -66,41 +65,73 @@ func (p Processor) Size(height, width int) (h, w int, err error) {
 		up := func(x float64) float64 { return math.Ceil(x*beta/factor) * factor }
 		sh, sw = up(fh), up(fw)
 	}
-	if sh*sw > MaxPixels {
-		return 0, 0, fmt.Errorf("the picture of %d x %d pixels would be resized to %.0f x %.0f, more than %d: %w", width, height, sw, sh, MaxPixels, ErrPicture)
+	if sh*sw > limits.PicturePixels {
+		return 0, 0, fmt.Errorf("the picture of %d x %d pixels would be resized to %.0f x %.0f, more than %d: %w", width, height, sw, sh, limits.PicturePixels, ErrPicture)
 	}
 	return int(sh), int(sw), nil
 }
 
-// Patches are a picture as a vision tower reads it.
-type Patches struct {
-	// Pixels is [Rows*Cols, 3*Temporal*Patch*Patch]: blocks of Merge x Merge patches from left to right and top to
-	// bottom, and so the patches in a block; a patch is [channel, frame, y, x].
-	Pixels     []float32
+// Grid is how many patches a picture has.
+type Grid struct {
 	Rows, Cols int // patches down and across, multiples of Merge
 	Merge      int
 }
 
-// Tokens is how many vectors the tower makes of them.
-func (p Patches) Tokens() int { return p.Rows / p.Merge * (p.Cols / p.Merge) }
+// Tokens is the number of vectors that the tower makes of them.
+func (g Grid) Tokens() int { return g.Rows / g.Merge * (g.Cols / g.Merge) }
+
+// Patches are a picture as a vision tower reads it.
+type Patches struct {
+	Grid
+	// Pixels is [Rows*Cols, 3*Temporal*Patch*Patch]: blocks of Merge x Merge patches from left to right and top to
+	// bottom, and so the patches in a block; a patch is [channel, frame, y, x].
+	Pixels []float32
+}
 
 // Width is the number of values of a patch.
 func (p Patches) Width() int { return len(p.Pixels) / (p.Rows * p.Cols) }
 
-// Read prepares a picture file.
-func (p Processor) Read(file []byte) (Patches, error) {
+// Measured is what a picture file's header says of it.
+type Measured struct {
+	Grid
+	Memory int64 // most bytes that Read takes for it, the patches included
+	Held   int64 // bytes of the patches
+}
+
+// Measure reads a picture file's header. It decodes no pixels, so a file that passes may still be damaged.
+func (p Processor) Measure(file []byte) (Measured, error) {
 	kind, err := probe(file)
 	if err != nil {
-		return Patches{}, err
+		return Measured{}, err
 	}
-	if _, _, err := p.Size(kind.height, kind.width); err != nil { // before the work of decoding
+	h, w, err := p.Size(kind.height, kind.width)
+	if err != nil {
+		return Measured{}, err
+	}
+	m := Measured{Grid: Grid{Rows: h / p.Patch, Cols: w / p.Patch, Merge: p.Merge}}
+	pixels := int64(kind.width) * int64(kind.height)
+	between := max(int64(h)*int64(kind.width), int64(kind.height)*int64(w)) // after one axis was resized
+	m.Held = 4 * rgb * int64(p.Temporal) * int64(h) * int64(w)
+	m.Memory = max(kind.memory, rgb*(pixels+between), rgb*(between+int64(h)*int64(w))+m.Held)
+	return m, nil
+}
+
+// Read prepares a picture file.
+func (p Processor) Read(file []byte) (Patches, error) {
+	m, err := p.Measure(file) // before the work of decoding
+	if err != nil {
 		return Patches{}, err
 	}
 	picture, err := Decode(file)
 	if err != nil {
 		return Patches{}, err
 	}
-	return p.Patches(picture)
+	drop(m.Memory)
+	patches, err := p.Patches(picture)
+	if err == nil && patches.Grid != m.Grid {
+		err = fmt.Errorf("the picture is not as large as its header says: %w", ErrPicture)
+	}
+	return patches, err
 }
 
 // Patches resizes and cuts a picture.
@@ -114,7 +145,7 @@ func (p Processor) Patches(picture *Picture) (Patches, error) {
 
 // cut takes a picture whose sides are multiples of Patch*Merge.
 func (p Processor) cut(picture *Picture) Patches {
-	out := Patches{Rows: picture.Height / p.Patch, Cols: picture.Width / p.Patch, Merge: p.Merge}
+	out := Patches{Grid: Grid{Rows: picture.Height / p.Patch, Cols: picture.Width / p.Patch, Merge: p.Merge}}
 	values := p.values()
 	frame := p.Patch * p.Patch
 	out.Pixels = make([]float32, out.Rows*out.Cols*3*p.Temporal*frame)

@@ -7,18 +7,21 @@ import (
 	"image/jpeg"
 
 	"golang.org/x/image/webp"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // decodeJPEG makes RGB of the decoder's planes as libjpeg does, which Pillow stands on: halved chroma is interpolated,
 // where Go's own conversion repeats it.
 func decodeJPEG(file []byte) (*Picture, error) {
-	if n := bytes.Count(file, []byte("\xff\xda")); n > maxScans {
-		return nil, fmt.Errorf("%d scans, more than %d: %w", n, maxScans, ErrPicture)
+	if n := bytes.Count(file, []byte("\xff\xda")); n > limits.PictureScans {
+		return nil, fmt.Errorf("%d scans, more than %d: %w", n, limits.PictureScans, ErrPicture)
 	}
 	m, err := jpeg.Decode(bytes.NewReader(file))
 	if err != nil {
 		return nil, err
 	}
+	drop(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy()))
 	switch m := m.(type) {
 	case *image.YCbCr:
 		return fromYCbCr(m, fullChroma, jfif), nil

@@ -26,6 +26,7 @@ type Conversation struct {
 	chat.Request
 	Pictures []runtime.Picture // one for each part of type "image" of the messages, in their order, with different IDs
 	Answer   string            // the model goes on from: its answer begins with that already
+	Budget   Budget            // of the memory that making the prompt takes; nil: no bounds
 }
 
 // Prompt is what a conversation becomes, and who reads the answer.
@@ -36,6 +37,19 @@ type Prompt struct {
 	Reader   Reader
 	Thinking string     // the tag that ends the thinking in which the prompt ends; a format of the answer comes after it. Empty: it ends in none
 	Tags     parse.Tags // of the thinking that the answer may begin with where the prompt ends in none
+
+	read func() (parse.Parser, error) // makes a reader's parser; nil: it has none
+}
+
+// Again is the prompt for another answer, with a reader of its own. Ids and pictures are shared.
+func (p *Prompt) Again() (*Prompt, error) {
+	again := *p
+	if p.read == nil {
+		return &again, nil
+	}
+	var err error
+	again.Reader.parser, err = p.read()
+	return &again, err
 }
 
 // TextParts is the content of a message that shows n pictures before its text.
@@ -52,6 +66,9 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 		if err := m.CheckPictures(); err != nil {
 			return nil, err
 		}
+	}
+	if c.Budget == nil {
+		c.Budget = free{}
 	}
 	c.BOS, c.EOS = m.BOSEOS()
 	text, ids, err := s.render(ctx, m, c)
@@ -78,11 +95,9 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	} else {
 		p.Tags = think
 	}
-	if p.Reader.parser, err = parse.New(s.Texts.Parser, o); err != nil {
-		return nil, err
-	}
+	p.read = func() (parse.Parser, error) { return parse.New(s.Texts.Parser, o) }
 	p.Special = true
-	return p, nil
+	return p.Again()
 }
 
 // render gives the prompt and its ids.
@@ -93,11 +108,11 @@ func (s *Style) render(ctx context.Context, m Model, c Conversation) (text strin
 		bos = true
 		text, err = s.plain(c)
 	} else {
-		text, err = s.Template.Render(ctx, c.Request)
+		text, err = Render(ctx, c.Budget, s.Template, c.Request)
 	}
 	if err == nil {
 		text += s.begun(text, c.Answer)
-		ids, err = m.EncodeRendered(text, bos)
+		ids, err = Encode(ctx, c.Budget, text, func(text string) ([]int32, error) { return m.EncodeRendered(text, bos) })
 	}
 	return text, ids, err
 }

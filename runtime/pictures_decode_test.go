@@ -1,0 +1,136 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/png"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/vision"
+)
+
+// gray is a PNG of one shade.
+func gray(t *testing.T, side int, shade uint8) Picture {
+	t.Helper()
+	m := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{color.Gray{shade}})
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return Picture{Data: b.Bytes()}
+}
+
+// claims is a PNG that ends after its header.
+func claims(side uint32, depth, interlace byte) Picture {
+	head := binary.BigEndian.AppendUint32([]byte("IHDR"), side)
+	head = append(binary.BigEndian.AppendUint32(head, side), depth, 6, 0, 0, interlace)
+	b := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
+	return Picture{Data: binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(head))}
+}
+
+// free tells whether nothing of a decoder's memory is taken, before long.
+func (d decoder) free(t *testing.T, all int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := d.Acquire(ctx, all); err != nil {
+		t.Fatalf("memory of pictures is still taken: %v", err)
+	}
+	d.Release(all)
+}
+
+// Pictures are decoded as memory for them comes free, and what takes more than there is for all is refused by its header.
+func TestPictureMemory(t *testing.T) {
+	l := loadModel(t, "qwen3_5-vision")
+	one := []int32{1, visionStart, imagePad, visionEnd}
+	l.sight.processor.Temporal, l.sight.processor.MaxPixels = 20, limits.PicturePixels // patches of more than a gigabyte
+	huge := claims(8192, 8, 0)
+	if _, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{huge}}); !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "MiB to decode, more than 1024") {
+		t.Errorf("a picture that takes too much: %v", err)
+	}
+	l = loadModel(t, "qwen3_5-vision")
+	size, err := l.sight.processor.Measure(gray(t, 512, 0).Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 3 * size.Memory // room for one
+	l.decoder = decoder{semaphore.NewWeighted(all)}
+	var wg sync.WaitGroup
+	for i := range 6 {
+		pictures := []Picture{gray(t, 512, uint8(2*i)), gray(t, 512, uint8(2*i+1))}
+		wg.Go(func() {
+			prompt := append(append([]int32{}, one...), one...)
+			if _, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, Pictures: pictures, MaxTokens: 2}); err != nil || last.Done == "" {
+				t.Errorf("request %d: %+v, %v", i, last, err)
+			}
+		})
+	}
+	wg.Wait()
+	l.decoder.free(t, all)
+}
+
+// While pictures wait for memory other requests go on; who leaves, and whose picture is damaged, takes nothing along.
+func TestPictureWaits(t *testing.T) {
+	l := loadModel(t, "qwen3_5-vision")
+	const all = 64 << 20
+	l.decoder = decoder{semaphore.NewWeighted(all)}
+	if err := l.decoder.Acquire(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	one := []int32{1, visionStart, imagePad, visionEnd}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	left, stays := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, _, _, err := collect(ctx, l, Request{Prompt: one, Pictures: []Picture{gray(t, 64, 1)}, MaxTokens: 1})
+		left <- err
+	}()
+	go func() {
+		_, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{gray(t, 64, 2)}, MaxTokens: 1})
+		stays <- err
+	}()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		usage, err := l.Usage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if usage.Running == 2 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the requests do not run")
+		}
+	}
+	if _, _, last, err := collect(t.Context(), l, Request{Prompt: []int32{1, 2}, MaxTokens: 2, IgnoreEOS: true}); err != nil || last.Stats.Tokens != 2 {
+		t.Errorf("a request without pictures: %+v, %v", last, err)
+	}
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left: %v", err)
+	}
+	select {
+	case err := <-stays:
+		t.Fatalf("decoded without memory: %v", err)
+	default:
+	}
+	l.decoder.Release(all)
+	if err := <-stays; err != nil {
+		t.Errorf("who stayed: %v", err)
+	}
+	_, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{claims(64, 8, 0)}})
+	if !errors.Is(err, vision.ErrPicture) || !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "picture 1: PNG") {
+		t.Errorf("a damaged picture: %v", err)
+	}
+	l.decoder.free(t, all)
+}

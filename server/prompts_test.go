@@ -1,0 +1,252 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/runtime"
+)
+
+// promptRoutes are requests that have a prompt made of a text.
+var promptRoutes = map[string][]string{
+	"/api/generate":             {`{"model":"talk","prompt":"x","stream":false}`, `{"model":"talk","prompt":"x","raw":true,"stream":false}`, `{"model":"talk","prompt":"x","template":"{{ .Prompt }}"}`},
+	"/api/chat":                 {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`, `{"model":"plain","messages":[{"role":"user","content":"x"}],"stream":false}`},
+	"/api/embed":                {`{"model":"talk","input":["x","y"]}`},
+	"/api/embeddings":           {`{"model":"talk","prompt":"x"}`},
+	"/v1/chat/completions":      {`{"model":"talk","messages":[{"role":"user","content":"x"}],"n":2}`, `{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`},
+	"/v1/completions":           {`{"model":"plain","prompt":["x","y"]}`, `{"model":"plain","prompt":"x","stream":true}`},
+	"/v1/responses":             {`{"model":"talk","input":"x"}`},
+	"/v1/messages":              {`{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"x"}]}`},
+	"/v1/messages/count_tokens": {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`},
+	"/v1/tokenize":              {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`, `{"model":"talk","prompt":"x"}`, `{"model":"talk","prompt":"x","add_special_tokens":false}`},
+	"/v1/embeddings":            {`{"model":"talk","input":"x"}`},
+}
+
+// promptless are the other routes that take a body.
+var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", blobPath + "{digest}", "/api/pull", "/api/push", "/v1/detokenize"}
+
+// postTo sends a request and gives the answer with its body.
+func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, string) {
+	t.Helper()
+	answer, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(text)
+}
+
+// promptsFree checks that nobody holds memory of prompts, nor waits for it.
+func (f *fixture) promptsFree(t *testing.T) {
+	t.Helper()
+	if !f.prompts.memory.TryAcquire(f.prompts.total) || f.prompts.waiting.Load() != 0 {
+		t.Fatal("memory of prompts is held")
+	}
+	f.prompts.memory.Release(f.prompts.total)
+}
+
+// Every route that makes a prompt takes its memory from one budget, and gives it back.
+func TestPromptMemoryIsShared(t *testing.T) {
+	f := serveMute(t, nil)
+	if f.prompts.total != limits.PromptMemory || f.prompts.wait != limits.PromptWait*time.Second {
+		t.Fatalf("%d bytes for prompts, %v to wait for them", f.prompts.total, f.prompts.wait)
+	}
+	f.prompts.wait = 20 * time.Millisecond
+	for _, r := range f.list() {
+		if r.method == "GET" || slices.Contains(promptless, r.path) {
+			continue
+		}
+		bodies := promptRoutes[r.path]
+		if len(bodies) == 0 && r.method != "HEAD" {
+			t.Errorf("%s %s is in neither list", r.method, r.path)
+		}
+		for _, body := range bodies {
+			if !f.prompts.memory.TryAcquire(f.prompts.total) {
+				t.Fatal("memory of prompts is held")
+			}
+			answer, text := f.postTo(t, r.path, body)
+			f.prompts.memory.Release(f.prompts.total)
+			want := http.StatusServiceUnavailable
+			if strings.HasPrefix(r.path, "/v1/messages") {
+				want = statusOverloaded
+			}
+			if answer.StatusCode != want || answer.Header.Get("Retry-After") != retryAfter || !strings.Contains(text, "other prompts took the memory") {
+				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.path, body, answer.StatusCode, answer.Header.Get("Retry-After"), text)
+			}
+			f.promptsFree(t)
+			if answer, text = f.postTo(t, r.path, body); answer.StatusCode != http.StatusOK {
+				t.Errorf("%s %s: status %d: %s", r.path, body, answer.StatusCode, text)
+			}
+			f.promptsFree(t)
+		}
+	}
+}
+
+// Errors give memory back: of templates, of limits, of requests, and of clients that leave while they wait.
+func TestPromptMemoryAfterErrors(t *testing.T) {
+	f := serveMute(t, func(o *Options) { o.MaxBody = 32 << 20 })
+	long := strings.Repeat("x", limits.PromptText+1)
+	for body, want := range map[string]string{
+		`{"model":"talk","prompt":"x","template":"{% for i in range(100000) %}{{ 'x' * 1000 }}{% endfor %}"}`: "limit",
+		`{"model":"talk","prompt":"x","template":"{{ ('x' * 100000000) | length }}"}`:                         "limit",
+		`{"model":"talk","prompt":"x","template":"{% if 1 %}{{ raise_exception('no') }}{% endif %}"}`:         "no",
+		`{"model":"talk","prompt":"` + long + `"}`:                                                            "and may have 8388608",
+		`{"model":"talk","prompt":"` + long + `","raw":true}`:                                                 "and may have 8388608",
+	} {
+		if answer, text := f.postTo(t, "/api/generate", body); answer.StatusCode != 400 || !strings.Contains(strings.ToLower(text), want) {
+			t.Errorf("%.200s: status %d: %.300s", body, answer.StatusCode, text)
+		}
+		f.promptsFree(t)
+	}
+	if answer, text := f.postTo(t, "/v1/messages", `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"`+long+`"}]}`); answer.StatusCode != 400 || !strings.Contains(text, tooLong) {
+		t.Errorf("a long prompt: status %d: %.300s", answer.StatusCode, text)
+	}
+	if !f.prompts.memory.TryAcquire(f.prompts.total) {
+		t.Fatal("memory of prompts is held")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/v1/tokenize", strings.NewReader(`{"model":"talk","prompt":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan error, 1)
+	go func() { _, err := http.DefaultClient.Do(r); left <- err }()
+	waits := func(n int64) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); f.prompts.waiting.Load() != n; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d wait, want %d", f.prompts.waiting.Load(), n)
+			}
+		}
+	}
+	waits(1)
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	waits(0)
+	f.prompts.memory.Release(f.prompts.total)
+	f.promptsFree(t)
+}
+
+// Who waits for memory gets it in order of arrival, for a time, unless too many wait.
+func TestPromptQueue(t *testing.T) {
+	p := newPrompts(10, time.Minute)
+	if p.queue != limits.PromptQueue {
+		t.Errorf("%d may wait", p.queue)
+	}
+	all, err := p.Take(t.Context(), 100) // more than there is
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.queue = 3
+	order := make(chan int)
+	for i, n := range []int64{8, 3, 1} { // the last ones would fit beside others, and have to wait for the first
+		go func() {
+			give, err := p.Take(context.Background(), n)
+			if err != nil {
+				t.Error(err)
+			} else {
+				defer give()
+			}
+			order <- i
+		}()
+		for p.waiting.Load() != int64(i+1) {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(10 * time.Millisecond) // it has joined the line
+	}
+	if _, err := p.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "3 prompts wait") {
+		t.Errorf("a fourth: %v", err)
+	}
+	all()
+	for want := range 3 {
+		if got := <-order; got != want && want == 0 {
+			t.Errorf("request %d comes as number %d", got, want)
+		}
+	}
+	all, err = p.Take(t.Context(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := p.Take(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who has no time: %v", err)
+	}
+	p.wait = 5 * time.Millisecond
+	if _, err := p.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "5ms") {
+		t.Errorf("after the wait: %v", err)
+	}
+	all()
+	if n := p.waiting.Load(); n != 0 || !p.memory.TryAcquire(10) {
+		t.Errorf("%d wait, or memory is held", n)
+	}
+}
+
+// Several answers to a conversation have one prompt, which is made once.
+func TestChoicesShareThePrompt(t *testing.T) {
+	var renders atomic.Int64
+	f := serve(t, func(o *Options) {
+		o.Clock = func() time.Time { renders.Add(1); return time.Now() }
+		create(t, o.Store, "dated", modelfile.Command{Name: modelfile.Template, Value: `{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% endfor %}`},
+			modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
+	})
+	f.says = []string{"<think>hm</think>", "so"}
+	_, text := f.ask(t, "POST", "/v1/chat/completions", `{"model":"dated","messages":[{"role":"user","content":"x"}],"n":5}`)
+	if n := strings.Count(text, `"content":"so"`); n != 5 || renders.Load() != 1 {
+		t.Errorf("%d renders for %d answers: %s", renders.Load(), n, text)
+	}
+}
+
+// headOfPNG is a picture that ends after its header.
+func headOfPNG(side uint32) string {
+	head := binary.BigEndian.AppendUint32([]byte("IHDR"), side)
+	head = append(binary.BigEndian.AppendUint32(head, side), 8, 2, 0, 0, 0)
+	b := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(head)))
+}
+
+// createSees adds the model "sees", which takes pictures.
+func createSees(t testing.TB, store *manifest.Store) {
+	t.Helper()
+	n, err := manifest.ParseName("sees")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join("..", "testdata", "models", "qwen3_5-vision")
+	file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: dir}}}
+	if _, err := convert.Create(t.Context(), store, n, file, convert.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The server reads headers of pictures alone: pixels are decoded in the model's process.
+func TestPicturesCountByHeader(t *testing.T) {
+	f := serveMute(t, func(o *Options) { createSees(t, o.Store) })
+	images := fmt.Sprintf(`"images":[%q,%[1]q]`, headOfPNG(8192))
+	f.has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200, `"count":`)
+	source := fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`, headOfPNG(8192))
+	f.has(t, "POST", "/v1/messages/count_tokens", `{"model":"sees","messages":[{"role":"user","content":[`+source+`]}]}`, 200, `"input_tokens":`)
+	f.has(t, "POST", "/v1/tokenize", fmt.Sprintf(`{"model":"sees","messages":[{"role":"user","content":"x","images":[%q]}]}`, headOfPNG(8193)), 400, "67108864")
+}
