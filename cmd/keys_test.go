@@ -15,19 +15,31 @@ import (
 
 // newKey writes a key pair as openssl does: newkey ecdsa|ed25519 NAME writes NAME.key and NAME.pub.
 func newKey(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(writeKeys(args[0], ts.MkAbs(args[1])))
+}
+
+// writeKeys writes a key pair of a kind, ecdsa or ed25519, as path.key and path.pub.
+func writeKeys(kind, path string) error {
 	var key crypto.Signer
 	var err error
-	if args[0] == "ecdsa" {
+	if kind == "ecdsa" {
 		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	} else {
 		_, key, err = ed25519.GenerateKey(rand.Reader)
 	}
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
-	ts.Check(err)
-	path := ts.MkAbs(args[1])
-	ts.Check(os.WriteFile(path+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
-	ts.Check(os.WriteFile(path+".pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o644))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(path+".pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o644)
 }
