@@ -146,7 +146,7 @@ func TestEvilRegistry(t *testing.T) {
 	t.Setenv("INGOT_HOME", filepath.Join(t.TempDir(), "store"))
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	pair := filepath.Join(t.TempDir(), "ours")
-	if err := writeKey("ed25519", pair); err != nil {
+	if err := writeKeys("ed25519", pair); err != nil {
 		t.Fatal(err)
 	}
 	key, public := pair+".key", pair+".pub"

@@ -15,11 +15,11 @@ import (
 
 // newKey writes a key pair as openssl does: newkey ecdsa|ed25519 NAME writes NAME.key and NAME.pub.
 func newKey(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(writeKey(args[0], ts.MkAbs(args[1])))
+	ts.Check(writeKeys(args[0], ts.MkAbs(args[1])))
 }
 
-// writeKey writes a new pair of keys to PATH.key and PATH.pub.
-func writeKey(kind, path string) error {
+// writeKeys writes a key pair of a kind, ecdsa or ed25519, as path.key and path.pub.
+func writeKeys(kind, path string) error {
 	var key crypto.Signer
 	var err error
 	if kind == "ecdsa" {

@@ -22,8 +22,16 @@ Only what is not here yet moves, and a pull that was interrupted goes on where i
 checked against its digest before it counts, and the name appears when all is here. With --no-draft or --only the
 model is marked partial; a pull without them completes it.
 
-With --require-signature nothing is fetched unless the holder of the key has signed the model (see ` + "`ingot sign --help`" + `). The
-signature is stored with the model, for ` + "`ingot verify --key`" + `.
+With --require-signature nothing is fetched unless the holder of the key has signed the model (see ` + "`ingot sign --help`" + `) under
+NAME; for NAME with a digest, under any tag of its repository. The signature is stored with the model, for
+` + "`ingot verify --key`" + `. A signature that names no reference, as of cosign, is accepted with a warning; --signed-identity RULE
+refuses it, and says which name is expected in a copy (docs/registries.md):
+
+  matchRepoDigestOrExact           the default, as above
+  matchExact, matchRepository      NAME exactly; any tag of its repository
+  exactReference=NAME              this name
+  exactRepository=REPOSITORY       any tag of this repository
+  remapIdentity=PREFIX=SIGNED,...  NAME, after SIGNED has replaced PREFIX
 
 The digest of the manifest is printed on standard output.`,
 		Example: `  ingot pull registry.example.com/team/mymodel
@@ -41,6 +49,9 @@ The digest of the manifest is printed on standard output.`,
 			if o.key != "" && !o.signed {
 				return usagef("--key FILE needs --require-signature: the signature would not be checked")
 			}
+			if o.identity.rule != "" && !o.signed {
+				return usagef("--signed-identity needs --require-signature: the signature would not be checked")
+			}
 			return a.pull(c.Context(), name, o)
 		},
 	}
@@ -49,6 +60,7 @@ The digest of the manifest is printed on standard output.`,
 	f.StringArrayVar(&o.pull.Only, "only", nil, "of the layers take those whose file or tensor name matches this `GLOB` (repeatable)")
 	f.BoolVar(&o.signed, "require-signature", false, "fetch the model only when it is signed by --key")
 	f.StringVar(&o.key, "key", "", "public key `file` in PEM form")
+	o.identity.add(c)
 	f.BoolVar(&o.json, "json", false, "print the result as JSON, and progress as lines of JSON")
 	o.transfer.add(c)
 	return c
@@ -60,6 +72,7 @@ type pullOptions struct {
 	json     bool
 	signed   bool
 	key      string
+	identity identityFlag
 }
 
 func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error {
@@ -93,7 +106,7 @@ func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*re
 		return nil, nil, err
 	}
 	if o.signed {
-		if o.pull.Verify, err = requireSignature(client, store, name, o.key); err != nil {
+		if o.pull.Verify, err = requireSignature(client, store, name, o, progress.set); err != nil {
 			return nil, nil, err
 		}
 	}

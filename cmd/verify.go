@@ -28,13 +28,17 @@ from, over the tokens of --text or of a text of some pages: perplexity of both, 
 Every token has half a window of 512 before it. --svg draws how the divergence is spread. It fails only where --max-kl or --min-top1 is given.
 
 With --key: that the holder of this key signed the model (see ` + "`ingot sign --help`" + `), and every blob's digest; nothing is run, and no
-engine is needed. The signature is looked for in the store, then in the registry of NAME.`,
+engine is needed. The signature is looked for in the store, then in the registry of NAME. It has to be for NAME, unless NAME has
+no host or --signed-identity gives another rule; ` + "`ingot pull --help`" + ` lists the rules.`,
 		Example: `  ingot verify mymodel
   ingot verify mymodel:int4 --against mymodel --text wiki.test.raw --svg int4.svg`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("key") {
 				return a.verifySignature(c, args[0], o)
+			}
+			if o.identity.rule != "" {
+				return usagef("--signed-identity needs --key FILE: the signature would not be checked")
 			}
 			if o.against != "" {
 				return a.verifyAgainst(c, args[0], o)
@@ -55,6 +59,7 @@ engine is needed. The signature is looked for in the store, then in the registry
 	f.StringVar(&o.text, "text", "", "`file` with the text for --against")
 	f.StringVar(&o.svg, "svg", "", "`file` for a drawing of what --against finds")
 	f.StringVar(&o.key, "key", "", "public key `file` in PEM form: check the signature instead of a run")
+	o.identity.add(c)
 	o.transfer.addConnection(c)
 	o.kv.add(c)
 	o.cpu.add(c)
@@ -73,6 +78,7 @@ type verifyOptions struct {
 	kv       kvFlag
 	cpu      cpuFlags
 	key      string
+	identity identityFlag
 	transfer transferFlags
 }
 

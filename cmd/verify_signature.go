@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
@@ -18,9 +19,10 @@ var flagsOfRuns = []string{"reference", "max-kl", "min-top1", "float32", "image"
 type signatureJSON struct {
 	Name      string `json:"name"`
 	Digest    string `json:"digest"`
-	Key       string `json:"key"`       // the hint
-	Signature string `json:"signature"` // digest of its manifest
-	Source    string `json:"source"`    // store or registry
+	Key       string `json:"key"`                 // the hint
+	Signature string `json:"signature"`           // digest of its manifest
+	Reference string `json:"reference,omitempty"` // that the signature names
+	Source    string `json:"source"`              // store or registry
 	Blobs     int    `json:"blobs"`
 	Bytes     int64  `json:"bytes"`
 	Absent    int    `json:"absent,omitempty"`
@@ -44,9 +46,23 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 	if err != nil {
 		return err
 	}
-	sig, source, err := a.findSignature(ctx, store, raw, key, o)
+	asked, err := manifest.ParseName(arg)
 	if err != nil {
-		return fmt.Errorf("%s: %w", raw.Name, err)
+		return err
+	}
+	if d := raw.Descriptor.Digest; asked.Tag == d.Encoded()[:12] {
+		asked.Digest = d // a pull by digest makes such a tag: no registry has chosen it
+	}
+	want, err := o.identity.check(key, asked)
+	if err != nil {
+		return err
+	}
+	sig, source, err := a.findSignature(ctx, store, raw, want, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", raw.Name, acceptable(err))
+	}
+	if sig.Reference == "" && !asked.IsLocal() {
+		a.note("warning: %v", errNoReference)
 	}
 	checked, err := store.CheckBlobs(ctx, raw)
 	if err != nil {
@@ -54,10 +70,14 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 	}
 	if o.json {
 		return a.printJSON(signatureJSON{raw.Name.String(), raw.Descriptor.Digest.String(), key.Hint(), sig.Descriptor.Digest.String(),
-			source, checked.Blobs, checked.Bytes, checked.Absent, true})
+			sig.Reference, source, checked.Blobs, checked.Bytes, checked.Absent, true})
 	}
-	text := fmt.Sprintf("ok: %s is signed by %s key %s (signature %s, from the %s), %d blobs (%s) match their digests",
-		raw.Descriptor.Digest, key.Kind(), key.Hint(), sig.Descriptor.Digest, source, checked.Blobs, size(checked.Bytes))
+	as := ""
+	if sig.Reference != "" {
+		as = " as " + sig.Reference
+	}
+	text := fmt.Sprintf("ok: %s is signed by %s key %s%s (signature %s, from the %s), %d blobs (%s) match their digests",
+		raw.Descriptor.Digest, key.Kind(), key.Hint(), as, sig.Descriptor.Digest, source, checked.Blobs, size(checked.Bytes))
 	if checked.Absent > 0 {
 		text += fmt.Sprintf(", %d were not pulled", checked.Absent)
 	}
@@ -66,16 +86,16 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 }
 
 // findSignature looks in the store, then in the registry that the model's name says.
-func (a *app) findSignature(ctx context.Context, store *manifest.Store, raw *manifest.Raw, key *sigstore.PublicKey, o verifyOptions) (*registry.Signature, string, error) {
-	sig, err := registry.StoredSignature(ctx, store, raw.Descriptor.Digest, key)
-	if err == nil || !errors.Is(err, registry.ErrNotSigned) || raw.Name.IsLocal() {
+func (a *app) findSignature(ctx context.Context, store *manifest.Store, raw *manifest.Raw, want registry.SignatureCheck, o verifyOptions) (*registry.Signature, string, error) {
+	sig, err := registry.StoredSignature(ctx, store, raw.Descriptor.Digest, want)
+	if err == nil || !errors.Is(err, registry.ErrNotSigned) || want.Name.IsLocal() {
 		return sig, "store", err
 	}
 	client, cerr := a.client(&o.transfer, nil)
 	if cerr != nil {
 		return nil, "", cerr
 	}
-	if sig, rerr := client.Signature(ctx, raw.Name, raw.Descriptor.Digest, key); rerr == nil {
+	if sig, rerr := client.Signature(ctx, raw.Descriptor.Digest, want); rerr == nil {
 		return sig, "registry", nil
 	} else if !errors.Is(rerr, registry.ErrNotSigned) || len(tried(err)) == 0 {
 		err = rerr
@@ -83,22 +103,67 @@ func (a *app) findSignature(ctx context.Context, store *manifest.Store, raw *man
 	return nil, "", err
 }
 
-// requireSignature makes the check of a pull: that the manifest is signed by a key. The signature is stored before the model.
-func requireSignature(client *registry.Client, store *manifest.Store, name manifest.Name, file string) (func(context.Context, digest.Digest) error, error) {
-	key, err := publicKey(file)
+// requireSignature makes the check of a pull: that the manifest is signed by a key for the name. The signature is stored
+// before the model. warn gets what the user should know of it.
+func requireSignature(client *registry.Client, store *manifest.Store, name manifest.Name, o pullOptions, warn func(registry.Event)) (func(context.Context, digest.Digest) error, error) {
+	key, err := publicKey(o.key)
+	if err != nil {
+		return nil, err
+	}
+	want, err := o.identity.check(key, name)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, d digest.Digest) error {
-		if _, err := registry.StoredSignature(ctx, store, d, key); err == nil {
-			return nil
-		}
-		sig, err := client.Signature(ctx, name, d, key)
+		sig, err := registry.StoredSignature(ctx, store, d, want)
 		if err != nil {
-			return err
+			if sig, err = client.Signature(ctx, d, want); err != nil {
+				return acceptable(err)
+			}
+			if err := sig.Store(ctx, store); err != nil {
+				return err
+			}
 		}
-		return sig.Store(ctx, store)
+		if sig.Reference == "" {
+			warn(registry.Event{Kind: registry.Warned, Name: name.String(), Err: errNoReference})
+		}
+		return nil
 	}, nil
+}
+
+// errNoReference warns of a signature that does not say which name it is for.
+var errNoReference = errors.New("the signature names no reference: this may be another model that the key signed; " +
+	"--signed-identity matchRepoDigestOrExact refuses it")
+
+// identityFlag is --signed-identity.
+type identityFlag struct{ rule string }
+
+func (f *identityFlag) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.rule, "signed-identity", "", "which `rule` the name in the signature follows, else "+registry.SignedIdentityEnv)
+}
+
+// check makes the check of a signature from the flag, or the environment where there is none.
+func (f *identityFlag) check(key *sigstore.PublicKey, name manifest.Name) (registry.SignatureCheck, error) {
+	origin, rule := "--signed-identity", f.rule
+	if rule == "" {
+		origin, rule = registry.SignedIdentityEnv, os.Getenv(registry.SignedIdentityEnv)
+	}
+	identity, err := registry.ParseSignedIdentity(rule)
+	if err != nil {
+		return registry.SignatureCheck{}, usagef("%s: %v", origin, err)
+	}
+	return registry.SignatureCheck{Key: key, Name: name, Identity: identity}, nil
+}
+
+// acceptable adds the remedy to the error of a signature that names another reference.
+func acceptable(err error) error {
+	for _, t := range tried(err) {
+		var other *registry.OtherReferenceError
+		if errors.As(t, &other) {
+			return fmt.Errorf("%w; if that is the model you want, pass --signed-identity exactReference=%s", err, other.Signed)
+		}
+	}
+	return err
 }
 
 func tried(err error) []error {

@@ -33,6 +33,14 @@ func cosignReads(t *testing.T, name, kind string) {
 	if !strings.Contains(out, digest) {
 		t.Errorf("cosign verified another digest than %s: %s", digest, out)
 	}
+	// The reference that ingot records is an annotation that cosign compares.
+	if out := u.cosignVerify(name, public, "--annotations", "docker-reference="+name); !strings.Contains(out, digest) {
+		t.Errorf("cosign verified another digest than %s: %s", digest, out)
+	}
+	wrong := append(cosignVerifyArgs(name, public), "--annotations", "docker-reference="+name+"0")
+	if out, errs, err := u.try("", tool(t, "cosign"), wrong...); err == nil {
+		t.Errorf("cosign accepts another reference: %s%s", out, errs)
+	}
 	_, other := keyPair(t, kind)
 	if out, errs, err := u.try("", tool(t, "cosign"), cosignVerifyArgs(name, other)...); err == nil {
 		t.Errorf("cosign accepts another's key: %s%s", out, errs)
@@ -48,12 +56,20 @@ func cosignSigns(t *testing.T, name string) {
 
 	digest := u.create(name, "llama-tied")
 	u.ingot("push", name)
-	repository, _, _ := strings.Cut(name, ":v1")
-	u.run("cosign", "sign", "--key", private, "--use-signing-config=false", "--tlog-upload=false", "--yes",
-		"--allow-http-registry", repository+"@"+digest)
+	subject := strings.TrimSuffix(name, ":v1") + "@" + digest
+	sign := []string{"sign", "--key", private, "--use-signing-config=false", "--tlog-upload=false", "--yes", "--allow-http-registry"}
+	u.run("cosign", append(sign, subject)...)
 	reader := newUser(t)
+	strict := []string{"--require-signature", "--key", public, "--signed-identity", "matchRepoDigestOrExact"}
+	if line := reader.ingotFails(append([]string{"pull", name}, strict...)...); !strings.Contains(line, "signed for no reference") {
+		t.Errorf("a signature of cosign without a reference: %s", line)
+	}
 	equal(t, "pulled digest, signed by cosign", reader.ingot("pull", name, "--require-signature", "--key", public), digest)
 	reader.ingot("verify", name, "--key", public)
+
+	u.run("cosign", append(sign, "--annotations", "docker-reference="+name, subject)...)
+	named := newUser(t)
+	equal(t, "pulled digest, named by cosign", named.ingot(append([]string{"pull", name}, strict...)...), digest)
 
 	second := strings.TrimSuffix(name, "v1") + "v2"
 	digest = u.create(second, "llama-default")
@@ -68,7 +84,7 @@ func cosignVerifyArgs(name, public string) []string {
 	return []string{"verify", "--key", public, "--insecure-ignore-tlog=true", "--allow-http-registry", name}
 }
 
-func (u *user) cosignVerify(name, public string) string {
+func (u *user) cosignVerify(name, public string, more ...string) string {
 	u.t.Helper()
-	return u.run("cosign", cosignVerifyArgs(name, public)...)
+	return u.run("cosign", append(cosignVerifyArgs(name, public), more...)...)
 }

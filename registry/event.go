@@ -17,7 +17,7 @@ const (
 	Present EventKind = "present" // the other side had it
 	Mounted EventKind = "mounted" // taken over from another repository of the same registry
 	Skipped EventKind = "skipped" // left out by what the caller asked for
-	Warned  EventKind = "warning" // Err is what people should know of the registry Name; may come at any time
+	Warned  EventKind = "warning" // Err is what people should know of Name, a registry or a model; may come at any time
 	Waiting EventKind = "waiting" // for another process, which moves the same blob
 )
 
@@ -25,7 +25,7 @@ const (
 type Event struct {
 	Kind   EventKind
 	Digest digest.Digest // of the blob; empty for Plan and Warned
-	Name   string        // of the layer, for people; for Warned the registry
+	Name   string        // of the layer, for people; for Warned what it is about
 	Bytes  int64
 	Total  int64
 	Err    error

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
@@ -23,19 +24,18 @@ const (
 	annotationBundlePredicate = "dev.sigstore.bundle.predicateType"
 )
 
-// Most signatures that are looked at for one that verifies.
-const maxSignatures = 256
-
 // Signature is a referrer that says who vouches for a manifest.
 type Signature struct {
 	Descriptor ocispec.Descriptor
 	Manifest   []byte
 	Blobs      [][]byte // all that the manifest names, the bundle among them
+	Reference  string   // the reference that the signature is for; "" for none
 }
 
-// Sign makes the signature of a manifest, of which media type, digest and size are given.
-func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor) (*Signature, error) {
-	bundle, err := key.Sign(subject.Digest)
+// Sign makes the signature of a manifest, of which media type, digest and size are given. reference is what
+// [SignedReference] returns for the manifest's name; an empty one leaves the signature without a reference.
+func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor, reference string) (*Signature, error) {
+	bundle, err := key.Sign(subject.Digest, reference)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor) (*Signature, err
 		return nil, err
 	}
 	desc, err := manifest.ReferrerDescriptor(ocispec.MediaTypeImageManifest, m)
-	return &Signature{desc, m, [][]byte{ocispec.DescriptorEmptyJSON.Data, bundle}}, err
+	return &Signature{desc, m, [][]byte{ocispec.DescriptorEmptyJSON.Data, bundle}, reference}, err
 }
 
 // Store puts the signature into a store, where a push of its subject finds it.
@@ -77,6 +77,13 @@ func (c *Client) PushSignature(ctx context.Context, dst manifest.Name, sig *Sign
 	return err
 }
 
+// SignatureCheck is what a signature has to fulfil.
+type SignatureCheck struct {
+	Key      *sigstore.PublicKey
+	Name     manifest.Name  // what was asked for; a local name fits every reference
+	Identity SignedIdentity // decides whether the signature's reference fits the name
+}
+
 // SignatureError says why no signature of a manifest was good enough. It is an [ErrNotSigned].
 type SignatureError struct {
 	Digest digest.Digest // of the manifest
@@ -84,11 +91,15 @@ type SignatureError struct {
 }
 
 func (e *SignatureError) Error() string {
-	switch len(e.Tried) {
-	case 0:
+	if len(e.Tried) == 0 {
 		return fmt.Sprintf("%s is not signed", e.Digest)
-	case 1:
-		return fmt.Sprintf("%s is not signed by this key: %v", e.Digest, e.Tried[0])
+	}
+	verdict := "is not signed by this key"
+	if all := errors.Join(e.Tried...); errors.Is(all, ErrOtherReference) || errors.Is(all, ErrNoReference) {
+		verdict = "has no signature by this key for this name"
+	}
+	if len(e.Tried) == 1 {
+		return fmt.Sprintf("%s %s: %v", e.Digest, verdict, e.Tried[0])
 	}
 	var reasons []string
 	for _, err := range e.Tried[:min(len(e.Tried), 3)] {
@@ -97,14 +108,14 @@ func (e *SignatureError) Error() string {
 	if more := len(e.Tried) - len(reasons); more > 0 {
 		reasons = append(reasons, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%s is not signed by this key: %d signatures: %s", e.Digest, len(e.Tried), strings.Join(reasons, "; "))
+	return fmt.Sprintf("%s %s: %d signatures: %s", e.Digest, verdict, len(e.Tried), strings.Join(reasons, "; "))
 }
 
 func (e *SignatureError) Is(target error) bool { return target == ErrNotSigned }
 func (e *SignatureError) Unwrap() []error      { return e.Tried }
 
-// StoredSignature finds a signature of a manifest in a store that verifies with the key; none is a [*SignatureError].
-func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Digest, key *sigstore.PublicKey) (*Signature, error) {
+// StoredSignature finds a signature of a manifest in a store that passes the check; none is a [*SignatureError].
+func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Digest, want SignatureCheck) (*Signature, error) {
 	list, err := s.Referrers(ctx, subject, sigstore.BundleMediaType)
 	if err != nil {
 		return nil, err
@@ -112,19 +123,19 @@ func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Dige
 	read := func(_ context.Context, d ocispec.Descriptor, limit int64) ([]byte, error) {
 		return s.ReadBlob(d.Digest, limit)
 	}
-	return findSignature(ctx, subject, key, list, read, read)
+	return findSignature(ctx, subject, want, list, read, read)
 }
 
-// Signature finds a signature of a manifest in the repository of a name that verifies with the key; none is a
+// Signature finds a signature of a manifest in the repository of want.Name that passes the check; none is a
 // [*SignatureError]. Nothing is stored.
-func (c *Client) Signature(ctx context.Context, name manifest.Name, subject digest.Digest, key *sigstore.PublicKey) (*Signature, error) {
-	r, err := c.repository(name, pull)
+func (c *Client) Signature(ctx context.Context, subject digest.Digest, want SignatureCheck) (*Signature, error) {
+	r, err := c.repository(want.Name, pull)
 	if err != nil {
 		return nil, err
 	}
 	list, err := r.referrers(ctx, subject, sigstore.BundleMediaType)
 	if err != nil {
-		return nil, fmt.Errorf("look for signatures in %s/%s: %w", name.Host, name.Path, err)
+		return nil, fmt.Errorf("look for signatures in %s/%s: %w", want.Name.Host, want.Name.Path, err)
 	}
 	readManifest := func(ctx context.Context, d ocispec.Descriptor, _ int64) ([]byte, error) {
 		m, err := r.getManifest(ctx, string(d.Digest))
@@ -133,34 +144,41 @@ func (c *Client) Signature(ctx context.Context, name manifest.Name, subject dige
 		}
 		return m.Bytes, nil
 	}
-	return findSignature(ctx, subject, key, list, readManifest, r.getBytes)
+	return findSignature(ctx, subject, want, list, readManifest, r.getBytes)
 }
 
 // reader reads what a descriptor names, verified, and at most limit bytes of it.
 type reader func(ctx context.Context, d ocispec.Descriptor, limit int64) ([]byte, error)
 
-func findSignature(ctx context.Context, subject digest.Digest, key *sigstore.PublicKey, list []ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
+// findSignature returns a signature that passes the check. One that names a reference wins over one that names none.
+func findSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, list []ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
 	failed := &SignatureError{Digest: subject}
+	var unnamed *Signature
 	for i, d := range list {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		if i == maxSignatures {
+		if i == limits.Signatures {
 			failed.Tried = append(failed.Tried, fmt.Errorf("%d more were not looked at", len(list)-i))
 			break
 		}
-		sig, err := readSignature(ctx, subject, key, d, readManifest, readBlob)
-		if err == nil {
+		sig, err := readSignature(ctx, subject, want, d, readManifest, readBlob)
+		switch {
+		case err == nil && sig.Reference != "":
 			return sig, nil
-		}
-		if !errors.Is(err, sigstore.ErrPurpose) { // attestations are referrers of the same type
+		case err == nil:
+			unnamed = sig
+		case !errors.Is(err, sigstore.ErrPurpose): // attestations are referrers of the same type
 			failed.Tried = append(failed.Tried, err)
 		}
+	}
+	if unnamed != nil {
+		return unnamed, nil
 	}
 	return nil, failed
 }
 
-func readSignature(ctx context.Context, subject digest.Digest, key *sigstore.PublicKey, d ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
+func readSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, d ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
 	b, err := readManifest(ctx, d, manifest.MaxManifestSize)
 	if err != nil {
 		return nil, err
@@ -179,7 +197,11 @@ func readSignature(ctx context.Context, subject digest.Digest, key *sigstore.Pub
 	if err != nil {
 		return nil, err
 	}
-	if err := key.Verify(bundle, subject); err != nil {
+	reference, err := want.Key.Verify(bundle, subject)
+	if err == nil {
+		err = want.Identity.check(reference, want.Name)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("signature %s: %w", d.Digest, err)
 	}
 	config, err := readBlob(ctx, m.Config, sigstore.MaxBundleSize)
@@ -187,5 +209,5 @@ func readSignature(ctx context.Context, subject digest.Digest, key *sigstore.Pub
 		return nil, err
 	}
 	desc, err := manifest.ReferrerDescriptor(ocispec.MediaTypeImageManifest, b)
-	return &Signature{desc, b, [][]byte{config, bundle}}, err
+	return &Signature{desc, b, [][]byte{config, bundle}, reference}, err
 }

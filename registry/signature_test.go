@@ -63,11 +63,11 @@ func TestSignatureRoundTrip(t *testing.T) {
 				s, c, key := newStore(t), newClient(t), newKey(t, kind)
 				name, d := putModel(t, s, "model", 10)
 				remote := p.name("team/model")
-				sig, err := Sign(key, subjectOf(t, s, name))
+				sig, err := Sign(key, subjectOf(t, s, name), "")
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := StoredSignature(t.Context(), s, d, key.Public()); !errors.Is(err, ErrNotSigned) || !strings.HasSuffix(err.Error(), "is not signed") {
+				if _, err := StoredSignature(t.Context(), s, d, SignatureCheck{Key: key.Public()}); !errors.Is(err, ErrNotSigned) || !strings.HasSuffix(err.Error(), "is not signed") {
 					t.Errorf("before: %v", err)
 				}
 				for range 2 {
@@ -78,11 +78,11 @@ func TestSignatureRoundTrip(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				stored, err := StoredSignature(t.Context(), s, d, key.Public())
+				stored, err := StoredSignature(t.Context(), s, d, SignatureCheck{Key: key.Public()})
 				if err != nil || stored.Descriptor.Digest != sig.Descriptor.Digest {
 					t.Errorf("in the store: %+v, %v", stored, err)
 				}
-				found, err := c.Signature(t.Context(), remote, d, key.Public())
+				found, err := c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: remote})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,14 +93,14 @@ func TestSignatureRoundTrip(t *testing.T) {
 				if err := found.Store(t.Context(), other); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := StoredSignature(t.Context(), other, d, key.Public()); err != nil {
+				if _, err := StoredSignature(t.Context(), other, d, SignatureCheck{Key: key.Public()}); err != nil {
 					t.Errorf("in the other store: %v", err)
 				}
-				_, err = c.Signature(t.Context(), remote, d, newKey(t, kind).Public())
+				_, err = c.Signature(t.Context(), d, SignatureCheck{Key: newKey(t, kind).Public(), Name: remote})
 				if !errors.Is(err, ErrNotSigned) || !errors.Is(err, sigstore.ErrOtherKey) {
 					t.Errorf("another key: %v, want ErrNotSigned and ErrOtherKey", err)
 				}
-				_, err = c.Signature(t.Context(), remote, digest.FromString("other"), key.Public())
+				_, err = c.Signature(t.Context(), digest.FromString("other"), SignatureCheck{Key: key.Public(), Name: remote})
 				if !errors.Is(err, ErrNotSigned) {
 					t.Errorf("another digest: %v, want ErrNotSigned", err)
 				}
@@ -115,7 +115,7 @@ func TestSignatureAmongOthers(t *testing.T) {
 	s, c, key := newStore(t), newClient(t), newKey(t, "ecdsa")
 	name, d := putModel(t, s, "model", 10)
 	for _, k := range []*sigstore.PrivateKey{newKey(t, "ecdsa"), key, newKey(t, "ed25519")} {
-		sig, err := Sign(k, subjectOf(t, s, name))
+		sig, err := Sign(k, subjectOf(t, s, name), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,10 +127,10 @@ func TestSignatureAmongOthers(t *testing.T) {
 	if _, err := c.PushReferrers(t.Context(), s, p.name("m"), d); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Signature(t.Context(), p.name("m"), d, key.Public()); err != nil {
+	if _, err := c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: p.name("m")}); err != nil {
 		t.Error(err)
 	}
-	_, err := c.Signature(t.Context(), p.name("m"), d, newKey(t, "ecdsa").Public())
+	_, err := c.Signature(t.Context(), d, SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
 	if err == nil || !strings.Contains(err.Error(), "3 signatures") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a key that signed none: %v", err)
 	}
@@ -152,7 +152,7 @@ func edited(t *testing.T, sig *Signature, change func(m *ocispec.Manifest)) *Sig
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Signature{desc, b, sig.Blobs}
+	return &Signature{desc, b, sig.Blobs, sig.Reference}
 }
 
 // Whatever the registry holds or sends: no signature is believed that is not one.
@@ -165,7 +165,7 @@ func TestSignatureNotBelieved(t *testing.T) {
 	}{
 		{"none", func(*testing.T, *Signature, *peer) *Signature { return nil }, ErrNotSigned},
 		{"of another manifest", func(t *testing.T, sig *Signature, _ *peer) *Signature {
-			other, err := key.Sign(digest.FromString("other"))
+			other, err := key.Sign(digest.FromString("other"), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func TestSignatureNotBelieved(t *testing.T) {
 			p := newPeer(t)
 			s, c := newStore(t), newClient(t)
 			name, d := putModel(t, s, "model", 10)
-			sig, err := Sign(key, subjectOf(t, s, name))
+			sig, err := Sign(key, subjectOf(t, s, name), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestSignatureNotBelieved(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err = c.Signature(t.Context(), p.name("m"), d, key.Public())
+			_, err = c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: p.name("m")})
 			if !errors.Is(err, ErrNotSigned) || !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want ErrNotSigned and %v", err, tt.want)
 			}
@@ -245,7 +245,7 @@ func TestSignatureNotBelieved(t *testing.T) {
 func TestSignatureUnknown(t *testing.T) {
 	p := newPeer(t)
 	p.on("", referrersRoute, refuse(403, "DENIED"))
-	_, err := newClient(t).Signature(t.Context(), p.name("m"), digest.FromString("x"), newKey(t, "ecdsa").Public())
+	_, err := newClient(t).Signature(t.Context(), digest.FromString("x"), SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
 	if errors.Is(err, ErrNotSigned) || !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("got %v, want ErrUnauthorized", err)
 	}
@@ -254,11 +254,11 @@ func TestSignatureUnknown(t *testing.T) {
 func TestSignTwiceIsOne(t *testing.T) {
 	s, key := newStore(t), newKey(t, "ecdsa")
 	name, _ := putModel(t, s, "model", 10)
-	one, err := Sign(key, subjectOf(t, s, name))
+	one, err := Sign(key, subjectOf(t, s, name), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := Sign(key, subjectOf(t, s, name))
+	two, err := Sign(key, subjectOf(t, s, name), "")
 	if err != nil || !bytes.Equal(one.Manifest, two.Manifest) {
 		t.Errorf("%v:\n%s\n%s", err, one.Manifest, two.Manifest)
 	}

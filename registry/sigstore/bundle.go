@@ -61,19 +61,34 @@ type statement struct {
 	Predicate     json.RawMessage `json:"predicate,omitempty"`
 }
 
-// subject has no name: a manifest is the same by any name, and cosign gives none either.
+// subject is an in-toto ResourceDescriptor v1. cosign v3 leaves its name empty, writes `cosign sign --annotations` into
+// its annotations, and compares those with `cosign verify --annotations`.
 type subject struct {
-	Digest map[string]string `json:"digest"`
+	Digest      map[string]string          `json:"digest"`
+	Annotations map[string]json.RawMessage `json:"annotations,omitempty"`
 }
 
-// Sign makes the bundle that says that the holder of the key signed the manifest with this digest.
-func (k *PrivateKey) Sign(manifest digest.Digest) ([]byte, error) {
+// annotationReference is the subject's annotation with the reference that the signature is for. It has the key and the
+// meaning of critical.identity in the payload of simple signing (containers-signature(5)).
+const annotationReference = "docker-reference"
+
+// Sign returns the bundle in which the holder of the key signs the manifest with this digest under a reference. An empty
+// reference leaves the signature without one: it then holds for the manifest under any name.
+func (k *PrivateKey) Sign(manifest digest.Digest, reference string) ([]byte, error) {
 	if err := checkDigest(manifest); err != nil {
 		return nil, err
 	}
+	about := subject{Digest: map[string]string{string(digest.SHA256): manifest.Encoded()}}
+	if reference != "" {
+		value, err := json.Marshal(reference)
+		if err != nil {
+			return nil, err
+		}
+		about.Annotations = map[string]json.RawMessage{annotationReference: value}
+	}
 	payload, err := json.Marshal(statement{
 		Type:          statementType,
-		Subject:       []subject{{Digest: map[string]string{string(digest.SHA256): manifest.Encoded()}}},
+		Subject:       []subject{about},
 		PredicateType: PredicateType,
 		Predicate:     json.RawMessage("{}"),
 	})
@@ -99,25 +114,26 @@ func (k *PrivateKey) sign(message []byte) ([]byte, error) {
 	return k.signer.Sign(nil, sum[:], crypto.SHA256) // without a source of randomness: RFC 6979
 }
 
-// Verify checks that the bundle is a signature of the manifest with this digest by the holder of the key. Errors are
-// [ErrBundle], [ErrOtherKey], [ErrPurpose] or [ErrSubject].
-func (k *PublicKey) Verify(bundleJSON []byte, manifest digest.Digest) error {
+// Verify checks that the bundle is a signature of the manifest with this digest by the holder of the key, and returns the
+// reference that the statement names, or "" if it names none. Whether that reference is acceptable is the caller's
+// decision. Errors are [ErrBundle], [ErrOtherKey], [ErrPurpose] or [ErrSubject].
+func (k *PublicKey) Verify(bundleJSON []byte, manifest digest.Digest) (reference string, err error) {
 	if err := checkDigest(manifest); err != nil {
-		return err
+		return "", err
 	}
 	b, err := parseBundle(bundleJSON)
 	if err != nil {
-		return err
+		return "", err
 	}
 	e := b.DSSEEnvelope
 	if !k.verify(preAuth(e.PayloadType, e.Payload), e.Signatures[0].Sig) {
 		switch id := b.VerificationMaterial.PublicKey; {
 		case id == nil:
-			return fmt.Errorf("a certificate's key, not this one (%s): %w", k.hint, ErrOtherKey)
+			return "", fmt.Errorf("a certificate's key, not this one (%s): %w", k.hint, ErrOtherKey)
 		case id.Hint != k.hint:
-			return fmt.Errorf("key %q, not this one (%s): %w", clip(id.Hint), k.hint, ErrOtherKey)
+			return "", fmt.Errorf("key %q, not this one (%s): %w", clip(id.Hint), k.hint, ErrOtherKey)
 		}
-		return fmt.Errorf("the signature does not match what is signed: %w", ErrBundle)
+		return "", fmt.Errorf("the signature does not match what is signed: %w", ErrBundle)
 	}
 	return checkStatement(e, manifest)
 }
@@ -159,25 +175,33 @@ func (k *PublicKey) verify(message, sig []byte) bool {
 	return false
 }
 
-// checkStatement checks what was signed, when it is known who did.
-func checkStatement(e *envelope, manifest digest.Digest) error {
+// checkStatement checks what was signed, once it is known who signed it, and returns the reference that it names.
+func checkStatement(e *envelope, manifest digest.Digest) (reference string, err error) {
 	if e.PayloadType != payloadType {
-		return fmt.Errorf("a payload of type %q, not %s: %w", clip(e.PayloadType), payloadType, ErrPurpose)
+		return "", fmt.Errorf("a payload of type %q, not %s: %w", clip(e.PayloadType), payloadType, ErrPurpose)
 	}
 	var s statement
 	if err := json.Unmarshal(e.Payload, &s); err != nil {
-		return fmt.Errorf("statement: %v: %w", err, ErrBundle)
+		return "", fmt.Errorf("statement: %v: %w", err, ErrBundle)
 	}
 	if s.Type != statementType || s.PredicateType != PredicateType {
-		return fmt.Errorf("a statement %q of type %q, not %s: %w", clip(s.PredicateType), clip(s.Type), PredicateType, ErrPurpose)
+		return "", fmt.Errorf("a statement %q of type %q, not %s: %w", clip(s.PredicateType), clip(s.Type), PredicateType, ErrPurpose)
 	}
 	if len(s.Subject) != 1 {
-		return fmt.Errorf("a statement about %d subjects, not one: %w", len(s.Subject), ErrSubject)
+		return "", fmt.Errorf("a statement about %d subjects, not one: %w", len(s.Subject), ErrSubject)
 	}
 	if got := s.Subject[0].Digest[string(digest.SHA256)]; got != manifest.Encoded() {
-		return fmt.Errorf("sha256:%s, not %s: %w", clip(got), manifest, ErrSubject)
+		return "", fmt.Errorf("sha256:%s, not %s: %w", clip(got), manifest, ErrSubject)
 	}
-	return nil
+	value, ok := s.Subject[0].Annotations[annotationReference]
+	if !ok {
+		return "", nil
+	}
+	// An empty or foreign value must not pass for a signature without a reference.
+	if err := json.Unmarshal(value, &reference); err != nil || reference == "" {
+		return "", fmt.Errorf("its %s is %s, not a reference: %w", annotationReference, clip(string(value)), ErrBundle)
+	}
+	return reference, nil
 }
 
 // preAuth is what is signed in an envelope: DSSE v1.0.2, protocol.md, "PAE".

@@ -21,17 +21,17 @@ func TestCosign(t *testing.T) {
 				return must[[]byte](t)(os.ReadFile(filepath.Join("testdata", "cosign-"+kind+suffix)))
 			}
 			public := must[*PublicKey](t)(ReadPublicKey(read(".pub")))
-			if err := public.Verify(read(".bundle.json"), cosigned); err != nil {
+			if _, err := public.Verify(read(".bundle.json"), cosigned); err != nil {
 				t.Error(err)
 			}
-			if err := public.Verify(read(".bundle.json"), subjectOne); !errors.Is(err, ErrSubject) {
+			if _, err := public.Verify(read(".bundle.json"), subjectOne); !errors.Is(err, ErrSubject) {
 				t.Errorf("for another manifest: %v, want ErrSubject", err)
 			}
 			private := must[*PrivateKey](t)(ReadPrivateKey(read(".key"), func() ([]byte, error) { return []byte(password), nil }))
 			if private.Public().Hint() != public.Hint() {
 				t.Errorf("the private key is %s, the public one %s", private.Public().Hint(), public.Hint())
 			}
-			if err := public.Verify(sign(t, private, cosigned), cosigned); err != nil {
+			if _, err := public.Verify(sign(t, private, cosigned), cosigned); err != nil {
 				t.Error(err)
 			}
 			_, err := ReadPrivateKey(read(".key"), func() ([]byte, error) { return []byte("other"), nil })

@@ -73,7 +73,7 @@ func pair(t testing.TB, kind string) (*PrivateKey, *PublicKey) {
 
 func sign(t testing.TB, k *PrivateKey, d digest.Digest) []byte {
 	t.Helper()
-	b, err := k.Sign(d)
+	b, err := k.Sign(d, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,20 +85,20 @@ func TestSignAndVerify(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			private, public := pair(t, kind)
 			b := sign(t, private, subjectOne)
-			if err := public.Verify(b, subjectOne); err != nil {
+			if _, err := public.Verify(b, subjectOne); err != nil {
 				t.Error(err)
 			}
-			if err := private.Public().Verify(b, subjectOne); err != nil {
+			if _, err := private.Public().Verify(b, subjectOne); err != nil {
 				t.Error(err)
 			}
 			if again := sign(t, private, subjectOne); !bytes.Equal(b, again) {
 				t.Errorf("signing again gives another bundle:\n%s\n%s", b, again)
 			}
-			if err := public.Verify(b, subjectTwo); !errors.Is(err, ErrSubject) {
+			if _, err := public.Verify(b, subjectTwo); !errors.Is(err, ErrSubject) {
 				t.Errorf("for another digest: %v, want ErrSubject", err)
 			}
 			_, other := pair(t, kind)
-			if err := other.Verify(b, subjectOne); !errors.Is(err, ErrOtherKey) {
+			if _, err := other.Verify(b, subjectOne); !errors.Is(err, ErrOtherKey) {
 				t.Errorf("with another key: %v, want ErrOtherKey", err)
 			}
 		})
@@ -229,7 +229,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := public.Verify(tt.b, subjectOne)
+			_, err := public.Verify(tt.b, subjectOne)
 			if !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
@@ -238,7 +238,7 @@ func TestVerifyRefuses(t *testing.T) {
 			}
 		})
 	}
-	if err := public.Verify(good, "sha256:short"); err == nil {
+	if _, err := public.Verify(good, "sha256:short"); err == nil {
 		t.Error("a damaged digest verifies")
 	}
 }
@@ -257,7 +257,7 @@ func TestVerifyIgnoresTheRest(t *testing.T) {
 		if b == good {
 			t.Fatal("nothing was changed")
 		}
-		if err := public.Verify([]byte(b), subjectOne); err != nil {
+		if _, err := public.Verify([]byte(b), subjectOne); err != nil {
 			t.Errorf("%v: %s", err, b)
 		}
 	}
@@ -280,7 +280,7 @@ func TestVerifyPrehashed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := public.Verify(out, subjectOne); err != nil {
+	if _, err := public.Verify(out, subjectOne); err != nil {
 		t.Error(err)
 	}
 }
@@ -299,7 +299,7 @@ func FuzzBundle(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		err := public.Verify(b, subjectOne)
+		_, err := public.Verify(b, subjectOne)
 		if err != nil {
 			if !errors.Is(err, ErrBundle) && !errors.Is(err, ErrOtherKey) {
 				t.Errorf("%v is neither ErrBundle nor ErrOtherKey", err) // the key has signed nothing else

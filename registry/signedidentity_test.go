@@ -1,0 +1,194 @@
+package registry
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/sigstore"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// atDigest makes references with a digest.
+var atDigest = "@" + string(digest.FromString("one"))
+
+// TestSignedIdentity holds what each rule accepts, as the examples of containers-policy.json(5) have it.
+func TestSignedIdentity(t *testing.T) {
+	const repo = "reg.example.com/team/model"
+	other := "@" + string(digest.FromString("other"))
+	tests := []struct {
+		rule, signed, asked string
+		want                error
+	}{
+		// The default: as matchRepoDigestOrExact, but a signature may name nothing.
+		{"", "", repo + ":v1", nil},
+		{"", repo + ":v1", repo + ":v1", nil},
+		{"", repo + ":v1", repo + ":v2", ErrOtherReference},
+		{"", repo + ":latest", repo, nil},
+		{"", repo + ":v1", repo + atDigest, nil},
+		{"", repo + ":v1", repo + ":v2" + atDigest, nil},
+		{"", repo, repo + atDigest, nil},
+		{"", repo, repo + ":v1", ErrOtherReference},
+		{"", repo + atDigest, repo + atDigest, nil},
+		{"", repo + atDigest, repo + ":v1", ErrOtherReference},
+		{"", repo + ":v1", repo + "2:v1", ErrOtherReference},
+		{"", repo + ":v1", repo + "2" + atDigest, ErrOtherReference},
+		{"", repo + ":v1", "reg.example.com:5000/team/model:v1", ErrOtherReference},
+		{"", repo + ":v1", "REG.example.com/team/model:v1", nil},
+		{"", repo + ":v1", "team/model:v1", nil}, // a local name is its owner's choice
+		{"", "team/model:v1", repo + ":v1", sigstore.ErrBundle},
+		{"", "not a name", repo + ":v1", sigstore.ErrBundle},
+		{"", "docker.io/llama:v1", "index.docker.io/library/llama:v1", nil},
+		{"", "docker.io/me/llama:v1", "docker.io/llama:v1", ErrOtherReference},
+
+		{"matchRepoDigestOrExact", "", repo + ":v1", ErrNoReference},
+		{"matchRepoDigestOrExact", "", repo + atDigest, ErrNoReference},
+		{"matchRepoDigestOrExact", repo + ":v1", repo + ":v1", nil},
+		{"matchRepoDigestOrExact", repo + ":v1", repo + atDigest, nil},
+		{"matchRepoDigestOrExact", repo + ":v1", repo + ":v2", ErrOtherReference},
+		{"matchRepoDigestOrExact", repo + ":v1", "team/model:v1", ErrOtherReference},
+
+		{"matchExact", repo + ":v1", repo + ":v1", nil},
+		{"matchExact", repo + ":v1", repo + ":v2", ErrOtherReference},
+		{"matchExact", repo + ":v1", repo + atDigest, ErrOtherReference},
+		{"matchExact", repo + atDigest, repo + atDigest, nil},
+		{"matchExact", repo + other, repo + atDigest, ErrOtherReference},
+		{"matchExact", repo, repo + ":latest", ErrOtherReference},
+		{"matchExact", "", repo + ":v1", ErrNoReference},
+
+		{"matchRepository", repo + ":v1", repo + ":v2", nil},
+		{"matchRepository", repo, repo + ":v2", nil},
+		{"matchRepository", repo + "2:v1", repo + ":v1", ErrOtherReference},
+		{"matchRepository", "", repo + ":v1", ErrNoReference},
+
+		{"exactReference=" + repo + ":v1", repo + ":v1", "mirror.example.com/a:v9", nil},
+		{"exactReference=" + repo + ":v1", repo + ":v1", "local", nil},
+		{"exactReference=" + repo + ":v1", repo + ":v2", repo + ":v2", ErrOtherReference},
+		{"exactReference=" + repo, repo + ":latest", "local", nil},
+		{"exactReference=" + repo + atDigest, repo + atDigest, "local", nil},
+		{"exactReference=" + repo + ":v1", "", repo + ":v1", ErrNoReference},
+
+		{"exactRepository=" + repo, repo + ":v7", "mirror.example.com/a:v9", nil},
+		{"exactRepository=" + repo, "mirror.example.com/a:v9", "mirror.example.com/a:v9", ErrOtherReference},
+
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model:v1", nil},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model:v2", ErrOtherReference},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model" + atDigest, nil},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hubble/team/model:v1", ErrOtherReference},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", repo + ":v1", nil},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", "", "mirror.example.com/hub/team/model:v1", ErrNoReference},
+		{"remapIdentity=a.example.com=reg.example.com/x,mirror.example.com/team/model=" + repo, repo + ":v1", "mirror.example.com/team/model:v1", nil},
+		{"remapIdentity=mirror.example.com=docker.io", "docker.io/library/llama:v1", "mirror.example.com/llama:v1", nil},
+	}
+	for _, tt := range tests {
+		p, err := ParseSignedIdentity(tt.rule)
+		if err != nil {
+			t.Errorf("rule %q: %v", tt.rule, err)
+			continue
+		}
+		asked, err := manifest.ParseName(tt.asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.check(tt.signed, asked); !errors.Is(err, tt.want) {
+			t.Errorf("rule %q, signed %q, asked for %q: %v, want %v", tt.rule, tt.signed, tt.asked, err, tt.want)
+		}
+	}
+}
+
+func TestSignedIdentityErrors(t *testing.T) {
+	for _, rule := range []string{
+		"nonsense", "matchexact", "matchExact=", "matchExact=reg.example.com/a", "exactReference", "exactReference=",
+		"exactReference=team/model:v1", "exactReference=reg.example.com/a b", "exactRepository=reg.example.com/a:v1", "exactRepository=model",
+		"exactRepository=reg.example.com/a" + atDigest, "remapIdentity", "remapIdentity=reg.example.com", "remapIdentity=reg.example.com=",
+		"remapIdentity=local=reg.example.com", "remapIdentity=a.example.com/x:v1=reg.example.com", "remapIdentity=a.example.com=b.example.com,",
+		"remapIdentity=a.example.com/=b.example.com", "\x1b[31mred",
+	} {
+		_, err := ParseSignedIdentity(rule)
+		if err == nil || strings.ContainsAny(err.Error(), "\n\x1b") {
+			t.Errorf("rule %q: %v, want one line", rule, err)
+		}
+	}
+}
+
+func TestSignedReference(t *testing.T) {
+	for name, want := range map[string]string{
+		"team/model":                         "", // means nothing elsewhere
+		"reg.example.com/team/model":         "reg.example.com/team/model:latest",
+		"reg.example.com/m:v1":               "reg.example.com/m:v1",
+		"reg.example.com/m" + atDigest:       "reg.example.com/m" + atDigest,
+		"reg.example.com/m:v1" + atDigest:    "reg.example.com/m:v1",
+		"index.docker.io/llama:v1":           "docker.io/library/llama:v1",
+		"LOCALHOST:5000/team/model:V1":       "localhost:5000/team/model:V1",
+		"reg.example.com/latest":             "reg.example.com/latest:latest",
+		"reg.example.com:443/team/model:443": "reg.example.com:443/team/model:443",
+	} {
+		n, err := manifest.ParseName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := SignedReference(n); got != want {
+			t.Errorf("%s is signed as %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestServedUnderAnotherTag is a registry that serves what the key has signed for another tag and another repository. The
+// statement of the bundle decides, not where the bundle lies.
+func TestServedUnderAnotherTag(t *testing.T) {
+	p := newPeer(t)
+	s, c, key := newStore(t), newClient(t), newKey(t, "ed25519")
+	name, d := putModel(t, s, "model", 10)
+	old, current, copied := p.name("team/model:v1"), p.name("team/model:v2"), p.name("team/copy:v1")
+	push := func(to manifest.Name, reference string) {
+		t.Helper()
+		sig, err := Sign(key, subjectOf(t, s, name), reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.PushSignature(t.Context(), to, sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(asked manifest.Name, wantReference string, want error) {
+		t.Helper()
+		sig, err := c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: asked})
+		if !errors.Is(err, want) || err == nil && sig.Reference != wantReference {
+			t.Errorf("%s: %+v, %v; want %v", asked, sig, err, want)
+		}
+		if err != nil && (!errors.Is(err, ErrNotSigned) || !strings.Contains(err.Error(), "has no signature by this key for this name")) {
+			t.Errorf("%s: %v", asked, err)
+		}
+	}
+	push(old, SignedReference(old))
+	push(copied, SignedReference(old)) // copied as it is
+	check(old, SignedReference(old), nil)
+	check(current, "", ErrOtherReference)
+	check(copied, "", ErrOtherReference)
+
+	// One that names nothing is good for both, and never hides one that names the reference.
+	push(old, "")
+	check(old, SignedReference(old), nil)
+	check(current, "", nil)
+	push(old, SignedReference(current))
+	check(current, SignedReference(current), nil)
+}
+
+// TestSignatureLimit is a model with more signatures than are tried.
+func TestSignatureLimit(t *testing.T) {
+	const limit = limits.Signatures
+	p := newPeer(t)
+	list := make([]ocispec.Descriptor, limit+3)
+	for i := range list {
+		list[i] = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: sigstore.BundleMediaType, Digest: digest.FromString(strings.Repeat("x", i)), Size: 10}
+	}
+	p.on("GET", referrersRoute, index("", list...))
+	_, err := newClient(t).Signature(t.Context(), digest.FromString("model"), SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.name("m")})
+	var failed *SignatureError
+	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 || failed.Tried[limit].Error() != "3 more were not looked at" {
+		t.Errorf("got %v, want %d errors", err, limit+1)
+	}
+}
