@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	os.Stdout.WriteString(strings.Join([]string{dir, os.Getenv("PWD"), info.Mode().Perm().String(), entryNames(entries)}, "\n"))
+	os.Stdout.WriteString(strings.Join([]string{dir, os.Getenv("PWD"), info.Mode().Perm().String(), entryNames(entries)},
+		"\n"))
 }
 
 func entryNames(entries []os.DirEntry) string {
@@ -204,8 +205,10 @@ func TestEnviron(t *testing.T) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	got := Environ([]string{"A=b", "=C:=x", "PWD=" + dir, "OLDPWD=/", "CXX=./g++ -pipe", "CXX=g++ -O2", "INGOT_PYTHON=python3", "INGOT_HOME=", "LD_PRELOAD=libx.so"})
-	want := []string{"A=b", "=C:=x", "CXX=" + filepath.Join(dir, "g++") + " -pipe", "CXX=g++ -O2", "INGOT_PYTHON=python3", "INGOT_HOME=", "LD_PRELOAD=libx.so"}
+	got := Environ([]string{"A=b", "=C:=x", "PWD=" + dir, "OLDPWD=/", "CXX=./g++ -pipe", "CXX=g++ -O2",
+		"INGOT_PYTHON=python3", "INGOT_HOME=", "LD_PRELOAD=libx.so"})
+	want := []string{"A=b", "=C:=x", "CXX=" + filepath.Join(dir, "g++") + " -pipe", "CXX=g++ -O2", "INGOT_PYTHON=python3",
+		"INGOT_HOME=", "LD_PRELOAD=libx.so"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -1,7 +1,7 @@
 package limits
 
-// Limits of a grammar: a JSON schema, an EBNF or a regular expression that comes with a request, and what it compiles to.
-// They hold what people write many times over.
+// Limits of a grammar: a JSON schema, an EBNF or a regular expression that comes with a request, and what it compiles
+// to. They hold what people write many times over.
 const (
 	// GrammarSource bounds the text of a JSON schema or an EBNF.
 	GrammarSource = 1 << 20

@@ -13,7 +13,8 @@ const (
 func init() {
 	register(
 		Limit{"ProofAnswer", "answer of a server to a challenge", ProofAnswer, Bytes, "server/identity.TestLongAnswer"},
-		Limit{"ProofTime", "time that a server has to answer a challenge", ProofTime, Seconds, "server/identity.TestSilentServer"},
+		Limit{"ProofTime", "time that a server has to answer a challenge", ProofTime, Seconds,
+			"server/identity.TestSilentServer"},
 		Limit{"APIKey", "API key in a file", APIKey, Bytes, "cmd.TestKeyFile"},
 	)
 }

@@ -34,8 +34,10 @@ func init() {
 		Limit{"PromptWait", "a prompt's wait for that memory", PromptWait, Seconds, queue},
 		Limit{"PromptText", "text of a prompt", PromptText, Bytes, "server/talk.TestEncodeLimit"},
 		Limit{"RenderMemory", "memory of one render beyond that", RenderMemory, Bytes, render},
-		Limit{"RenderMemoryPerByte", "memory that one render takes for each byte of its input", RenderMemoryPerByte, Bytes, render},
+		Limit{"RenderMemoryPerByte", "memory that one render takes for each byte of its input", RenderMemoryPerByte, Bytes,
+			render},
 		Limit{"RenderOutput", "text of one render beyond that", RenderOutput, Bytes, render},
-		Limit{"RenderOutputPerByte", "text that one render gives for each byte of its input", RenderOutputPerByte, Bytes, render},
+		Limit{"RenderOutputPerByte", "text that one render gives for each byte of its input", RenderOutputPerByte, Bytes,
+			render},
 	)
 }

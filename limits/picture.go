@@ -22,6 +22,7 @@ func init() {
 		Limit{"PicturePixels", "pixels of a picture", PicturePixels, Pixels, header},
 		Limit{"PictureAspect", "longer side of a picture, by the shorter one", PictureAspect, Count, header},
 		Limit{"PictureScans", "scans of a JPEG", PictureScans, Count, header},
-		Limit{"PictureMemory", "pictures that a model's process decodes at a time", PictureMemory, Bytes, "runtime.TestPictureMemory"},
+		Limit{"PictureMemory", "pictures that a model's process decodes at a time", PictureMemory, Bytes,
+			"runtime.TestPictureMemory"},
 	)
 }

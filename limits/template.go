@@ -38,10 +38,12 @@ func init() {
 	const compile, render = "chat.TestTemplateTextLimits", "chat.TestTemplateRenderLimits"
 	register(
 		Limit{"TemplateText", "text of a chat template", TemplateText, Bytes, compile},
-		Limit{"TemplateFile", "file of an image that holds chat templates", TemplateFile, Bytes, "server/talk.TestLargeTemplateFile"},
+		Limit{"TemplateFile", "file of an image that holds chat templates", TemplateFile, Bytes,
+			"server/talk.TestLargeTemplateFile"},
 		Limit{"TemplateNesting", "blocks within blocks of a template", TemplateNesting, Levels, compile},
 		Limit{"TemplateDepth", "tree of a compiled template", TemplateDepth, Levels, compile},
-		Limit{"TemplateDefinitions", "named parts (macro, call, block, define) of a template", TemplateDefinitions, Count, compile},
+		Limit{"TemplateDefinitions", "named parts (macro, call, block, define) of a template", TemplateDefinitions, Count,
+			compile},
 		Limit{"TemplateVariables", "variables that a Go template declares", TemplateVariables, Count, compile},
 		Limit{"TemplateArguments", "arguments of one macro or call", TemplateArguments, Count, compile},
 		Limit{"TemplateCompile", "work of compiling a Jinja template", TemplateCompile, Steps, compile},

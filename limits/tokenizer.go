@@ -17,7 +17,8 @@ func init() {
 	register(
 		Limit{"TokenizerNesting", "values in values of tokenizer.json", TokenizerNesting, Levels, test},
 		Limit{"TokenizerValues", "values of one part of tokenizer.json", TokenizerValues, Count, test},
-		Limit{"TokenizerPatternNesting", "groups and classes of a tokenizer's pattern in each other", TokenizerPatternNesting, Levels, test},
+		Limit{"TokenizerPatternNesting", "groups and classes of a tokenizer's pattern in each other", TokenizerPatternNesting,
+			Levels, test},
 		Limit{"TokenizerPattern", "a tokenizer's pattern with its classes spelt out", TokenizerPattern, Bytes, test},
 	)
 }
