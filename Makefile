@@ -85,7 +85,7 @@ sanitize: engine
 	$(MAKE) -C mlx/bridge/test ENGINE="$$($(INGOT) engine install | tail -n 1)"
 
 sanitize-short:
-	$(MAKE) -C mlx/bridge/test kernels team
+	$(MAKE) -C mlx/bridge/test kernels guard team
 
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 60s

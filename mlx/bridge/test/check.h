@@ -1,4 +1,4 @@
-// What the programs that check kernels share: memory whose end is watched, random numbers, and a verdict.
+// What the programs that check kernels share: memory whose ends are watched, random numbers, and a verdict.
 #pragma once
 
 #include <cmath>
@@ -8,31 +8,60 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "../src/cpu_types.h"
+#include "guard.h"
 
 namespace check {
 
-// Heap memory of exactly that many elements, so that the address sanitizer sees what reads past them. Like MLX's it is
-// aligned to 8 bytes, not to 16.
+// Memory of exactly that many elements. On the heap the address sanitizer sees what reads past them, and like MLX's
+// memory it is aligned to 8 bytes, not to 16. In the other places it meets a guard page.
 template <class T>
 class Exact {
  public:
-  explicit Exact(size_t n) : n_(n), block_(static_cast<char*>(std::malloc(8 + n * sizeof(T)))) {
+  explicit Exact(size_t n) : n_(n), place_(place()) {
+    if (place_ != Place::heap) {
+      data_ = reinterpret_cast<T*>(take_pages(n * sizeof(T), place_));
+      return;
+    }
+    block_ = static_cast<char*>(std::malloc(8 + n * sizeof(T)));
     std::memset(block_, 0, 8 + n * sizeof(T));
+    data_ = reinterpret_cast<T*>(block_ + 8);
   }
-  ~Exact() { std::free(block_); }
+  ~Exact() {
+    if (place_ != Place::heap) {
+      give_pages(reinterpret_cast<char*>(data_), n_ * sizeof(T), place_);
+    }
+    std::free(block_);
+  }
   Exact(const Exact&) = delete;
   Exact& operator=(const Exact&) = delete;
 
-  T* data() const { return reinterpret_cast<T*>(block_ + 8); }
-  T& operator[](size_t i) const { return data()[i]; }
+  T* data() const { return data_; }
+  T& operator[](size_t i) const { return data_[i]; }
   size_t size() const { return n_; }
 
  private:
   size_t n_;
-  char* block_;
+  Place place_;
+  char* block_ = nullptr;
+  T* data_;
 };
+
+// The results of a case.
+inline std::vector<uint8_t>& noted() {
+  static std::vector<uint8_t> bytes;
+  return bytes;
+}
+inline void note(const void* p, size_t bytes) {
+  auto from = static_cast<const uint8_t*>(p);
+  noted().insert(noted().end(), from, from + bytes);
+}
+template <class T>
+void note(const Exact<T>& e) {
+  note(e.data(), e.size() * sizeof(T));
+}
 
 inline std::mt19937_64& random() {
   static std::mt19937_64 r(20);
@@ -85,6 +114,29 @@ inline void fail(const std::string& what) {
   if (++failures() <= 20) {
     std::printf("FAIL %s\n", what.c_str());
   }
+}
+
+// Runs a case on the heap, then between guard pages: each time it has the same random numbers, and note() has to get the
+// same bytes from it.
+template <class Case>
+void in_all_places(const std::string& name, Case run) {
+  static uint64_t seed = 0;
+  std::vector<uint8_t> first;
+  seed++;
+  for (Place p : {Place::heap, Place::start, Place::end}) {
+    place() = p;
+    const char* where[] = {"", ", after a guard page", ", before a guard page"};
+    now_running() = name + where[int(p)];
+    random().seed(seed);
+    noted().clear();
+    run();
+    if (p == Place::heap) {
+      first = noted();
+    } else if (first != noted() || first.empty()) {
+      fail(now_running() + ": other bits than on the heap");
+    }
+  }
+  place() = Place::heap;
 }
 
 // The exit status of main.

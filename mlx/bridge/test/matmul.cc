@@ -1,5 +1,7 @@
 // Checks products against float64, on the instruction sets that this processor has: all formats, edge-sized shapes, and
-// the same bits for any number of threads. An argument N leaves out all but one case in N, for emulators.
+// the same bits for any number of threads. An argument N leaves out all but one case in N, for emulators. With the
+// argument guard, all weights, scales, activations and results lie against guard pages instead, and have to give the bits
+// that they give on the heap.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -8,161 +10,13 @@
 #include "../src/cpu.h"
 #include "../src/cpu_matmul.h"
 #include "../src/cpu_team.h"
-#include "check.h"
+#include "operands.h"
 
 using namespace ingot::cpu;
+using namespace operands;
 using check::Exact;
 
 namespace {
-
-struct Kind {
-  const char* name;
-  Format format;
-  int bits, group;
-  ScaleType scale;
-  Type type;  // of plain elements
-};
-
-const Kind kKinds[] = {
-    {"affine2x32", Format::affine, 2, 32, ScaleType::bf16, {}},   {"affine2x64", Format::affine, 2, 64, ScaleType::f16, {}},
-    {"affine3x32", Format::affine, 3, 32, ScaleType::f32, {}},    {"affine3x128", Format::affine, 3, 128, ScaleType::bf16, {}},
-    {"affine4x32", Format::affine, 4, 32, ScaleType::f16, {}},    {"affine4x64", Format::affine, 4, 64, ScaleType::bf16, {}},
-    {"affine4x128", Format::affine, 4, 128, ScaleType::f32, {}},  {"affine5x32", Format::affine, 5, 32, ScaleType::bf16, {}},
-    {"affine5x64", Format::affine, 5, 64, ScaleType::f32, {}},    {"affine6x32", Format::affine, 6, 32, ScaleType::bf16, {}},
-    {"affine6x128", Format::affine, 6, 128, ScaleType::f16, {}},  {"affine8x32", Format::affine, 8, 32, ScaleType::bf16, {}},
-    {"affine8x64", Format::affine, 8, 64, ScaleType::bf16, {}},   {"affine8x128", Format::affine, 8, 128, ScaleType::f32, {}},
-    {"mxfp4", Format::fp4, 4, 32, ScaleType::e8m0, {}},           {"nvfp4", Format::fp4, 4, 16, ScaleType::e4m3, {}},
-    {"mxfp8", Format::fp8, 8, 32, ScaleType::e8m0, {}},           {"f32", Format::plain, 32, 1, {}, Type::f32},
-    {"f16", Format::plain, 16, 1, {}, Type::f16},                 {"bf16", Format::plain, 16, 1, {}, Type::bf16},
-};
-
-const char* kTypes[] = {"f32", "f16", "bf16"};
-
-size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
-
-double get(Type t, const void* p, size_t i) {
-  switch (t) {
-    case Type::f32:
-      return check::number(static_cast<const float*>(p) + i);
-    case Type::f16:
-      return check::number(static_cast<const f16*>(p) + i);
-    default:
-      return check::number(static_cast<const bf16*>(p) + i);
-  }
-}
-
-void put(Type t, void* p, size_t i, double v) {
-  switch (t) {
-    case Type::f32:
-      return check::put(static_cast<float*>(p) + i, v);
-    case Type::f16:
-      return check::put(static_cast<f16*>(p) + i, v);
-    default:
-      return check::put(static_cast<bf16*>(p) + i, v);
-  }
-}
-
-double e4m3(uint8_t c) {
-  int exponent = c >> 3 & 15, fraction = c & 7;
-  double v = exponent ? std::ldexp(8 + fraction, exponent - 10) : std::ldexp(fraction, -9);
-  return c & 0x80 ? -v : v;
-}
-
-// What a format's code stands for, in two parts that kernels may add up apart.
-struct Parts {
-  double scaled, added;
-};
-
-// A stack of matrices with random codes and what they stand for.
-struct Packed {
-  Weights form;
-  Exact<uint8_t> codes, scales, biases;
-  std::vector<Parts> parts;  // [matrix][row][column]
-
-  Packed(const Kind& k, int64_t count, int64_t rows, int64_t columns)
-      : codes(size_t(count * rows * columns * k.bits / 8)),
-        scales(size_t(k.format == Format::plain ? 0 : count * rows * columns / k.group) * scale_bytes(k)),
-        biases(k.format == Format::affine ? scales.size() : 0) {
-    form = {.codes = codes.data(), .scales = scales.data(), .biases = k.format == Format::affine ? biases.data() : nullptr,
-            .rows = rows, .columns = columns, .format = k.format, .bits = k.bits, .group = k.group, .scale_type = k.scale,
-            .type = k.type};
-    for (size_t i = 0; i < codes.size(); i++) {
-      codes[i] = uint8_t(check::random()());
-    }
-    for (int64_t i = 0; i < count * rows * columns; i++) {
-      if (k.format == Format::plain) {
-        put(k.type, codes.data(), size_t(i), check::normal() * 0.02);
-        parts.push_back({get(k.type, codes.data(), size_t(i)), 0});
-        continue;
-      }
-      if (k.format == Format::fp8 && (codes[size_t(i)] & 0x7f) == 0x7f) {
-        codes[size_t(i)] &= 0x80;
-      }
-      auto g = size_t(i / k.group);
-      if (i % k.group == 0) {
-        set_scale(k, g);
-      }
-      double s = scale(k, scales, g);
-      int64_t bit = i % columns * k.bits;
-      const uint8_t* row = codes.data() + i / columns * form.row_bytes();
-      uint32_t code = 0;
-      for (int b = 0; b < k.bits; b++) {
-        code |= uint32_t(row[(bit + b) / 8] >> (bit + b) % 8 & 1) << b;
-      }
-      const double fp4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-      switch (k.format) {
-        case Format::affine:
-          parts.push_back({code * s, scale(k, biases, g)});
-          break;
-        case Format::fp4: {
-          double v = (code & 8 ? -1 : 1) * fp4[code & 7];
-          parts.push_back({(v + 6) * s, -6 * s});
-          break;
-        }
-        default:
-          parts.push_back({e4m3(uint8_t(code)) * s, 0});
-      }
-    }
-  }
-
- private:
-  static size_t scale_bytes(const Kind& k) {
-    return k.scale == ScaleType::f32 ? 4 : k.scale == ScaleType::f16 || k.scale == ScaleType::bf16 ? 2 : 1;
-  }
-  static Type type(const Kind& k) {
-    return k.scale == ScaleType::f32 ? Type::f32 : k.scale == ScaleType::f16 ? Type::f16 : Type::bf16;
-  }
-  static double scale(const Kind& k, const Exact<uint8_t>& from, size_t g) {
-    return k.scale == ScaleType::e8m0   ? std::ldexp(1, from[g] - 127)
-           : k.scale == ScaleType::e4m3 ? e4m3(from[g])
-                                        : get(type(k), from.data(), g);
-  }
-  void set_scale(const Kind& k, size_t g) {
-    if (k.scale == ScaleType::e8m0) {
-      scales[g] = uint8_t(118 + check::below(6));
-    } else if (k.scale == ScaleType::e4m3) {
-      scales[g] = uint8_t(check::below(0x40));
-    } else {
-      double s = 0.05 * (0.1 + std::fabs(check::normal())) / (1 << k.bits);
-      put(type(k), scales.data(), g, check::below(20) == 0 ? 0 : s);
-      put(type(k), biases.data(), g, -s * (1 << (k.bits - 1)) * (1 + 0.1 * check::normal()));
-    }
-  }
-};
-
-struct Rows {
-  Type type;
-  int64_t columns;
-  Exact<uint8_t> bytes;
-
-  Rows(Type t, int64_t rows, int64_t n) : type(t), columns(n), bytes(size_t(rows * n) * size_of(t)) {
-    for (int64_t i = 0; i < rows * n; i++) {
-      put(t, bytes.data(), size_t(i), check::normal() * (check::below(300) == 0 ? 40 : 1));
-    }
-  }
-  double at(int64_t r, int64_t k) const { return get(type, bytes.data(), size_t(r * columns + k)); }
-  const void* row(int64_t r) const { return bytes.data() + size_t(r * columns) * size_of(type); }
-};
 
 // The product of a row of x with a row of a matrix, and how far a kernel may be off: what float32 loses in sums, what
 // integers lose of activations (a block's largest over 65534 or 254), what the result's type loses.
@@ -215,7 +69,7 @@ void product(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, in
     added[size_t(n)] = float(check::normal());
   }
   std::vector<uint8_t> first;
-  for (int threads = 1; threads <= 3; threads++) {
+  for (int threads = 1; threads <= most_threads(); threads++) {
     Team::instance().resize(threads);
     Exact<uint8_t> y(size_t(rows * outputs) * size_of(t)), z(size_t(rows * more) * size_of(t));
     Product p[] = {{.weights = a.form, .y = y.data(), .type = t},
@@ -228,7 +82,10 @@ void product(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, in
     } else if (bits != first) {
       check::fail(name + ": other bits with " + std::to_string(threads) + " threads");
     }
-    if (threads > 1) {
+    if (guarding) {
+      check::note(bits.data(), bits.size());
+    }
+    if (threads > 1 || guarding) {
       continue;
     }
     for (int64_t m = 0; m < rows; m++) {
@@ -255,7 +112,7 @@ void gathered(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, i
     expert.push_back(uint32_t(check::below(experts)));
   }
   std::vector<uint8_t> first;
-  for (int threads = 1; threads <= 3; threads++) {
+  for (int threads = 1; threads <= most_threads(); threads++) {
     Team::instance().resize(threads);
     Exact<uint8_t> y(size_t(rows * outputs) * size_of(t));
     std::vector<void*> to;
@@ -269,6 +126,10 @@ void gathered(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, i
       first = bits;
     } else if (bits != first) {
       check::fail(name + ": other bits with " + std::to_string(threads) + " threads");
+    }
+    if (guarding) {
+      check::note(y);
+      continue;
     }
     for (int64_t i = 0; threads == 1 && i < rows * outputs; i++) {
       compare(name, get(t, y.data(), size_t(i)), expect(x, from[size_t(i / outputs)], w, expert[size_t(i / outputs)], i % outputs, 0, fast));
@@ -289,7 +150,7 @@ void twice(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int6
     from.push_back(x.row(i));
   }
   std::vector<uint8_t> apart;
-  for (int threads = 0; threads <= 3; threads++) {  // 0: one after the other
+  for (int threads = 0; threads <= most_threads(); threads++) {  // 0: one after the other
     Team::instance().resize(std::max(1, threads));
     Exact<uint8_t> h(size_t(rows * middle) * size_of(t)), in(h.size()), y(size_t(rows * outputs) * size_of(t));
     std::vector<const void*> next;
@@ -315,6 +176,9 @@ void twice(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int6
       continue;
     }
     multiply_gathered(one, between, two, fast);
+    if (guarding) {
+      check::note(y);
+    }
     if (std::vector<uint8_t>(y.data(), y.data() + y.size()) != apart) {
       check::fail(name + ": other bits with " + std::to_string(threads) + " threads");
     }
@@ -326,16 +190,30 @@ void twice(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int6
   }
 }
 
+template <class Case>
+void run(const std::string& name, Case&& one) {
+  if (guarding) {
+    check::in_all_places(name, one);
+  } else {
+    one();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  int64_t cases = 0, every = argc > 1 ? std::max(1, std::atoi(argv[1])) : 1, number = 0;
+  guarding = argc > 1 && std::string(argv[1]) == "guard";
+  int64_t cases = 0, every = argc > 1 && !guarding ? std::max(1, std::atoi(argv[1])) : 1, number = 0;
+  check::tell_faults();
   for (const char* name : {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon", "dotprod"}) {
     try {
       set_isa(name);
     } catch (const std::invalid_argument& e) {
       std::printf("left out: %s\n", e.what());
       continue;
+    }
+    if (guarding) {  // seconds in sum: the portable kernels are slow, and read one element at a time
+      every = isa() == Isa::portable ? 41 : 7;
     }
     for (const Kind& k : kKinds) {
       for (bool fast : {false, true}) {
@@ -351,18 +229,21 @@ int main(int argc, char** argv) {
               continue;
             }
             if (rows == 1 || rows == 3) {
-              product(k, Type(t), fast, rows, 4096 / unit * unit + unit, n);
+              run(shape(k, Type(t), fast, rows, 4096 / unit * unit + unit, n),
+                  [&] { product(k, Type(t), fast, rows, 4096 / unit * unit + unit, n); });
               cases++;
             }
             if (rows <= 4 && k.bits == 4) {  // whole stretches, which are streamed
-              product(k, Type(t), fast, rows, 4608, n);
+              run(shape(k, Type(t), fast, rows, 4608, n), [&] { product(k, Type(t), fast, rows, 4608, n); });
               cases++;
             }
             if ((turn + t) % 2 == 0) {
-              product(k, Type(t), fast, rows, c, rows > 100 ? 9 : n);
+              run(shape(k, Type(t), fast, rows, c, n), [&] { product(k, Type(t), fast, rows, c, rows > 100 ? 9 : n); });
             } else {
-              gathered(k, Type(t), fast, rows, c, n, rows > 17 ? 3 : 1 + turn % 7);
-              twice(k, Type(t), fast, rows, c, 1 + turn % 5);
+              run(shape(k, Type(t), fast, rows, c, n), [&] {
+                gathered(k, Type(t), fast, rows, c, n, rows > 17 ? 3 : 1 + turn % 7);
+                twice(k, Type(t), fast, rows, c, 1 + turn % 5);
+              });
             }
             cases++;
             turn++;
