@@ -30,7 +30,9 @@ func (p *purse) Take(_ context.Context, n int64) (func(), error) {
 // faulty is a template that fails by a fault of the program.
 type faulty struct{ chat.Template }
 
-func (faulty) Render(context.Context, chat.Request) (string, error) { panic("an index is out of range") }
+func (faulty) Render(context.Context, chat.Request) (string, error) {
+	panic("an index is out of range")
+}
 
 // A render may take so much more than its input; its memory is given back however it ends.
 func TestRenderLimits(t *testing.T) {
