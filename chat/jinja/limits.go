@@ -71,6 +71,9 @@ func Size(v Value) int64 {
 			n += Size(x)
 		}
 	case *Dict:
+		if v == nil {
+			return 0
+		}
 		for i := range v.Len() {
 			n += Size(v.keys[i]) + Size(v.values[i])
 		}
