@@ -51,11 +51,12 @@ func TestClients(t *testing.T) {
 	create("talk", "demo", template+"PARSER qwen3\n")
 	create("calls", "demo", template+"PARSER llama3\n")
 	create("sees", "qwen3_5-vision", "")
-	s := serveStore(t, home, nil)
+	registry := newTestRegistry(t.Cleanup).addr
+	s := serveStore(t, home, nil, "--insecure-registry", registry)
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "NO_PROXY=*", "PYTHONDONTWRITEBYTECODE=1",
 		"INGOT_URL=http://" + s.addr, "INGOT_MODEL=story:latest", "INGOT_CHAT_MODEL=talk:latest", "INGOT_CALL_MODEL=calls:latest", "INGOT_VISION_MODEL=sees:latest",
-		"INGOT_REGISTRY=" + newTestRegistry(t.Cleanup).addr,
+		"INGOT_REGISTRY=" + registry,
 		"INGOT_CHECKPOINT=" + filepath.Join(testdata, "models", "demo"), "INGOT_PICTURES=" + filepath.Join(testdata, "pictures"),
 	}
 	for _, test := range tests {

@@ -11,7 +11,7 @@ MODEL = os.environ["INGOT_MODEL"]  # writes stories, trained; no chat template
 CHAT_MODEL = os.environ["INGOT_CHAT_MODEL"]  # the same, with a template for system texts, tools and thinking, and the parser qwen3
 CALL_MODEL = os.environ["INGOT_CALL_MODEL"]  # the same, with the parser llama3: an answer that is the JSON of a call is one
 VISION_MODEL = os.environ["INGOT_VISION_MODEL"]  # sees; its weights are random
-REGISTRY = os.environ["INGOT_REGISTRY"]  # host:port of an empty registry
+REGISTRY = os.environ["INGOT_REGISTRY"]  # host:port of an empty registry; requests may ask it with insecure
 CHECKPOINT = Path(os.environ["INGOT_CHECKPOINT"])  # the folder that MODEL was made from
 PICTURES = Path(os.environ["INGOT_PICTURES"])  # a folder of pictures
 

@@ -271,6 +271,8 @@ class Models(Case):
         self.assertIn(name, self.names())
         self.assertEqual(self.client.pull(name, insecure=True).status, "success")
         self.assertEqual(self.client.push(name, insecure=True).status, "success")
+        other = f"localhost:{REGISTRY.split(':')[1]}/team/story:v1"  # a name that the operator did not allow
+        self.refused(403, "--insecure-registry", self.client.pull, other, insecure=True)
         self.client.delete(name)
         self.refused(404, "", self.client.pull, f"{REGISTRY}/team/nothing")
         self.refused(404, "not found", self.client.push, f"{REGISTRY}/team/nothing", stream=True)
