@@ -24,7 +24,7 @@ const (
 var pending = []string{
 	"arch/", "bench/", "chat/", "cmd/", "convert/", "grammar/", "interop/", "launch/", "manifest/", "mlx/",
 	"modelfile/", "models/", "registry/", "runtime/", "safetensors/", "server/", "tokenizer/", "vision/",
-	"README.md", "CHANGELOG.md", "docs/adapters.md", "docs/cli.md", "docs/drafts.md", "docs/export.md",
+	"docs/adapters.md", "docs/cli.md", "docs/drafts.md", "docs/export.md",
 	"docs/launch.md", "docs/models.md", "docs/performance.md", "docs/provenance.md", "docs/quality.md",
 	"docs/registries.md", "docs/run.md", "docs/serve.md", "docs/sources.md", "docs/store.md",
 	"docs/structured-output.md",
