@@ -25,9 +25,8 @@ var pending = []string{
 	"arch/", "bench/", "chat/", "cmd/", "convert/", "grammar/", "interop/", "launch/", "manifest/", "mlx/",
 	"modelfile/", "models/", "registry/", "runtime/", "safetensors/", "server/", "tokenizer/", "vision/",
 	"docs/adapters.md", "docs/cli.md", "docs/drafts.md", "docs/export.md",
-	"docs/launch.md", "docs/models.md", "docs/performance.md", "docs/provenance.md", "docs/quality.md",
+	"docs/launch.md", "docs/models.md", "docs/provenance.md", "docs/quality.md",
 	"docs/registries.md", "docs/run.md", "docs/serve.md", "docs/sources.md", "docs/store.md",
-	"docs/structured-output.md",
 }
 
 // longLines are the lines that may be longer: at most 20.
