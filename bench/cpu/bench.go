@@ -20,11 +20,11 @@ type bench struct {
 	// loads another engine over the same image
 	load func(ctx context.Context, o runtime.Options) (runtime.Engine, error)
 	// the same weights, for what Engine does not expose
-	model   models.Model
-	weights *nn.Weights
-	vocab   int
-	bytes   int64   // of weights read per token
-	generated    []int32 // tokens generated with drafts, by op spec
+	model     models.Model
+	weights   *nn.Weights
+	vocab     int
+	bytes     int64   // of weights read per token
+	generated []int32 // tokens generated with drafts, by op spec
 }
 
 func (b *bench) close() {

@@ -74,8 +74,8 @@ func (k *known) guess(tokens []int32, n int) []int32 {
 }
 
 // text times the tokens of a request after the first one.
-func text(ctx context.Context, e runtime.Engine, r runtime.Request) (after timing, generated []int32, stats runtime.Stats,
-	err error) {
+func text(ctx context.Context, e runtime.Engine, r runtime.Request) (after timing, generated []int32,
+	stats runtime.Stats, err error) {
 	var begun time.Time
 	for event, err := range e.Generate(ctx, r) {
 		if err != nil {
