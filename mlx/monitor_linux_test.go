@@ -15,7 +15,7 @@ func TestMonitor(t *testing.T) {
 	if _, err := os.ReadFile("/proc/thread-self/syscall"); err != nil {
 		t.Skip("this system does not tell what threads wait for:", err)
 	}
-	// On a loaded machine it may be waiting for a processor whenever it is looked at.
+	// On a loaded machine the monitor may be runnable in all samples, so retry.
 	found := func() (tid int) {
 		for end := time.Now().Add(time.Minute); tid == 0 && time.Now().Before(end); {
 			tid = findMonitor()
@@ -43,7 +43,7 @@ func TestMonitor(t *testing.T) {
 			t.Fatalf("its policy is %d", policy())
 		}
 	}
-	// The runtime still takes processors back from goroutines that never let go.
+	// The runtime still preempts goroutines that never yield.
 	var stop atomic.Bool
 	for range runtime.GOMAXPROCS(0) {
 		go func() {
