@@ -36,7 +36,7 @@ func (c *Checkpoint) checkDraft(t *testing.T, name string, piece int) {
 		defer seq.Free()
 		defer own.Free()
 		state := c.Model.Forward(nn.NewBatch(e, nn.Part{Seq: seq, Tokens: c.Tokens, All: true}))
-		step := func(said []int32, all bool) (hidden, scores *mlx.Array) {
+		step := func(said []int32, all bool) (hidden, logits *mlx.Array) {
 			b := nn.NewBatch(e, nn.Part{Seq: own, Tokens: said, All: all})
 			return draft.Step(&models.DraftBatch{
 				Batch: b, Target: []*cache.Sequence{seq}, Vectors: c.Model.Embed(b.Tokens), Hidden: state,

@@ -59,9 +59,9 @@ func TestHeadLinear(t *testing.T) {
 			w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a": tensor})
 			whole := w.Heads(w.Matrix("a", heads*n, in), heads)
 			upper := w.Rows(whole, 0, 64)
-			lower, turned := w.Rows(whole, 64, n), w.Transposed(upper)
-			w.Release([]*nn.Tensor{lower, turned}, tensor, whole, upper)
-			forth, back := nn.NewHeadLinear(w, lower), nn.NewHeadLinear(w, turned)
+			lower, transposed := w.Rows(whole, 64, n), w.Transposed(upper)
+			w.Release([]*nn.Tensor{lower, transposed}, tensor, whole, upper)
+			forth, back := nn.NewHeadLinear(w, lower), nn.NewHeadLinear(w, transposed)
 			e.Scope(func() {
 				x := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.Float32, 5, heads, in)
 				perHead := func(x, matrices *mlx.Array) *mlx.Array {
@@ -86,8 +86,8 @@ func TestRelease(t *testing.T) {
 		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a": {Array: zeros}})
 		a := w.Matrix("a", size/4/64, 64)
 		mlx.Eval(a.Array)
-		turned := w.Transposed(a)
-		w.Release([]*nn.Tensor{turned}, a)
+		transposed := w.Transposed(a)
+		w.Release([]*nn.Tensor{transposed}, a)
 		if held := e.Memory().Active - before; held < size || held > size+size/2 {
 			t.Errorf("%d bytes are held, want about %d", held, size)
 		}
