@@ -121,7 +121,7 @@ func TestEnding(t *testing.T) {
 	}{
 		{"whole", arch.Rope{Type: arch.RopeDefault, Theta: 100}, 0},
 		{"window", arch.Rope{Type: arch.RopeDefault, Theta: 100}, 3},
-		{"transposed by the text's length", arch.Rope{Type: arch.RopeDynamic, Theta: 100, Factor: 2, Context: 4}, 0},
+		{"length-dependent rope", arch.Rope{Type: arch.RopeDynamic, Theta: 100, Factor: 2, Context: 4}, 0},
 	} {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			attention, _, w, _ := normedAttention(t, e, heads, kvHeads, dim, hidden, test.rope, test.window)

@@ -28,10 +28,10 @@ func init() {
 type Model struct {
 	embed  *nn.Embedding
 	layers []layer
+	norm   *nn.RMSNorm
 	head   *nn.Linear // nil if embeddings are tied
 	mtp    *mtp       // nil if the checkpoint has none
 	tower  *tower     // nil if the checkpoint has none
-	tower  *tower     // nil for text alone
 }
 
 // Network is the feed-forward block of a layer. AddApply returns x+y [T, hidden] and the output for the normalized sum.
