@@ -952,7 +952,8 @@ func TopK(x *Array, k int, axis int) *Array {
 	return c.one()
 }
 
-// Largest is the k largest elements of the last axis in descending order, and their indices, uint32; of equal ones the first comes first, NaN counts as infinity.
+// Largest is the k largest elements of the last axis in descending order, and their indices, uint32; of equal ones the
+// first comes first, NaN counts as infinity.
 func Largest(x *Array, k int) []*Array {
 	c := threadOf(opLargest, x).begin(opLargest)
 	c.array(x)
@@ -1413,7 +1414,11 @@ func GatherQMM(x *Array, w *Array, scales *Array, biases *Array, lhs *Array, rhs
 	return c.one()
 }
 
-// LinearLayers is x@w.T + bias for each of several w [out, in] that share x. Each w has its place in the lists: its format (a QuantMode, or -1 for plain), its group and bits (0 is the format's own), 1 where a bias [out] is added before the result is rounded, and the heads that the result [..., out] is split into, [..., heads, out/heads], 0 for none. parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias. Where joined is set, the last two axes of x are one.
+// LinearLayers is x@w.T + bias for each of several w [out, in] that share x. Each w has its place in the lists: its
+// format (a QuantMode, or -1 for plain), its group and bits (0 is the format's own), 1 where a bias [out] is added
+// before the result is rounded, and the heads that the result [..., out] is split into, [..., heads, out/heads], 0 for
+// none. parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias. Where joined
+// is set, the last two axes of x are one.
 func LinearLayers(x *Array, parts []*Array, joined bool, formats []int, groups []int, bits []int, biased []int, heads ...int) []*Array {
 	c := threadOf(opLinearLayers, x).begin(opLinearLayers)
 	c.array(x)
@@ -1451,7 +1456,8 @@ func RMSNorm(x *Array, weight *Array, eps float64) *Array {
 	return c.one()
 }
 
-// RMSNormPlusOne is RMSNorm with weights stored as offsets: they are 1+weight in float32, and the result has the type of x.
+// RMSNormPlusOne is RMSNorm with weights stored as offsets: they are 1+weight in float32, and the result has the type
+// of x.
 func RMSNormPlusOne(x *Array, weight *Array, eps float64) *Array {
 	c := threadOf(opRMSNormPlusOne, x).begin(opRMSNormPlusOne)
 	c.array(x)
@@ -1549,7 +1555,10 @@ func RoPEOffsets(x *Array, offsets *Array, freqs *Array, dims int, traditional b
 	return c.one()
 }
 
-// RotateRows rotates the pairs of channels of each [T, heads, dim], the first 2*len(freqs) of them, by the angles positions[t]*freqs[j] (float32, radians per position), and multiplies them by scale. Positions are [T], or [n, T] where n sections tell how many pairs take which row, one after the other or interleaved (pair j takes row j mod n up to n*sections[row], then row 0).
+// RotateRows rotates the pairs of channels of each [T, heads, dim], the first 2*len(freqs) of them, by the angles
+// positions[t]*freqs[j] (float32, radians per position), and multiplies them by scale. Positions are [T], or [n, T]
+// where n sections tell how many pairs take which row, one after the other or interleaved (pair j takes row j mod n up
+// to n*sections[row], then row 0).
 func RotateRows(xs []*Array, positions *Array, freqs *Array, traditional bool, interleaved bool, scale float64, sections ...int) []*Array {
 	c := threadOf(opRotateRows, positions).begin(opRotateRows)
 	c.arrays(xs)
@@ -1602,7 +1611,8 @@ func PackedTableRows(w *Array, scales *Array, biases *Array, ids *Array, scale f
 	return c.one()
 }
 
-// Attention is softmax(scale*q@k.T + mask)@v over [B, H, T, D], key heads shared by groups; causal aligns the last query with the last key.
+// Attention is softmax(scale*q@k.T + mask)@v over [B, H, T, D], key heads shared by groups; causal aligns the last
+// query with the last key.
 func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale float64, causal bool) *Array {
 	c := threadOf(opAttention, q).begin(opAttention)
 	c.array(q)
@@ -1634,7 +1644,9 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	return c.many()
 }
 
-// PackRows is rows of channels, a multiple of 4, in 8 or 4 bits as caches may keep them, uint8: the codes of groups of 32 channels, of 4 bits those of a group's second half in the upper halves of bytes; then a bfloat16 scale of each group; then a bias of each. What is not finite makes its group not a number.
+// PackRows is rows of channels, a multiple of 4, in 8 or 4 bits as caches may keep them, uint8: the codes of groups of
+// 32 channels, of 4 bits those of a group's second half in the upper halves of bytes; then a bfloat16 scale of each
+// group; then a bias of each. What is not finite makes its group not a number.
 func PackRows(x *Array, bits int) *Array {
 	c := threadOf(opPackRows, x).begin(opPackRows)
 	c.array(x)
@@ -1664,7 +1676,10 @@ func GatedDeltaUpdate(q *Array, k *Array, v *Array, gates *Array, beta *Array, s
 	return c.many()
 }
 
-// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates and beta [T, heads], cut into segments of the given lengths with states float32 [heads, dim, key dim]. Gives the outputs, then each segment's state after its last row, or [length, ...] after every row. In place, a new state takes the memory of the old one, which nobody may read afterwards.
+// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates and
+// beta [T, heads], cut into segments of the given lengths with states float32 [heads, dim, key dim]. Gives the outputs,
+// then each segment's state after its last row, or [length, ...] after every row. In place, a new state takes the
+// memory of the old one, which nobody may read afterwards.
 func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, states []*Array, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opGatedDeltaRows, q).begin(opGatedDeltaRows)
 	c.array(q)
@@ -1679,7 +1694,10 @@ func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, sta
 	return c.many()
 }
 
-// CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C], of which the last meets the row itself; states [taps-1, C] are the rows before a segment. Gives the outputs, through SiLU if asked for, then each segment's last taps-1 rows, or [length, ...] of them after every row. In place, the rows before the next take the memory of the old ones, which nobody may read afterwards.
+// CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C], of which
+// the last meets the row itself; states [taps-1, C] are the rows before a segment. Gives the outputs, through SiLU if
+// asked for, then each segment's last taps-1 rows, or [length, ...] of them after every row. In place, the rows before
+// the next take the memory of the old ones, which nobody may read afterwards.
 func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opCausalConv, x).begin(opCausalConv)
 	c.array(x)
@@ -1702,7 +1720,10 @@ func Decay(x *Array, bias *Array, rate *Array) *Array {
 	return c.one()
 }
 
-// ChooseExperts picks the k best experts of each row of scores [T, experts], in descending order, of equal ones the first: their weights, float32 [T, k], which are the softmax of the scores, or their sigmoids, made to sum to 1 if asked for, times scale; and their numbers, uint32 [T, k]. A correction [experts] is added for the choice alone. With fewer topGroups than groups, only experts of the groups count whose two best add up to the most.
+// ChooseExperts picks the k best experts of each row of scores [T, experts], in descending order, of equal ones the
+// first: their weights, float32 [T, k], which are the softmax of the scores, or their sigmoids, made to sum to 1 if
+// asked for, times scale; and their numbers, uint32 [T, k]. A correction [experts] is added for the choice alone. With
+// fewer topGroups than groups, only experts of the groups count whose two best add up to the most.
 func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, sigmoid bool, sumToOne bool, scale float64) []*Array {
 	c := threadOf(opChooseExperts, scores).begin(opChooseExperts)
 	c.array(scores)
@@ -1716,7 +1737,8 @@ func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroup
 	return c.many()
 }
 
-// CombineRows is the rows x [T, k, n] or [T, k, 1, n] added up by weights [T, k], plus added [T, n], which counts by Sigmoid(gate [T, 1]) if there is one; summed up in float32, of the type of x.
+// CombineRows is the rows x [T, k, n] or [T, k, 1, n] added up by weights [T, k], plus added [T, n], which counts by
+// Sigmoid(gate [T, 1]) if there is one; summed up in float32, of the type of x.
 func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
 	c := threadOf(opCombineRows, x).begin(opCombineRows)
 	c.array(x)
@@ -1726,7 +1748,9 @@ func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
 	return c.one()
 }
 
-// GatedExperts lets rows x [T, in] pass the experts chosen [T, k], and combines what they give as CombineRows does: (act(x@g.T)*(x@u.T))@d.T, act being SiLU, or GELUTanh. parts are the matrices [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form that LinearLayers takes them. Of a few rows on a CPU it is one operation.
+// GatedExperts lets rows x [T, in] pass the experts chosen [T, k], and combines what they give as CombineRows does:
+// (act(x@g.T)*(x@u.T))@d.T, act being SiLU, or GELUTanh. parts are the matrices [experts, 2*n, in] of g and u and
+// [experts, out, n] of d, in the form that LinearLayers takes them. Of a few rows on a CPU it is one operation.
 func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, added *Array, gate *Array) *Array {
 	c := threadOf(opGatedExperts, x).begin(opGatedExperts)
 	c.array(x)
