@@ -53,7 +53,8 @@ func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 		if i == 0 {
 			bits = s.Store.Bits
 		} else if s.Store.Bits != bits {
-			panic(&Error{Message: fmt.Sprintf("Attend: storage of %d bits beside %d (0 is plain)", s.Store.Bits, bits)})
+			panic(&Error{Message: fmt.Sprintf("Attend: stores of %d and of %d bits in one call (0 is plain)",
+				s.Store.Bits, bits)})
 		}
 		stores = append(stores, s.Store.K)
 		if o.Values == 0 {

@@ -642,7 +642,7 @@ func TestAttendRefuses(t *testing.T) {
 				s := mlx.AttendSegment{Store: mlx.Store{K: store.K, V: store.V, Bits: 8}, Rows: 3}
 				mlx.Attend(q, k, k, []mlx.AttendSegment{s}, mlx.AttendOptions{})
 			},
-			"bits beside none": func() {
+			"bits and no bits": func() {
 				packed := mlx.Store{K: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 8), V: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 8), Bits: 8}
 				mlx.Attend(q, k, k, append(at(2, 0), mlx.AttendSegment{Store: packed, Rows: 1}), mlx.AttendOptions{})
 			},

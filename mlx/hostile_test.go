@@ -208,7 +208,7 @@ func TestFatalArguments(t *testing.T) {
 		x := mlx.Ones(e, mlx.Float32, 2, 3)
 		none := []*mlx.Array{mlx.Zeros(e, mlx.Int32, 0)}
 		if got := mlx.ScatterAdd(x, none, mlx.Zeros(e, mlx.Float32, 0, 1, 3), 0).Float32s(); got[0] != 1 {
-			t.Errorf("adding nothing gives %v", got)
+			t.Errorf("adding no updates gives %v", got)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 // findMonitor always finds the same thread, and that thread still works after deprioritizeMonitor.
 func TestMonitor(t *testing.T) {
 	if _, err := os.ReadFile("/proc/thread-self/syscall"); err != nil {
-		t.Skip("this system does not tell what threads wait for:", err)
+		t.Skip("this system does not show what threads wait for:", err)
 	}
 	// On a loaded machine the monitor may be runnable in all samples, so retry.
 	found := func() (tid int) {

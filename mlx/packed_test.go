@@ -98,11 +98,11 @@ func checkSteps(t *testing.T, what string, given, read []float64, dim, bits int)
 				got := read[at+g+i]
 				if !finite {
 					if !math.IsNaN(got) {
-						t.Errorf("%s: %v in a group that is not finite is read as %v", what, v, got)
+						t.Errorf("%s: %v in a group that is not finite is decoded as %v", what, v, got)
 						return
 					}
 				} else if !(math.Abs(got-v) <= step*0.5001+math.Abs(v)*0x1p-22+1e-38) {
-					t.Errorf("%s: %v is read as %v, more than half of a step of %v off", what, v, got, step)
+					t.Errorf("%s: %v is decoded as %v, more than half a step of %v off", what, v, got, step)
 					return
 				}
 			}

@@ -105,7 +105,7 @@ func TestAttendStored(t *testing.T) {
 			mlx.Eval(s.Seq.State()...)
 		}
 		if !slices.Equal(got.Float32s(), want.Float32s()) {
-			t.Error("reading what is stored differs from storing it")
+			t.Error("AttendStored differs from Attend")
 		}
 	})
 }

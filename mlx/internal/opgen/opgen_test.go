@@ -119,10 +119,10 @@ func TestABI(t *testing.T) {
 		t.Errorf("the same sources give %s and %s", one, got)
 	}
 	if got := number("Abs(x, n int) = y -- z", "int a;"); got == one {
-		t.Error("another list gives the same number")
+		t.Error("another list has the same ABI number")
 	}
 	if got := number("Abs(x) = y -- z", "int b;"); got == one {
-		t.Error("another header gives the same number")
+		t.Error("another header has the same ABI number")
 	}
 }
 
