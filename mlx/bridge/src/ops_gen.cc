@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x389752b1;
+const uint32_t abi = 0x23cdd437;
 
 const Operation operations[] = {
     {"Abs",
