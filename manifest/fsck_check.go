@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// scan lists the blobs, and what lies among them.
+// scan lists the blobs and reports stray files among them.
 func (c *checker) scan(ctx context.Context) error {
 	c.files = map[digest.Digest]int64{}
 	c.bad = map[digest.Digest]*Problem{}
@@ -27,7 +27,7 @@ func (c *checker) scan(ctx context.Context) error {
 		return err
 	}
 	for _, e := range top {
-		if !e.IsDir() { // a folder holds the blobs of another algorithm, which some tool may have put there
+		if !e.IsDir() { // a folder holds blobs of another digest algorithm, written by another tool
 			c.stray(ocispec.ImageBlobsDir+"/"+e.Name(), e)
 		}
 	}
@@ -66,7 +66,8 @@ func (c *checker) corrupt(d digest.Digest, detail string) {
 	c.bad[d] = c.problem(ProblemCorrupt, Problem{Digest: d, Detail: detail})
 }
 
-// mode is put right at once, so that a blob that could not be read is.
+// mode reports a writable blob. It restores the mode immediately, so that a blob whose mode also forbids reading can be
+// hashed afterwards.
 func (c *checker) mode(d digest.Digest, mode fs.FileMode) {
 	p := c.problem(ProblemMode, Problem{Digest: d, Detail: fmt.Sprintf("mode is %04o, not 0444", mode.Perm())})
 	if !c.o.Repair {
@@ -87,7 +88,7 @@ func (c *checker) stray(path string, e fs.DirEntry) {
 	c.problem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("not a blob, %d bytes", info.Size())})
 }
 
-// hash reads every blob and compares it with its name.
+// hash hashes every blob and compares the result with its name.
 func (c *checker) hash(ctx context.Context) error {
 	begun := time.Now()
 	var total int64
@@ -125,7 +126,7 @@ func (c *checker) hash(ctx context.Context) error {
 			if err != nil {
 				c.corrupt(d, err.Error())
 			} else if got != d {
-				c.corrupt(d, "its bytes have digest "+string(got))
+				c.corrupt(d, "its content has digest "+string(got))
 			}
 			return nil
 		})
@@ -165,7 +166,7 @@ func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest
 	}
 }
 
-// follow walks from the entries of the index to all that they need. It may be called again when more manifests can be read.
+// follow traverses everything reachable from the index. It is called again after manifests were repaired.
 func (c *checker) follow(ctx context.Context) error {
 	c.needs, c.names = map[digest.Digest]*need{}, map[digest.Digest][]Name{}
 	c.report.Models = 0
@@ -174,13 +175,14 @@ func (c *checker) follow(ctx context.Context) error {
 		if name, ok := entryName(d); ok {
 			c.report.Models++
 			if seen[name] {
-				c.entryProblem(i, d, "a second entry of the same name, which nothing finds")
+				c.entryProblem(i, d, "duplicate name: only the first entry is found")
 			}
 			seen[name] = true
 			c.names[d.Digest] = append(c.names[d.Digest], name)
 		}
 		if c.wrongSize(d) {
-			c.entryProblem(i, d, fmt.Sprintf("it says %d bytes of its manifest, which has %d", d.Size, c.files[d.Digest]))
+			detail := fmt.Sprintf("the entry says that its manifest has %d bytes, but it has %d", d.Size, c.files[d.Digest])
+			c.entryProblem(i, d, detail)
 		}
 	}
 	for _, d := range c.index.Manifests {
@@ -188,7 +190,7 @@ func (c *checker) follow(ctx context.Context) error {
 			return err
 		}
 		if !validDigest(d.Digest) {
-			continue // another tool's, of an algorithm that this program does not keep
+			continue // written by another tool, with a digest algorithm that this program does not support
 		}
 		v := c.visitOf(d)
 		if c.wrongSize(d) {
@@ -198,14 +200,16 @@ func (c *checker) follow(ctx context.Context) error {
 	}
 	for d, n := range c.needs {
 		if _, there := c.files[d]; !there && n.required && c.bad[d] == nil {
-			c.problem(ProblemMissing, Problem{Digest: d, Detail: fmt.Sprintf("%s of %d bytes is not there", kindOf(n), n.desc.Size)})
+			detail := fmt.Sprintf("%s of %d bytes is missing", kindOf(n), n.desc.Size)
+			c.problem(ProblemMissing, Problem{Digest: d, Detail: detail})
 		}
 	}
 	return nil
 }
 
 func (c *checker) entryProblem(i int, d ocispec.Descriptor, detail string) {
-	c.problem(ProblemIndex, Problem{Path: fmt.Sprintf("%s#%d", ocispec.ImageIndexFile, i), Models: []string{label(d)}, Detail: detail})
+	path := fmt.Sprintf("%s#%d", ocispec.ImageIndexFile, i)
+	c.problem(ProblemIndex, Problem{Path: path, Models: []string{label(d)}, Detail: detail})
 }
 
 func kindOf(n *need) string {
@@ -215,16 +219,16 @@ func kindOf(n *need) string {
 	return "a blob"
 }
 
-// visit follows one entry of the index.
+// visit is the traversal of one index entry.
 type visit struct {
 	c       *checker
 	label   string
-	name    Name   // zero when it has none
-	hosts   []Name // where its blobs can be had
-	partial bool   // its blobs may be absent
+	name    Name   // zero if the entry has none
+	hosts   []Name // names to fetch its blobs from
+	partial bool   // blobs may be absent
 }
 
-// visitOf tells whose blobs an entry's are. Those of a referrer are where those of its subject are.
+// visitOf returns a visit of an entry. The blobs of a referrer can also be fetched from its subject's sources.
 func (c *checker) visitOf(d ocispec.Descriptor) *visit {
 	v := &visit{c: c, label: label(d), hosts: sources(d)}
 	_, v.partial = d.Annotations[annotationPartial]
@@ -253,7 +257,8 @@ func (c *checker) visitOf(d ocispec.Descriptor) *visit {
 	return v
 }
 
-// sources lists the names under which registries should have what an entry names: its own, and where it was pushed to.
+// sources lists the names under which registries should have an entry's manifest: its own name and the repositories it
+// was pushed to.
 func sources(d ocispec.Descriptor) []Name {
 	var list []Name
 	if name, ok := entryName(d); ok && name.Host != "" {
@@ -267,7 +272,7 @@ func sources(d ocispec.Descriptor) []Name {
 	return list
 }
 
-// need notes that the entry needs a blob.
+// need records that the entry needs a blob.
 func (v *visit) need(d ocispec.Descriptor, optional bool) *need {
 	n := v.c.needs[d.Digest]
 	if n == nil {
@@ -281,7 +286,8 @@ func (v *visit) need(d ocispec.Descriptor, optional bool) *need {
 	n.required = n.required || !optional
 	if v.c.wrongSize(d) {
 		v.c.problem(ProblemManifest, Problem{Path: v.label + " " + string(d.Digest), Models: []string{v.label},
-			Detail: fmt.Sprintf("it says %d bytes of blob %s, which has %d", d.Size, d.Digest, v.c.files[d.Digest])})
+			Detail: fmt.Sprintf("the manifest says that blob %s has %d bytes, but it has %d",
+				d.Digest, d.Size, v.c.files[d.Digest])})
 	}
 	return n
 }
@@ -323,10 +329,12 @@ func (v *visit) link(d ocispec.Descriptor) {
 		v.need(d, v.partial)
 		return
 	}
-	v.c.problem(ProblemManifest, Problem{Path: v.label, Models: []string{v.label}, Detail: fmt.Sprintf("%q is not a sha256 digest", clip(string(d.Digest)))})
+	v.c.problem(ProblemManifest, Problem{
+		Path: v.label, Models: []string{v.label}, Detail: fmt.Sprintf("%q is not a sha256 digest", clip(string(d.Digest))),
+	})
 }
 
-// decode reads the image of a manifest, if it is one.
+// decode reports a model image that cannot be decoded. It ignores manifests of other kinds.
 func (v *visit) decode(d digest.Digest, config ocispec.Descriptor) {
 	if size, there := v.c.files[config.Digest]; !there || v.c.bad[config.Digest] != nil || size > MaxConfigSize {
 		return
@@ -340,7 +348,7 @@ func (v *visit) wrong(d digest.Digest, err error) {
 	v.c.problem(ProblemManifest, Problem{Digest: d, Models: []string{v.label}, Detail: err.Error()})
 }
 
-// checkIngest counts what can go on, and finds what never will.
+// checkIngest counts the resumable runs in ingest/ and reports abandoned files.
 func (c *checker) checkIngest() error {
 	left, err := c.s.leftovers()
 	if err != nil {
@@ -353,11 +361,15 @@ func (c *checker) checkIngest() error {
 		case l.resumable():
 			c.report.Unfinished++
 			c.report.UnfinishedBytes += l.bytes
-		case c.s.now().Sub(l.used) <= strayAge, (l.kind == leftBegun || l.kind == leftFolder) && others, l.kind == leftSending && c.s.beingSent(l):
+		case c.s.now().Sub(l.used) <= strayAge,
+			(l.kind == leftBegun || l.kind == leftFolder) && others,
+			l.kind == leftSending && c.s.beingSent(l):
 		case l.kind == leftOther:
-			c.problem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("no file of the store, %d bytes", l.bytes)})
+			detail := fmt.Sprintf("not a file of the store, %d bytes", l.bytes)
+			c.problem(ProblemStray, Problem{Path: path, Detail: detail})
 		default:
-			c.problem(ProblemLeftover, Problem{Path: path, Detail: fmt.Sprintf("its writer is gone, %d bytes", l.bytes), leftover: l})
+			detail := fmt.Sprintf("its writer has exited, %d bytes", l.bytes)
+			c.problem(ProblemLeftover, Problem{Path: path, Detail: detail, leftover: l})
 		}
 	}
 	return nil

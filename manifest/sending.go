@@ -71,7 +71,7 @@ func (x *sending) Write(p []byte) (int, error) {
 
 // publish makes the file durable and gives it its name. It holds the store's lock for the rename alone.
 func (x *sending) publish(ctx context.Context, path string) error {
-	if err := settle(x.f, 0o444); err != nil {
+	if err := syncAndClose(x.f, 0o444); err != nil {
 		return err
 	}
 	release, err := x.s.Lock(ctx)
