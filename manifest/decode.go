@@ -66,7 +66,7 @@ func parseManifest(b []byte) (parsedManifest, error) {
 		m.format = FormatModelPack
 	case isOllama(m):
 		m.format = FormatOllama
-		if what := notRun(m); what != "" {
+		if what := unsupportedOllama(m); what != "" {
 			return m, &UnknownManifestError{What: what, MediaType: m.MediaType, ConfigMediaType: m.Config.MediaType}
 		}
 	default:
