@@ -11,31 +11,32 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// sendingPrefix begins the names of the files in ingest/ that uploads are written to. The rest of the name is random,
-// and the lock file beside it has the suffix partLockSuffix.
+// sendingPrefix begins the names of the files in ingest/ that contain uploads in progress. A random suffix follows. The
+// lock file has the same name with partLockSuffix.
 const sendingPrefix = "sending-"
 
-// sending is the file of an upload while it is written. Its lock file protects it from collections, so its writer does
-// not need the store's lock and a slow client keeps nobody waiting: a collection removes the file only if nobody holds
-// that lock, which is so when the writer's process has died. A sending belongs to one goroutine.
+// sending is the file of an upload in progress. Its writer holds a lock file instead of the store's lock, so that a
+// slow client does not block collections. A collection removes the file only if the lock file is free, which means that
+// the writer's process has died. A sending must not be used by several goroutines at once.
 type sending struct {
 	s     *Store
 	lock  *flock.Flock
 	f     *os.File
-	room  *room
+	space *reservation
 	size  int64 // bytes written
-	owned bool  // the file is still under its temporary name
+	owned bool  // the file still has its temporary name
 }
 
-// newSending makes the file. The caller ends it with end.
+// newSending creates the file. The caller must call end.
 func (s *Store) newSending(ctx context.Context, o UploadOptions) (*sending, error) {
-	if err := os.MkdirAll(s.path(ingestDir), 0o755); err != nil { // a layout that another tool made has no such folder
+	if err := os.MkdirAll(s.path(ingestDir), 0o755); err != nil { // layouts made by other tools lack this folder
 		return nil, err
 	}
 	path := s.path(ingestDir, sendingPrefix+strings.ToLower(rand.Text()))
 	x := &sending{s: s}
 	var err error
-	if x.lock, err = takeLock(ctx, path+partLockSuffix, nil); err != nil { // before the file, so that it is never without
+	// The lock comes before the file, so that the file never exists without it.
+	if x.lock, err = takeLock(ctx, path+partLockSuffix, nil); err != nil {
 		return nil, err
 	}
 	if x.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
@@ -43,8 +44,8 @@ func (s *Store) newSending(ctx context.Context, o UploadOptions) (*sending, erro
 		return nil, err
 	}
 	x.owned = true
-	x.room = s.newRoom(x.f, o.KeepFree)
-	if err := x.room.extend(o.Size); err != nil {
+	x.space = s.newReservation(x.f, o.KeepFree)
+	if err := x.space.extend(o.Size); err != nil {
 		x.end()
 		return nil, err
 	}
@@ -57,10 +58,11 @@ func (s *Store) newSending(ctx context.Context, o UploadOptions) (*sending, erro
 	return x, nil
 }
 
-// Write implements io.Writer. It fails with a [*SpaceError] before the disk has less room than the upload has to leave.
+// Write implements io.Writer. It returns a [*SpaceError] before the free space on the disk falls below
+// UploadOptions.KeepFree.
 func (x *sending) Write(p []byte) (int, error) {
-	if end := x.size + int64(len(p)); end > x.room.promised {
-		if err := x.room.extend(end + limits.UploadSpaceStep); err != nil {
+	if end := x.size + int64(len(p)); end > x.space.reserved {
+		if err := x.space.extend(end + limits.UploadSpaceStep); err != nil {
 			return 0, err
 		}
 	}
@@ -69,7 +71,7 @@ func (x *sending) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// publish makes the file durable and gives it its name. It holds the store's lock for the rename alone.
+// publish syncs the file and renames it. It holds the store's lock during the rename only.
 func (x *sending) publish(ctx context.Context, path string) error {
 	if err := syncAndClose(x.f, 0o444); err != nil {
 		return err
@@ -86,13 +88,13 @@ func (x *sending) publish(ctx context.Context, path string) error {
 	return syncDir(x.s.path(ingestDir))
 }
 
-// end removes what has not been published, and the lock.
+// end removes the lock file, and the file if it was not published.
 func (x *sending) end() {
-	if x.room != nil {
-		x.room.release()
+	if x.space != nil {
+		x.space.release()
 	}
 	if x.f != nil {
-		x.f.Close() // may be closed already, by publish
+		x.f.Close() // may already be closed by publish
 	}
 	if x.owned {
 		os.Remove(x.f.Name())
@@ -100,10 +102,10 @@ func (x *sending) end() {
 	dropLock(x.lock)
 }
 
-// sendingName gives the name of an upload's file from that of the file or of its lock file.
+// sendingName returns the name of an upload's file, given that name or the name of its lock file.
 func sendingName(name string) string { return strings.TrimSuffix(name, partLockSuffix) }
 
-// beingSent reports whether a process writes the upload at present. It makes no file.
+// beingSent reports whether a process is writing the upload. It does not create a lock file.
 func (s *Store) beingSent(l leftover) bool {
 	lock := flock.New(s.path(ingestDir, sendingName(l.name)+partLockSuffix), flock.SetFlag(os.O_RDONLY))
 	free, err := lock.TryLock()
@@ -111,7 +113,7 @@ func (s *Store) beingSent(l leftover) bool {
 		lock.Unlock()
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return false // it has just ended, or lost its lock file to somebody's rm
+		return false // the upload has just ended, or its lock file was deleted by hand
 	}
 	return !free
 }
