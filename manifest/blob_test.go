@@ -36,7 +36,7 @@ func TestBlobWriter(t *testing.T) {
 	write(t, w, "world")
 	want := digest.FromString("hello world")
 	if hasBlob(s, "hello world") {
-		t.Error("the blob is in sight before Commit")
+		t.Error("the blob is visible before Commit")
 	}
 	d, n, err := w.Commit()
 	if err != nil || d != want || n != 11 {
@@ -112,7 +112,7 @@ func TestBlobWriterAbort(t *testing.T) {
 	}
 }
 
-// A file of the wrong size under a blob's name is damage, and the next writer of the blob heals it.
+// The next writer of a blob replaces a damaged file of the wrong size.
 func TestCommitReplacesTruncatedBlob(t *testing.T) {
 	s := newStore(t)
 	d := digest.FromString("hello")
@@ -134,7 +134,7 @@ func TestCommitFailureLeavesNothing(t *testing.T) {
 	if err := os.Remove(s.path("blobs", "sha256")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.path("blobs", "sha256"), nil, 0o644); err != nil { // a file where the folder should be
+	if err := os.WriteFile(s.path("blobs", "sha256"), nil, 0o644); err != nil { // a file in place of the folder
 		t.Fatal(err)
 	}
 	if _, _, err := w.Commit(); err == nil {

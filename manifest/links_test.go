@@ -30,7 +30,7 @@ func TestScanLinks(t *testing.T) {
 	}
 }
 
-// FuzzScanLinks: whatever stands around a layer, it is found, and nothing hangs.
+// FuzzScanLinks checks that a layer is found whatever surrounds it, and that scanning terminates.
 func FuzzScanLinks(f *testing.F) {
 	f.Add("a\"}],", "{\"layers\":[", int64(7))
 	f.Add("\\", "]", int64(-1))

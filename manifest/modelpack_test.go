@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// sampleLayer has the digest of its own name, and the media type that the encoder chooses.
+// sampleLayer returns a layer with the digest of its own name and the media type that the encoder would choose.
 func sampleLayer(kind Kind, name, mediaType string, size int64) Layer {
 	return Layer{Kind: kind, Name: name, MediaType: mediaType, Digest: digest.FromString(name), Size: size}
 }
@@ -57,7 +57,7 @@ func mustEncode(t *testing.T, img Image) (manifest, config []byte) {
 	return manifest, config
 }
 
-// The bytes are an interface: a change gives every model another digest.
+// The encoded bytes must not change, because that would change the digest of every model.
 func TestEncodeModelPackGolden(t *testing.T) {
 	manifest, config := mustEncode(t, sampleImage())
 	for name, got := range map[string][]byte{"modelpack-manifest.json": manifest, "modelpack-config.json": config} {
@@ -87,7 +87,8 @@ func TestModelPackRoundTrip(t *testing.T) {
 		t.Errorf("Decode(Encode(x)) (-want +got):\n%s", diff)
 	}
 
-	bare := want // media types of no or another encoding are chosen anew
+	// The encoder replaces media types that are empty or of another encoding.
+	bare := want
 	bare.Layers = nil
 	for i, l := range want.Layers {
 		l.MediaType = [...]string{"", "application/vnd.ollama.image.tensor"}[i%2]
@@ -109,7 +110,7 @@ func TestModelPackRoundTrip(t *testing.T) {
 	}
 }
 
-// What model-spec v0.0.7 asks for, read through the specification's own types.
+// The encoding satisfies model-spec v0.0.7, as decoded by the specification's own Go types.
 func TestModelPackFollowsModelSpec(t *testing.T) {
 	img := sampleImage()
 	manifest, config := mustEncode(t, img)
@@ -121,12 +122,12 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 		t.Errorf("types of the manifest: %+v", m)
 	}
 	if m.Config.Digest != digest.FromBytes(config) || m.Config.Size != int64(len(config)) {
-		t.Errorf("config descriptor %+v does not fit the config", m.Config)
+		t.Errorf("config descriptor %+v does not match the config", m.Config)
 	}
 	for i, d := range m.Layers {
 		path := d.Annotations["org.cncf.model.filepath"]
 		if want := img.Layers[i].path(); path != want {
-			t.Errorf("layer %d lies at %q, want %q", i, path, want)
+			t.Errorf("layer %d is at %q, want %q", i, path, want)
 		}
 		var meta modelspec.FileMetadata
 		strictly(t, []byte(d.Annotations["org.cncf.model.file.metadata+json"]), &meta)
@@ -169,7 +170,7 @@ func strictly(t *testing.T, b []byte, into any) {
 	}
 }
 
-// An image as another tool packs it: whole files and archives, no annotations of ours.
+// An image made by another tool: whole files and archives, without ingot's annotations.
 func TestDecodeForeignModelPack(t *testing.T) {
 	config := []byte(`{"descriptor":{"createdAt":"2025-01-01T00:00:00Z","name":"xyz"},"config":{"format":"safetensors","paramSize":"6.7B",` +
 		`"precision":"float16,float8_e4m3","capabilities":{"inputTypes":["text","image"],"outputTypes":["text"],"reasoning":true}},` +
@@ -195,7 +196,7 @@ func TestDecodeForeignModelPack(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got.Size() != 5 {
-		t.Errorf("Size() = %d: a blob that two layers share counts once", got.Size())
+		t.Errorf("Size() = %d: a blob shared by two layers must count once", got.Size())
 	}
 	again, err := Decode(mustEncode(t, got))
 	if err != nil {
@@ -206,7 +207,7 @@ func TestDecodeForeignModelPack(t *testing.T) {
 	}
 }
 
-// manifestJSON is a valid manifest over config, after change.
+// manifestJSON returns a manifest for config, valid except for the effects of change.
 func manifestJSON(t *testing.T, config []byte, change func(*ocispec.Manifest)) []byte {
 	t.Helper()
 	m := ocispec.Manifest{
@@ -373,7 +374,7 @@ func TestParamSize(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, decoding does not panic, and what was decoded and can be encoded decodes to the same again.
+// Decoding must not panic on any input. If a decoded image can be encoded, decoding it again yields the same image.
 func FuzzDecode(f *testing.F) {
 	manifest, config, err := EncodeModelPack(sampleImage())
 	if err != nil {
@@ -387,7 +388,8 @@ func FuzzDecode(f *testing.F) {
 			Decode(manifest, config)
 			return
 		}
-		m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config)) // past the check that no fuzzer finds its way through
+		// Correct the config's digest, because a fuzzer cannot find a matching one.
+		m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config))
 		manifest, err := json.Marshal(m)
 		if err != nil {
 			return
@@ -398,7 +400,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		manifest, config, err = EncodeModelPack(img)
 		if err != nil {
-			return // a layer of another tool without a path
+			return // another tool's layer without a path
 		}
 		again, err := Decode(manifest, config)
 		if err != nil {
@@ -407,7 +409,7 @@ func FuzzDecode(f *testing.F) {
 		if diff := cmp.Diff(img, again); diff != "" {
 			for _, l := range img.Layers {
 				if !strings.HasPrefix(l.MediaType, modelPackPrefix) {
-					return // chosen anew
+					return // the encoder chose another media type
 				}
 			}
 			t.Fatalf("(-first +again):\n%s", diff)

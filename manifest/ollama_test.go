@@ -14,7 +14,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// blobTexts is a store of texts by digest.
+// blobTexts maps digests to the text of blobs.
 type blobTexts map[digest.Digest]string
 
 func (b blobTexts) read(d digest.Digest) ([]byte, error) {
@@ -25,7 +25,7 @@ func (b blobTexts) read(d digest.Digest) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// layer stores a text and describes it.
+// layer stores a text and returns its layer.
 func (b blobTexts) layer(kind Kind, name, text string) Layer {
 	d := digest.FromString(text)
 	b[d] = text
@@ -41,7 +41,7 @@ func mustEncodeOllama(t *testing.T, img Image, b blobTexts) (manifest, config []
 	return manifest, config
 }
 
-// An image with all that the encoding tells apart.
+// ollamaImage returns an image with all kinds of layers that the encoding distinguishes.
 func ollamaImage() (Image, blobTexts) {
 	b := blobTexts{}
 	return Image{
@@ -67,7 +67,7 @@ func ollamaImage() (Image, blobTexts) {
 	}, b
 }
 
-// The bytes that Ollama's client reads, written out by hand.
+// The expected bytes, which Ollama's client reads, are written by hand.
 func TestEncodeOllamaIs(t *testing.T) {
 	img, b := ollamaImage()
 	manifest, config := mustEncodeOllama(t, img, b)
@@ -113,7 +113,7 @@ func TestEncodeOllamaIs(t *testing.T) {
 	}
 }
 
-// A template in Jinja is never given to Ollama as one of Go's.
+// A Jinja template must never have Ollama's media type for Go templates.
 func TestOllamaTemplates(t *testing.T) {
 	for text, ollama := range map[string]bool{
 		"{{ .Prompt }}":                      true,
@@ -128,7 +128,7 @@ func TestOllamaTemplates(t *testing.T) {
 		img := Image{Layers: []Layer{b.layer(KindTensor, "w", "w"), b.layer(KindTemplate, "template", text)}}
 		manifest, config := mustEncodeOllama(t, img, b)
 		if got := strings.Contains(string(manifest), "vnd.ollama.image.template"); got != ollama {
-			t.Errorf("template %q: given as Ollama's is %v, want %v", text, got, ollama)
+			t.Errorf("template %q has Ollama's media type: %v, want %v", text, got, ollama)
 		}
 		got, err := Decode(manifest, config)
 		if err != nil {
@@ -140,7 +140,7 @@ func TestOllamaTemplates(t *testing.T) {
 	}
 }
 
-// generated makes an image of whatever kinds.
+// generated returns an image with random layers.
 func generated(r *rand.Rand, b blobTexts) Image {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	img := Image{Config: Config{
@@ -169,7 +169,7 @@ func generated(r *rand.Rand, b blobTexts) Image {
 	return img
 }
 
-// From modelpack to ollama and back, and the other way round, nothing is lost: the digests are what they were.
+// Converting from modelpack to ollama and back is lossless, and so is the reverse. The digests do not change.
 func TestEncodingsRoundTrip(t *testing.T) {
 	for seed := range uint64(500) {
 		b := blobTexts{}
@@ -204,7 +204,7 @@ func mustDecode(t *testing.T, manifest, config []byte) Image {
 	return img
 }
 
-// Libraries of OCI write a manifest again without the field that they do not know.
+// OCI libraries drop the unknown field "name" when they rewrite a manifest. The annotations preserve the names.
 func TestOllamaNamesSurviveOtherLibraries(t *testing.T) {
 	img, b := ollamaImage()
 	manifest, config := mustEncodeOllama(t, img, b)
@@ -217,14 +217,14 @@ func TestOllamaNamesSurviveOtherLibraries(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(again), `"name":"config.json"`) {
-		t.Fatal("the library keeps the field now: this test shows nothing")
+		t.Fatal("the library preserves the field now, so this test is obsolete")
 	}
 	if diff := cmp.Diff(mustDecode(t, manifest, config), mustDecode(t, again, config)); diff != "" {
 		t.Errorf("(-as encoded +written again):\n%s", diff)
 	}
 }
 
-// ownManifest is a manifest as Ollama's create writes it, with layers {media type, name}.
+// ownManifest returns a manifest as written by Ollama's create, with layers {media type, name}.
 func ownManifest(config string, layers ...[2]string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
@@ -276,12 +276,12 @@ func TestDecodeOllamasOwn(t *testing.T) {
 	}
 }
 
-func TestOllamaModelsThatAreNotRun(t *testing.T) {
+func TestUnsupportedOllamaModels(t *testing.T) {
 	config := `{}`
 	for says, layers := range map[string][][2]string{
-		"a GGUF model":    {{"model", ""}, {"template", ""}},
-		"makes pictures":  {{"tensor", "transformer/w"}},
-		"without tensors": {{"license", ""}},
+		"a GGUF model":              {{"model", ""}, {"template", ""}},
+		"an image generation model": {{"tensor", "transformer/w"}},
+		"without tensors":           {{"license", ""}},
 		"GGUF model of Ollama, which ingot does not run": {{"tensor", "w"}, {"model", ""}},
 	} {
 		_, err := Decode(ownManifest(config, layers...), []byte(config))
@@ -333,7 +333,7 @@ func TestEncodeOllamaErrors(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, decoding does not panic, and what was decoded can go through the other encoding and back.
+// Decoding must not panic on any input. A decoded image survives conversion to the other encoding and back.
 func FuzzDecodeOllama(f *testing.F) {
 	img, b := ollamaImage()
 	manifest, config, err := EncodeOllama(img, b.read)
@@ -349,7 +349,8 @@ func FuzzDecodeOllama(f *testing.F) {
 			Decode(manifest, config)
 			return
 		}
-		m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config)) // past the check that no fuzzer finds its way through
+		// Correct the config's digest, because a fuzzer cannot find a matching one.
+		m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config))
 		manifest, err := marshal(m)
 		if err != nil {
 			return
@@ -366,7 +367,7 @@ func FuzzDecodeOllama(f *testing.F) {
 		none := func(digest.Digest) ([]byte, error) { return []byte("{}"), nil }
 		again, againConfig, err := EncodeOllama(second, none)
 		if err != nil {
-			return // without tensors, or too large
+			return // no tensors, or too large
 		}
 		last, lastConfig, err := EncodeModelPack(mustDecode(t, again, againConfig))
 		if err != nil {

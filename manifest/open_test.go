@@ -27,7 +27,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	tests := []struct {
 		name, root string
-		want       error // nil: any
+		want       error // nil: any error
 		says       string
 	}{
 		{"something else", filepath.Dir(write("photos/cat.jpg", "")), ErrNotStore, "cat.jpg"},
@@ -48,13 +48,13 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	if entries, _ := os.ReadDir(filepath.Join(dir, "photos")); len(entries) != 1 {
-		t.Errorf("a refused folder now holds %v", entries)
+		t.Errorf("a rejected folder now contains %v", entries)
 	}
 }
 
 func TestOpenUnwritable(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
-		t.Skip("modes of folders do not bind this user")
+		t.Skip("this user can write to read-only folders")
 	}
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o555); err != nil {
@@ -66,7 +66,8 @@ func TestOpenUnwritable(t *testing.T) {
 	}
 }
 
-// A store is made in an empty folder, a mount point, and where another tool or a killed process left one half made.
+// Open creates a store in an empty folder and in a mount point, and completes one that another tool or a killed process
+// left incomplete.
 func TestOpenCreates(t *testing.T) {
 	prepare := map[string]func(root string) error{
 		"absent":      func(string) error { return nil },

@@ -23,7 +23,7 @@ func prune(t *testing.T, s *Store, o PruneOptions) PruneReport {
 	return r
 }
 
-// leave writes a file into ingest/ that is so old.
+// leave writes a file of the given age to ingest/.
 func leave(t *testing.T, s *Store, name, text string, age time.Duration) {
 	t.Helper()
 	path := s.path(ingestDir, filepath.FromSlash(name))
@@ -60,7 +60,7 @@ func TestPruneDryRun(t *testing.T) {
 
 	before, after := diskBytes(t, s), prune(t, s, PruneOptions{})
 	if diff := cmp.Diff(dry, after); diff != "" {
-		t.Errorf("the dry run said otherwise (-dry +run):\n%s", diff)
+		t.Errorf("the dry run differs (-dry +run):\n%s", diff)
 	}
 	if freed := before - diskBytes(t, s); freed != after.Bytes {
 		t.Errorf("%d bytes freed, the report says %d", freed, after.Bytes)
@@ -68,10 +68,10 @@ func TestPruneDryRun(t *testing.T) {
 	wantBlobs(t, s, map[string]bool{"old": false, "new": true, "kept": true, "signature": true, sig: true})
 	checkTidy(t, s)
 	if again := prune(t, s, PruneOptions{}); len(again.Items) > 0 || again.Bytes > 0 {
-		t.Errorf("a second run took %+v", again)
+		t.Errorf("a second run removed %+v", again)
 	}
 
-	// The referrers of what is replaced go too.
+	// Referrers of a replaced model are removed too.
 	putModel(t, s, "b", "other")
 	gone := prune(t, s, PruneOptions{})
 	if !slices.ContainsFunc(gone.Items, func(p Pruned) bool { return p.Kind == PrunedReferrer && p.Name == string(digest.FromString(sig)) }) {
@@ -81,7 +81,7 @@ func TestPruneDryRun(t *testing.T) {
 	checkTidy(t, s)
 }
 
-// diskBytes adds up the blobs and what lies in ingest/.
+// diskBytes returns the total size of blobs and files in ingest/.
 func diskBytes(t *testing.T, s *Store) int64 {
 	t.Helper()
 	var sum int64
@@ -103,7 +103,7 @@ func diskBytes(t *testing.T, s *Store) int64 {
 	return sum
 }
 
-// What a run goes on with stays for a while, or until somebody says that nobody will go on with it.
+// The state of interrupted runs is kept for IngestAge, or until Prune is called with Unfinished.
 func TestPruneUnfinished(t *testing.T) {
 	s := newStore(t)
 	putBlob(t, s, "w", "pulled already")
@@ -127,8 +127,8 @@ func TestPruneUnfinished(t *testing.T) {
 	for _, name := range []string{old + ".part", old + ".lock", "push-" + old + "/state", "pull-" + old, "create-" + old + "/journal"} {
 		leave(t, s, name, "{}", IngestAge+time.Minute)
 	}
-	leave(t, s, someDigest.Encoded()+".lock", "", 0)         // nothing beside it
-	leave(t, s, "push-"+someDigest.Encoded()+"/lock", "", 0) // no state
+	leave(t, s, someDigest.Encoded()+".lock", "", 0)         // lock file without a part
+	leave(t, s, "push-"+someDigest.Encoded()+"/lock", "", 0) // session without state
 	leave(t, s, "index.json-1", "", 0)
 	leave(t, s, "index.json-2", "", 2*time.Hour)
 	leave(t, s, "README", "not ours", 50*day)
@@ -164,7 +164,7 @@ func TestPruneNamesTheHolder(t *testing.T) {
 	wantBlobs(t, s, map[string]bool{"old": true})
 }
 
-// Several names go at once, or none does.
+// Remove removes all names or none.
 func TestRemoveSeveral(t *testing.T) {
 	s := newStore(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -215,10 +215,10 @@ func TestUsage(t *testing.T) {
 		t.Errorf("usage %+v, %v", u, err)
 	}
 	if freed := prune(t, s, PruneOptions{}).Bytes; freed != u.ReclaimableBytes {
-		t.Errorf("%d bytes freed, usage said %d", freed, u.ReclaimableBytes)
+		t.Errorf("%d bytes freed, Usage reported %d", freed, u.ReclaimableBytes)
 	}
 
-	// A model that is damaged is listed all the same.
+	// A damaged model is still listed.
 	os.Remove(s.BlobPath(b.Digest))
 	if u, err = s.Usage(t.Context()); err != nil || u.Models != 3 || !strings.Contains(u.Damage, "b:latest") {
 		t.Errorf("usage %+v, %v", u, err)
@@ -228,7 +228,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Blobs that a partial pull left out take no space and are not shared. Sizes of other tools' entries come from their manifests.
+// Blobs left out by a partial pull use no space and are not shared. The size of another tool's entry comes from its
+// manifest.
 func TestSharedOfPartialAndForeign(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "whole", "weights", "config")

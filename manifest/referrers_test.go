@@ -122,7 +122,7 @@ func TestReferrers(t *testing.T) {
 		t.Errorf("descriptor %+v", one)
 	}
 	if got := names(t, s); !slices.Equal(got, []string{"a:latest", "b:latest"}) {
-		t.Errorf("names %v: referrers have none", got)
+		t.Errorf("names %v: referrers must not be listed", got)
 	}
 	checkStore(t, s)
 	remove(t, s, "a")
@@ -136,7 +136,7 @@ func TestReferrers(t *testing.T) {
 	checkStore(t, s)
 }
 
-// Other tools write entries without our annotations, and manifests without an artifactType.
+// Other tools write entries without ingot's annotations, and manifests without an artifactType.
 func TestForeignReferrers(t *testing.T) {
 	s := newStore(t)
 	a := putModel(t, s, "a", "w")
@@ -166,10 +166,10 @@ func TestPutReferrerErrors(t *testing.T) {
 	}{
 		{"no JSON", "x", ErrInvalidManifest},
 		{"no subject", `{"schemaVersion":2}`, ErrInvalidManifest},
-		{"a subject that is no digest", `{"subject":{"digest":"sha256:1"}}`, ErrInvalidManifest},
-		{"a layer that is no digest", `{` + image + subject + `,"layers":[{"digest":"x"}]}`, ErrInvalidManifest},
-		{"a blob that is not there", `{` + image + subject + `,` + absent + `}`, ErrBlobMissing},
-		{"a type that is no manifest's", `{"mediaType":"application/x-note",` + image + subject + `,"layers":[]}`, ErrInvalidManifest},
+		{"a subject without a valid digest", `{"subject":{"digest":"sha256:1"}}`, ErrInvalidManifest},
+		{"a layer without a valid digest", `{` + image + subject + `,"layers":[{"digest":"x"}]}`, ErrInvalidManifest},
+		{"a missing blob", `{` + image + subject + `,` + absent + `}`, ErrBlobMissing},
+		{"a media type of another kind", `{"mediaType":"application/x-note",` + image + subject + `,"layers":[]}`, ErrInvalidManifest},
 		{"too large", `{` + subject + strings.Repeat(" ", MaxManifestSize) + `}`, ErrTooLarge},
 	}
 	before := files(t, s, "blobs/sha256")
@@ -183,7 +183,7 @@ func TestPutReferrerErrors(t *testing.T) {
 	}
 }
 
-// Referrers of one subject that come at the same time are all kept.
+// Concurrently stored referrers of one subject are all kept.
 func TestPutReferrerTogether(t *testing.T) {
 	s := newStore(t)
 	a := putModel(t, s, "a", "w")
@@ -240,7 +240,7 @@ func TestCheckBlobs(t *testing.T) {
 	}
 }
 
-// damageBlob replaces the bytes of a blob.
+// damageBlob replaces the content of a blob.
 func damageBlob(t *testing.T, s *Store, text, with string) {
 	t.Helper()
 	removeBlob(t, s, text)

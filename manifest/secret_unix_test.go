@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestSecretOfAnother: a secret that another user has written proves nothing.
+// TestSecretOfAnother checks that a secret written by another user is rejected.
 func TestSecretOfAnother(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root gives files to other users")
+		t.Skip("only root can change the owner of a file")
 	}
 	const other = 12345
 	s := newStore(t)
@@ -22,7 +22,7 @@ func TestSecretOfAnother(t *testing.T) {
 	if b, err := s.Secret(t.Context()); err == nil || !strings.Contains(err.Error(), "server-secret belongs to another user") {
 		t.Errorf("the secret is %x, %v", b, err)
 	}
-	// Where root uses the store of a user, the secret is the user's, who could not read one of root's.
+	// If root uses a user's store, the secret belongs to that user, who could not read a file owned by root.
 	if err := os.Remove(s.path(secretFile)); err != nil {
 		t.Fatal(err)
 	}

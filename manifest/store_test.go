@@ -31,7 +31,7 @@ func newStore(t *testing.T) *Store {
 	return s
 }
 
-// putBlob stores text as the tensor called name.
+// putBlob stores text as a tensor named name.
 func putBlob(t *testing.T, s *Store, name, text string) Layer {
 	t.Helper()
 	d, n, err := s.PutBytes(t.Context(), []byte(text))
@@ -41,7 +41,7 @@ func putBlob(t *testing.T, s *Store, name, text string) Layer {
 	return Layer{Kind: KindTensor, Name: name, MediaType: modelspec.MediaTypeModelWeightRaw, Digest: d, Size: n}
 }
 
-// putModel stores a model with one tensor for each text.
+// putModel stores a model with one tensor per text.
 func putModel(t *testing.T, s *Store, name string, texts ...string) digest.Digest {
 	t.Helper()
 	img := Image{Config: Config{ModelType: "llama"}}
@@ -55,7 +55,7 @@ func putModel(t *testing.T, s *Store, name string, texts ...string) digest.Diges
 	return d
 }
 
-// names lists the store's models.
+// names returns the names of the store's models.
 func names(t *testing.T, s *Store) []string {
 	t.Helper()
 	list, err := s.List(t.Context())
@@ -69,7 +69,7 @@ func names(t *testing.T, s *Store) []string {
 	return got
 }
 
-// files lists a folder of the store.
+// files returns the names of the files in a folder of the store.
 func files(t *testing.T, s *Store, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(s.path(dir))
@@ -88,7 +88,8 @@ func hasBlob(s *Store, text string) bool {
 	return err == nil
 }
 
-// checkStore reads everything: names resolve, blobs match their digests, the layout is as image-spec v1.1.1 wants it.
+// checkStore checks that all names resolve, all blobs match their digests, and the layout conforms to image-spec
+// v1.1.1.
 func checkStore(t *testing.T, s *Store) {
 	t.Helper()
 	var layout ocispec.ImageLayout
@@ -121,7 +122,7 @@ func checkStore(t *testing.T, s *Store) {
 			t.Fatal(err)
 		}
 		if digest.FromBytes(b).Encoded() != name {
-			t.Errorf("blob %s has other bytes", name)
+			t.Errorf("blob %s has other content", name)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o222 != 0 {
 			t.Errorf("blob %s has mode %v (%v)", name, info.Mode(), err)
@@ -155,7 +156,7 @@ func TestPutResolveList(t *testing.T) {
 	}
 	manifest, config := mustEncode(t, img)
 	if d != digest.FromBytes(manifest) {
-		t.Errorf("Put gave %s, want the digest of the encoded manifest", d)
+		t.Errorf("Put returned %s, want the digest of the encoded manifest", d)
 	}
 	want := &Entry{Name: name, Digest: d, Format: FormatModelPack, Image: img, ManifestBytes: manifest}
 	for _, ask := range []string{"ghcr.io/me/Demo:1b", "ghcr.io/me/Demo:1b@" + string(d), "ghcr.io/me/Demo@" + string(d)} {
@@ -185,7 +186,7 @@ func TestPutResolveList(t *testing.T) {
 	checkStore(t, s)
 }
 
-// The index is the only place with a date and a store name, so the same image has one digest everywhere.
+// Only the index contains dates and names, so an image has the same digest in every store.
 func TestDigestIsOfContentAlone(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	b.now = func() time.Time { return noon.Add(time.Hour) }
@@ -208,7 +209,7 @@ func TestPutReplaces(t *testing.T) {
 		t.Errorf("List = %+v", list)
 	}
 	if !hasBlob(s, "old") {
-		t.Error("Put has collected the old model's blob")
+		t.Error("Put removed the old model's blob")
 	}
 	var notFound *NotFoundError
 	if _, err := s.Resolve(t.Context(), mustName(t, "demo@"+string(old))); !errors.As(err, &notFound) {
@@ -233,7 +234,7 @@ func TestPutErrors(t *testing.T) {
 	}{
 		{"missing blob", Name{Path: "demo"}, Image{Layers: []Layer{have, missing}}, ErrBlobMissing, "layer x: blob " + string(missing.Digest)},
 		{"wrong size", Name{Path: "demo"}, Image{Layers: []Layer{short}}, ErrCorrupt, "layer y"},
-		{"digest in name", Name{Path: "demo", Digest: someDigest}, Image{Layers: []Layer{have}}, ErrInvalidName, "no digest"},
+		{"digest in name", Name{Path: "demo", Digest: someDigest}, Image{Layers: []Layer{have}}, ErrInvalidName, "must not have a digest"},
 		{"bad name", Name{Path: "de mo"}, Image{Layers: []Layer{have}}, ErrInvalidName, "de mo"},
 		{"bad image", Name{Path: "demo"}, Image{}, ErrInvalidImage, "no layers"},
 	}
@@ -334,7 +335,7 @@ func TestResolveDamage(t *testing.T) {
 	}
 }
 
-// What other tools put into the layout is shown for what it is, and survives our changes.
+// Entries written by other tools get a clear error, and are preserved by changes of the index.
 func TestForeignEntries(t *testing.T) {
 	s := newStore(t)
 	manifest := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"` +
@@ -368,7 +369,7 @@ func TestForeignEntries(t *testing.T) {
 	}
 }
 
-// A reader that opens the layout by the specification alone finds the model by its name.
+// A reader that follows the image layout specification finds the model by its name.
 func TestLayoutReadsByTheSpecification(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "h.io/a/demo:1b", "weights")

@@ -45,13 +45,13 @@ func TestUploads(t *testing.T) {
 	remove()
 	wantBlobs(t, s, map[string]bool{"a blob": true})
 
-	// Uploads stay for two weeks, used ones for an hour, and one that somebody asks for longer.
+	// Uploads are kept for two weeks, used ones for an hour. HasUpload extends the life of an upload.
 	prune(t, s, PruneOptions{})
 	s.UsedUploads(one, two, blob, "no digest")
 	now = now.Add(usedAge / 2)
 	prune(t, s, PruneOptions{})
 	if !s.HasUpload(two) {
-		t.Error("a used upload went at once")
+		t.Error("a used upload was removed immediately")
 	}
 	now = now.Add(usedAge)
 	upload(t, s, "three")
@@ -71,14 +71,14 @@ func TestBadUploads(t *testing.T) {
 	s := newStore(t)
 	var mismatch *MismatchError
 	if err := s.PutUpload(t.Context(), digest.FromString("a"), strings.NewReader("b"), UploadOptions{}); !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) {
-		t.Errorf("other bytes: %v", err)
+		t.Errorf("other content: %v", err)
 	}
 	cut := io.MultiReader(strings.NewReader("a"), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if err := s.PutUpload(t.Context(), digest.FromString("a"), cut, UploadOptions{}); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a part: %v", err)
+		t.Errorf("truncated: %v", err)
 	}
 	if err := s.PutUpload(t.Context(), "sha256:../../x", strings.NewReader(""), UploadOptions{}); err == nil {
-		t.Error("a path as a digest")
+		t.Error("a path was accepted as a digest")
 	}
 	a := upload(t, s, "a")
 	for _, name := range []string{"", ".", "..", "a/b", "/a", "../a"} {
@@ -93,7 +93,7 @@ func TestBadUploads(t *testing.T) {
 		t.Errorf("left %v", got)
 	}
 
-	// The folder of a create that was killed goes, its files do not.
+	// A collection removes the folder of a killed create, but not the uploads.
 	if _, _, err := s.Folder(map[string]digest.Digest{"a": a}); err != nil {
 		t.Fatal(err)
 	}
