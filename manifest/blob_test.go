@@ -151,7 +151,8 @@ func TestReadBlob(t *testing.T) {
 	if b, err := s.ReadBlob(l.Digest, 5); err != nil || string(b) != "hello" {
 		t.Errorf("read %q, %v", b, err)
 	}
-	if _, err := s.ReadBlob(l.Digest, 4); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), string(l.Digest)) {
+	if _, err := s.ReadBlob(l.Digest, 4); !errors.Is(err, ErrTooLarge) ||
+		!strings.Contains(err.Error(), string(l.Digest)) {
 		t.Errorf("limit: %v", err)
 	}
 	missing := digest.FromString("nowhere")
@@ -162,7 +163,8 @@ func TestReadBlob(t *testing.T) {
 		if err := read(missing); !errors.Is(err, ErrBlobMissing) || !strings.Contains(err.Error(), string(missing)) {
 			t.Errorf("missing: %v", err)
 		}
-		for _, bad := range []digest.Digest{"", "sha256:..", "sha256:../../index.json", "md5:d41d8cd98f00b204e9800998ecf8427e"} {
+		for _, bad := range []digest.Digest{"", "sha256:..", "sha256:../../index.json",
+			"md5:d41d8cd98f00b204e9800998ecf8427e"} {
 			if err := read(bad); !errors.Is(err, ErrBlobMissing) {
 				t.Errorf("%q: %v", bad, err)
 			}
@@ -175,7 +177,8 @@ func TestReadBlob(t *testing.T) {
 	if err := os.WriteFile(s.BlobPath(l.Digest), []byte("hallo"), 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ReadBlob(l.Digest, 5); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), string(digest.FromString("hallo"))) {
+	if _, err := s.ReadBlob(l.Digest, 5); !errors.Is(err, ErrCorrupt) ||
+		!strings.Contains(err.Error(), string(digest.FromString("hallo"))) {
 		t.Errorf("altered: %v", err)
 	}
 }

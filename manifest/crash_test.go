@@ -16,7 +16,8 @@ import (
 )
 
 func init() {
-	for job, step := range map[string]func(context.Context, *Store, int) error{"prune": pruneStep, "repair": repairStep, "tag": tagStep} {
+	for job, step := range map[string]func(context.Context, *Store, int) error{"prune": pruneStep, "repair": repairStep,
+		"tag": tagStep} {
 		ChildJobs[job] = func(ctx context.Context, s *Store, _ string) error {
 			fmt.Println("ready")
 			for i := 0; ; i++ { // until killed
@@ -109,7 +110,8 @@ func TestKilledInTheMiddle(t *testing.T) {
 			fsck(t, s, FsckOptions{Repair: true})
 			prune(t, s, PruneOptions{})
 			wantProblems(t, fsck(t, s, FsckOptions{}))
-			left := slices.DeleteFunc(files(t, s, ingestDir), func(name string) bool { return strings.HasPrefix(name, "index.json-") })
+			left := slices.DeleteFunc(files(t, s, ingestDir),
+				func(name string) bool { return strings.HasPrefix(name, "index.json-") })
 			if left = slices.Concat(left, files(t, s, holdersDir)); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}

@@ -136,7 +136,8 @@ func TestFsckFindsAndRepairs(t *testing.T) {
 	slices.Sort(corrupt)
 	manifest := "manifest " + blobOf(invalid) + " breaks invalid:latest"
 	missing := "missing " + blobOf("gone") + " breaks b:latest"
-	want := slices.Concat([]string{"index index.json#2 breaks c:latest", "index index.json#5 breaks c:latest", manifest}, corrupt,
+	want := slices.Concat([]string{"index index.json#2 breaks c:latest", "index index.json#5 breaks c:latest", manifest},
+		corrupt,
 		[]string{missing, "mode " + blobOf("c"), "stray blobs/sha256/notes.txt", "leftover ingest/blob-1"})
 	wantProblems(t, found, want...)
 	for _, p := range found.Problems {
@@ -153,7 +154,8 @@ func TestFsckFindsAndRepairs(t *testing.T) {
 		}
 	}
 	wantProblems(t, fsck(t, s, FsckOptions{Repair: true}), want...)
-	quarantined := []string{digest.FromString("shared").Encoded(), digest.FromString("signature").Encoded(), digest.FromString("unused").Encoded(), "notes.txt"}
+	quarantined := []string{digest.FromString("shared").Encoded(), digest.FromString("signature").Encoded(),
+		digest.FromString("unused").Encoded(), "notes.txt"}
 	slices.Sort(quarantined)
 	if got := files(t, s, quarantineDir); !slices.Equal(got, quarantined) {
 		t.Errorf("quarantine contains %v, want %v", got, quarantined)
@@ -163,7 +165,8 @@ func TestFsckFindsAndRepairs(t *testing.T) {
 	}
 
 	// The remaining problems need a download. A blob can be quarantined a second time under another name.
-	missingAll := []string{missing, "missing " + blobOf("shared") + " breaks a:latest, b:latest", "missing " + blobOf("signature") + " breaks referrer of b:latest"}
+	missingAll := []string{missing, "missing " + blobOf("shared") + " breaks a:latest, b:latest", "missing " +
+		blobOf("signature") + " breaks referrer of b:latest"}
 	slices.Sort(missingAll)
 	wantProblems(t, fsck(t, s, FsckOptions{}), slices.Concat([]string{manifest}, missingAll)...)
 	overwrite(t, s, "shared", "again")
@@ -207,10 +210,13 @@ func TestFsckFetches(t *testing.T) {
 	}
 	r := fsck(t, s, FsckOptions{Repair: true, Fetch: fetch})
 	// While the manifest is missing, its blobs are unreferenced. The corrupt one is quarantined and not downloaded.
-	wantProblems(t, r, "corrupt "+string(e.Digest)+" breaks h.io/a:latest", "corrupt "+blobOf("one")+" fixed", "missing "+blobOf("own")+" breaks local:latest")
-	if i := slices.IndexFunc(r.Problems, func(p Problem) bool { return p.Digest == e.Digest }); !slices.ContainsFunc(r.Problems[i].Actions, func(a string) bool {
-		return strings.Contains(a, "no route to host")
-	}) {
+	wantProblems(t, r, "corrupt "+string(e.Digest)+" breaks h.io/a:latest", "corrupt "+blobOf("one")+" fixed",
+		"missing "+blobOf("own")+" breaks local:latest")
+	if i := slices.IndexFunc(r.Problems,
+		func(p Problem) bool { return p.Digest == e.Digest }); !slices.ContainsFunc(r.Problems[i].Actions,
+		func(a string) bool {
+			return strings.Contains(a, "no route to host")
+		}) {
 		t.Errorf("actions %q", r.Problems[i].Actions)
 	}
 	broken, fetched = false, nil
@@ -284,7 +290,8 @@ func BenchmarkListShared(b *testing.B) {
 	for m := range 1000 {
 		img := Image{Config: Config{ModelType: "llama", Name: fmt.Sprint(m)}}
 		for i := range 300 {
-			img.Layers = append(img.Layers, Layer{Kind: KindTensor, Name: fmt.Sprintf("model.layers.%d.weight", i), Digest: digest.FromString(fmt.Sprint(m/2, i)), Size: 1 << 20})
+			img.Layers = append(img.Layers, Layer{Kind: KindTensor, Name: fmt.Sprintf("model.layers.%d.weight", i),
+				Digest: digest.FromString(fmt.Sprint(m/2, i)), Size: 1 << 20})
 		}
 		doc, config, err := EncodeModelPack(img)
 		if err != nil {
@@ -293,7 +300,8 @@ func BenchmarkListShared(b *testing.B) {
 		if err := os.WriteFile(s.BlobPath(digest.FromBytes(config)), config, 0o444); err != nil {
 			b.Fatal(err)
 		}
-		d := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(doc), Size: int64(len(doc))}
+		d := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(doc),
+			Size: int64(len(doc))}
 		if err := os.WriteFile(s.BlobPath(d.Digest), doc, 0o444); err != nil {
 			b.Fatal(err)
 		}

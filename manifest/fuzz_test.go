@@ -25,8 +25,9 @@ func FuzzManifest(f *testing.F) {
 		f.Fatal(err)
 	}
 	artifact, err := EncodeArtifact(Artifact{Type: "application/spdx+json",
-		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(packed), Size: int64(len(packed))},
-		Layers:  []ocispec.Descriptor{{MediaType: "application/json", Digest: digest.FromString("x"), Size: 1}}})
+		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(packed),
+			Size: int64(len(packed))},
+		Layers: []ocispec.Descriptor{{MediaType: "application/json", Digest: digest.FromString("x"), Size: 1}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -34,14 +35,16 @@ func FuzzManifest(f *testing.F) {
 	f.Add(dockerManifest, ollama, ollamaConfig)
 	f.Add("", artifact, []byte("{}"))
 	f.Add(dockerManifest, []byte("{"+imageMembers+"}"), []byte("{}"))
-	child := fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2,"platform":{"os":"linux","architecture":"arm64"}}`, ocispec.MediaTypeImageManifest, digest.FromString("{}"))
+	child := fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2,"platform":{"os":"linux","architecture":"arm64"}}`,
+		ocispec.MediaTypeImageManifest, digest.FromString("{}"))
 	for _, kind := range []string{ocispec.MediaTypeImageIndex, dockerList} {
 		f.Add(kind, fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"manifests":[%s]}`, kind, child), []byte(nil))
 	}
 	f.Add("text/plain", []byte(strings.Replace(string(ollama), `"mediaType"`, `"MediaType"`, 1)), ollamaConfig)
 	f.Fuzz(func(t *testing.T, mediaType string, b, config []byte) {
 		kind, err := CheckType(mediaType, b)
-		if err != nil && !errors.Is(err, ErrUnknownManifest) && !errors.Is(err, ErrInvalidManifest) && !errors.Is(err, ErrTooLarge) {
+		if err != nil && !errors.Is(err, ErrUnknownManifest) && !errors.Is(err, ErrInvalidManifest) &&
+			!errors.Is(err, ErrTooLarge) {
 			t.Fatalf("undocumented error: %v", err)
 		}
 		if err == nil {
@@ -52,7 +55,8 @@ func FuzzManifest(f *testing.F) {
 		list, err := Blobs(b)
 		seen := map[digest.Digest]bool{}
 		for _, d := range list {
-			if !validDigest(d.Digest) || d.Size < 0 || d.Size > limits.BlobSize || seen[d.Digest] || len(list) > limits.ManifestBlobs {
+			if !validDigest(d.Digest) || d.Size < 0 || d.Size > limits.BlobSize || seen[d.Digest] ||
+				len(list) > limits.ManifestBlobs {
 				t.Fatalf("blob %+v of %d", d, len(list))
 			}
 			seen[d.Digest] = true

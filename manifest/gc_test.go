@@ -130,9 +130,11 @@ func TestCollectKeepsReferrers(t *testing.T) {
 	putEntry(t, s, "", ocispec.MediaTypeImageManifest, artifact(t, s, "standalone", ""))
 
 	remove(t, s, "other")
-	wantBlobs(t, s, map[string]bool{"w": true, "o": false, "signature": true, "attestation": true, "standalone": true, sigBody: true})
+	wantBlobs(t, s, map[string]bool{"w": true, "o": false, "signature": true, "attestation": true, "standalone": true,
+		sigBody: true})
 	remove(t, s, "signed")
-	wantBlobs(t, s, map[string]bool{"w": false, "signature": false, "attestation": false, "standalone": true, sigBody: false})
+	wantBlobs(t, s, map[string]bool{"w": false, "signature": false, "attestation": false, "standalone": true,
+		sigBody: false})
 	idx, err := s.readIndex()
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +187,8 @@ func TestCollectStopsAtDamage(t *testing.T) {
 	os.Remove(s.BlobPath(d))
 	err := s.Remove(t.Context(), mustName(t, "a"))
 	var kept *KeptError
-	if !errors.As(err, &kept) || !errors.Is(err, ErrBlobsKept) || !errors.Is(err, ErrBlobMissing) || !strings.Contains(err.Error(), "broken:latest") {
+	if !errors.As(err, &kept) || !errors.Is(err, ErrBlobsKept) || !errors.Is(err, ErrBlobMissing) ||
+		!strings.Contains(err.Error(), "broken:latest") {
 		t.Fatalf("error %v", err)
 	}
 	wantBlobs(t, s, map[string]bool{"a": true, "b": true})
@@ -211,7 +214,8 @@ func TestRemoveWhileWriting(t *testing.T) {
 	if !errors.Is(err, ErrBlobsKept) || !errors.As(err, &busy) {
 		t.Fatalf("error %v", err)
 	}
-	if len(busy.Holders) != 1 || busy.Holders[0].PID != os.Getpid() || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+	if len(busy.Holders) != 1 || busy.Holders[0].PID != os.Getpid() ||
+		!strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("holders %v in %q", busy.Holders, err)
 	}
 	wantBlobs(t, s, map[string]bool{"a": true, "not yet in a model": true})
@@ -265,7 +269,8 @@ func TestIndexLockHeldTooLong(t *testing.T) {
 	defer unlock()
 	l := putBlob(t, s, "w", "w")
 	s.indexWait = 0
-	if _, err := s.Put(t.Context(), mustName(t, "a"), Image{Layers: []Layer{l}}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "index.lock") {
+	if _, err := s.Put(t.Context(), mustName(t, "a"), Image{Layers: []Layer{l}}); !errors.Is(err, ErrBusy) ||
+		!strings.Contains(err.Error(), "index.lock") {
 		t.Errorf("error %v", err)
 	}
 }

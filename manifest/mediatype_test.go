@@ -13,7 +13,8 @@ import (
 
 // JSON members of images and indexes.
 var (
-	configMember = fmt.Sprintf(`"schemaVersion":2,"config":{"mediaType":"application/x-config","digest":%q,"size":2}`, digest.FromString("{}"))
+	configMember = fmt.Sprintf(`"schemaVersion":2,"config":{"mediaType":"application/x-config","digest":%q,"size":2}`,
+		digest.FromString("{}"))
 	imageMembers = configMember + `,"layers":[]`
 	indexMembers = `"schemaVersion":2,"manifests":[]`
 )
@@ -22,9 +23,9 @@ func TestCheckType(t *testing.T) {
 	const oci, list = ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex
 	for _, tt := range []struct {
 		name, received, own, members string
-		want                     string
-		err                      error
-		says                     string
+		want                         string
+		err                          error
+		says                         string
 	}{
 		{"image", oci, oci, imageMembers, oci, nil, ""},
 		{"image with a parameter", oci + "; charset=utf-8", oci, imageMembers, oci, nil, ""},
@@ -56,19 +57,23 @@ func TestCheckType(t *testing.T) {
 		{"any JSON", "application/json", "", `"secret":"words"`, "", ErrInvalidManifest, "schema version"},
 		{"layers of the wrong JSON type", oci, oci, configMember + `,"layers":{}`, "", ErrInvalidManifest, "manifest: "},
 		{"a child of another algorithm", list, list,
-			`"schemaVersion":2,"manifests":[{"digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]`, "", ErrInvalidManifest, "algorithm sha384"},
+			`"schemaVersion":2,"manifests":[{"digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]`, "",
+			ErrInvalidManifest, "algorithm sha384"},
 		{"a child of an unknown algorithm", list, list,
-			`"schemaVersion":2,"manifests":[{"digest":"md5:` + strings.Repeat("a", 32) + `","size":1}]`, "", ErrInvalidManifest, "md5"},
+			`"schemaVersion":2,"manifests":[{"digest":"md5:` + strings.Repeat("a", 32) + `","size":1}]`, "", ErrInvalidManifest,
+			"md5"},
 		{"a child without a digest", list, list, `"schemaVersion":2,"manifests":[{"size":1}]`, "", ErrInvalidManifest, `digest ""`},
 		{"a child with a negative size", list, list,
-			fmt.Sprintf(`"schemaVersion":2,"manifests":[{"digest":%q,"size":-1}]`, digest.FromString("x")), "", ErrInvalidManifest, "-1 bytes"},
+			fmt.Sprintf(`"schemaVersion":2,"manifests":[{"digest":%q,"size":-1}]`, digest.FromString("x")), "",
+			ErrInvalidManifest, "-1 bytes"},
 	} {
 		doc := "{" + tt.members + "}"
 		if tt.own != "" {
 			doc = fmt.Sprintf(`{"mediaType":%q,%s}`, tt.own, tt.members)
 		}
 		got, err := CheckType(tt.received, []byte(doc))
-		if !errors.Is(err, tt.err) || tt.err == nil && err != nil || got != tt.want || err != nil && !strings.Contains(err.Error(), tt.says) {
+		if !errors.Is(err, tt.err) || tt.err == nil && err != nil || got != tt.want || err != nil &&
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %q, %v; want %q, %v with %q", tt.name, got, err, tt.want, tt.err, tt.says)
 		}
 	}

@@ -26,11 +26,13 @@ func sampleLayer(kind Kind, name, mediaType string, size int64) Layer {
 }
 
 func sampleImage() Image {
-	const weight, config, doc = modelspec.MediaTypeModelWeightRaw, modelspec.MediaTypeModelWeightConfigRaw, modelspec.MediaTypeModelDocRaw
+	const weight, config, doc = modelspec.MediaTypeModelWeightRaw, modelspec.MediaTypeModelWeightConfigRaw,
+		modelspec.MediaTypeModelDocRaw
 	return Image{
 		Config: Config{
-			Name: "Demo 1.2B <chat>", Family: "llama3", Licenses: []string{"Apache-2.0"}, Architecture: "LlamaForCausalLM", ModelType: "llama",
-			Format: "safetensors", DType: "BF16", Params: 1235814400, Capabilities: []string{CapCompletion, CapTools},
+			Name: "Demo 1.2B <chat>", Family: "llama3", Licenses: []string{"Apache-2.0"}, Architecture: "LlamaForCausalLM",
+			ModelType: "llama",
+			Format:    "safetensors", DType: "BF16", Params: 1235814400, Capabilities: []string{CapCompletion, CapTools},
 			ContextLength: 131072, EmbeddingLength: 2048,
 		},
 		Layers: []Layer{
@@ -118,7 +120,8 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 	var m ocispec.Manifest
 	strictly(t, manifest, &m)
 	if m.SchemaVersion != 2 || m.MediaType != "application/vnd.oci.image.manifest.v1+json" ||
-		m.ArtifactType != "application/vnd.cncf.model.manifest.v1+json" || m.Config.MediaType != "application/vnd.cncf.model.config.v1+json" {
+		m.ArtifactType != "application/vnd.cncf.model.manifest.v1+json" ||
+		m.Config.MediaType != "application/vnd.cncf.model.config.v1+json" {
 		t.Errorf("types of the manifest: %+v", m)
 	}
 	if m.Config.Digest != digest.FromBytes(config) || m.Config.Size != int64(len(config)) {
@@ -131,7 +134,8 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 		}
 		var meta modelspec.FileMetadata
 		strictly(t, []byte(d.Annotations["org.cncf.model.file.metadata+json"]), &meta)
-		want := modelspec.FileMetadata{Name: filepath.Base(path), Mode: 0o644, Size: d.Size, ModTime: time.Unix(0, 0).UTC(), Typeflag: '0'}
+		want := modelspec.FileMetadata{Name: filepath.Base(path), Mode: 0o644, Size: d.Size, ModTime: time.Unix(0, 0).UTC(),
+			Typeflag: '0'}
 		if meta != want {
 			t.Errorf("layer %d has metadata %+v, want %+v", i, meta, want)
 		}
@@ -153,8 +157,9 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 	no, yes := false, true
 	want := modelspec.ModelConfig{
 		Architecture: "LlamaForCausalLM", Format: "safetensors", ParamSize: "1.2b", Precision: "bfloat16",
-		Capabilities: &modelspec.ModelCapabilities{InputTypes: []modelspec.Modality{"text"}, OutputTypes: []modelspec.Modality{"text"},
-			Reasoning: &no, ToolUsage: &yes, Embedding: &no},
+		Capabilities: &modelspec.ModelCapabilities{InputTypes: []modelspec.Modality{"text"},
+			OutputTypes: []modelspec.Modality{"text"},
+			Reasoning:   &no, ToolUsage: &yes, Embedding: &no},
 	}
 	if diff := cmp.Diff(want, c.Config); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
@@ -186,7 +191,8 @@ func TestDecodeForeignModelPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Image{
-		Config: Config{Name: "xyz", Format: "safetensors", DType: "F16,F8_E4M3", Params: 6_700_000_000, Capabilities: []string{CapCompletion, CapVision, CapThinking}},
+		Config: Config{Name: "xyz", Format: "safetensors", DType: "F16,F8_E4M3", Params: 6_700_000_000,
+			Capabilities: []string{CapCompletion, CapVision, CapThinking}},
 		Layers: []Layer{
 			{Kind: KindFile, Name: "model.safetensors", MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 5},
 			{Kind: KindFile, MediaType: modelspec.MediaTypeModelDoc, Digest: someDigest, Size: 5},
@@ -213,8 +219,9 @@ func manifestJSON(t *testing.T, config []byte, change func(*ocispec.Manifest)) [
 	m := ocispec.Manifest{
 		MediaType:    ocispec.MediaTypeImageManifest,
 		ArtifactType: modelspec.ArtifactTypeModelManifest,
-		Config:       ocispec.Descriptor{MediaType: modelspec.MediaTypeModelConfig, Digest: digest.FromBytes(config), Size: int64(len(config))},
-		Layers:       []ocispec.Descriptor{{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 1}},
+		Config: ocispec.Descriptor{MediaType: modelspec.MediaTypeModelConfig, Digest: digest.FromBytes(config),
+			Size: int64(len(config))},
+		Layers: []ocispec.Descriptor{{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 1}},
 	}
 	m.SchemaVersion = 2
 	change(&m)
@@ -289,7 +296,8 @@ func TestDecodeErrors(t *testing.T) {
 		})
 	}
 
-	for name, b := range map[string]string{"truncated": `{"schemaVersion":2,`, "array": `[]`, "empty": ``, "types": `{"schemaVersion":"2"}`} {
+	for name, b := range map[string]string{"truncated": `{"schemaVersion":2,`, "array": `[]`, "empty": ``,
+		"types": `{"schemaVersion":"2"}`} {
 		if _, err := Decode([]byte(b), nil); !errors.Is(err, ErrInvalidManifest) {
 			t.Errorf("%s: error %v, want ErrInvalidManifest", name, err)
 		}

@@ -111,14 +111,16 @@ func TestParseNameErrors(t *testing.T) {
 			t.Errorf("ParseName(%q): error %v, want ErrInvalidName", clip(tt.in), err)
 			continue
 		}
-		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, "[host[:port]/]path") || len(msg) > 800 {
+		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, "[host[:port]/]path") ||
+			len(msg) > 800 {
 			t.Errorf("ParseName(%q): %q does not say %q", clip(tt.in), msg, tt.says)
 		}
 	}
 }
 
 func FuzzParseName(f *testing.F) {
-	for _, s := range []string{"demo", "a/b:c", "h.io:80/x/y@" + string(someDigest), "[::1]:5000/a", "a//b", "\u00e9:x", "localhost/a:b@"} {
+	for _, s := range []string{"demo", "a/b:c", "h.io:80/x/y@" + string(someDigest), "[::1]:5000/a", "a//b", "\u00e9:x",
+		"localhost/a:b@"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -103,7 +103,8 @@ func (o ollamaFolder) model(tensor string) string {
 	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
 		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`+
 		`{"mediaType":"application/vnd.ollama.image.tensor","digest":"%s","size":%d,"name":"w"},`+
-		`{"mediaType":"application/vnd.ollama.image.json","digest":"%s","size":2,"name":"config.json"}]}`+"\n", config, len(tinyConfig), w, len(tensor), file)
+		`{"mediaType":"application/vnd.ollama.image.json","digest":"%s","size":2,"name":"config.json"}]}`+"\n", config,
+		len(tinyConfig), w, len(tensor), file)
 }
 
 func (o ollamaFolder) put(path, manifest string) {
@@ -144,7 +145,8 @@ func TestImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(e.ManifestBytes) != manifest || e.Digest != digest.FromString(manifest) || x.Digest != e.Digest || e.Format != FormatOllama {
+	if string(e.ManifestBytes) != manifest || e.Digest != digest.FromString(manifest) || x.Digest != e.Digest ||
+		e.Format != FormatOllama {
 		t.Errorf("stored %s as %s in %s", e.ManifestBytes, e.Digest, e.Format)
 	}
 	if x.Linked != 0 || x.Present != 0 || x.Cloned+x.Copied != int64(len("tensor")+2+len(tinyConfig)) {
@@ -164,7 +166,8 @@ func TestImport(t *testing.T) {
 	o.write(o.blobPath(digest.FromString("tensor")), "TENSOR")
 	checkTidy(t, s)
 
-	again, err := o.Import(t.Context(), ollamaName(t, "TINY"), s, mustName(t, "packed"), ExchangeOptions{Format: FormatModelPack})
+	again, err := o.Import(t.Context(), ollamaName(t, "TINY"), s, mustName(t, "packed"),
+		ExchangeOptions{Format: FormatModelPack})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,11 +200,14 @@ func TestImportNewerLayout(t *testing.T) {
 		`{"mediaType":"x","digest":"%s","runner":"llamacpp","format":"gguf"},{"mediaType":"x","digest":"%s","runner":"mlx","format":"safetensors"}]}`,
 		digest.FromString("gguf"), digest.FromString(manifest))
 	o.put("manifests-v2/ollama.com/library/both/latest", list)
-	if x, err := o.Import(t.Context(), ollamaName(t, "both"), s, mustName(t, "b"), ExchangeOptions{}); err != nil || x.Digest != digest.FromString(manifest) {
+	if x, err := o.Import(t.Context(), ollamaName(t, "both"), s, mustName(t, "b"), ExchangeOptions{}); err != nil ||
+		x.Digest != digest.FromString(manifest) {
 		t.Errorf("of a list: %+v, %v", x, err)
 	}
-	o.put("manifests-v2/ollama.com/library/gguf/latest", strings.Replace(list, `"mlx","format":"safetensors"`, `"x","format":"gguf"`, 1))
-	if _, err := o.Import(t.Context(), ollamaName(t, "gguf"), s, mustName(t, "c"), ExchangeOptions{}); !errors.Is(err, ErrUnknownManifest) {
+	o.put("manifests-v2/ollama.com/library/gguf/latest", strings.Replace(list, `"mlx","format":"safetensors"`,
+		`"x","format":"gguf"`, 1))
+	if _, err := o.Import(t.Context(), ollamaName(t, "gguf"), s, mustName(t, "c"), ExchangeOptions{}); !errors.Is(err,
+		ErrUnknownManifest) {
 		t.Errorf("a list of GGUF alone: %v", err)
 	}
 	// An export replaces the link and does not modify its target.
@@ -271,7 +277,8 @@ func TestExport(t *testing.T) {
 	}
 	o.write(o.blobPath(digest.FromString("draft norm")), "cut") // truncated
 	var done, total int64
-	x, err := o.Export(t.Context(), s, e, ollamaName(t, "me/m"), ExchangeOptions{Progress: func(d, t int64) { done, total = d, t }})
+	x, err := o.Export(t.Context(), s, e, ollamaName(t, "me/m"),
+		ExchangeOptions{Progress: func(d, t int64) { done, total = d, t }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +298,8 @@ func TestExport(t *testing.T) {
 	}
 	for _, d := range blobs {
 		info, err := os.Stat(o.blobPath(d.Digest))
-		if err != nil || info.Size() != d.Size || info.Mode().Perm()&0o444 != 0o444 || time.Since(info.ModTime()) > time.Minute {
+		if err != nil || info.Size() != d.Size || info.Mode().Perm()&0o444 != 0o444 ||
+			time.Since(info.ModTime()) > time.Minute {
 			t.Errorf("blob %s: %v, %v", d.Digest, info, err)
 		}
 		text, err := os.ReadFile(o.blobPath(d.Digest))
@@ -305,7 +313,8 @@ func TestExport(t *testing.T) {
 
 	// Importing the model into another store links the same blobs, and yields the same digest.
 	back := newStore(t)
-	y, err := o.Import(t.Context(), ollamaName(t, "me/m"), back, mustName(t, "m"), ExchangeOptions{Format: FormatModelPack})
+	y, err := o.Import(t.Context(), ollamaName(t, "me/m"), back, mustName(t, "m"),
+		ExchangeOptions{Format: FormatModelPack})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +388,8 @@ func TestCopy(t *testing.T) {
 		t.Errorf("there and back: digest %s, want %s", got, want)
 	}
 	raw, err := s.ResolveRaw(t.Context(), mustName(t, "c"))
-	if err != nil || raw.Descriptor.MediaType != dockerManifest || raw.Descriptor.Annotations[annotationModelType] != "llama" {
+	if err != nil || raw.Descriptor.MediaType != dockerManifest ||
+		raw.Descriptor.Annotations[annotationModelType] != "llama" {
 		t.Errorf("%+v, %v", raw, err)
 	}
 	for _, name := range []string{"a", "host.example/deep/path/b:v1", "d", "e"} {
@@ -395,7 +405,8 @@ func TestCopy(t *testing.T) {
 func TestCopyUnknown(t *testing.T) {
 	s := newStore(t)
 	sbom := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/x-sbom","config":` +
-		`{"mediaType":"application/vnd.oci.empty.v1+json","digest":"` + string(digest.FromString("{}")) + `","size":2},"layers":[]}`)
+		`{"mediaType":"application/vnd.oci.empty.v1+json","digest":"` + string(digest.FromString("{}")) +
+		`","size":2},"layers":[]}`)
 	if _, _, err := s.PutBytes(t.Context(), []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
@@ -406,11 +417,13 @@ func TestCopyUnknown(t *testing.T) {
 	if got, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "copy"), ""); err != nil || got != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
-	if raw, err := s.ResolveRaw(t.Context(), mustName(t, "copy")); err != nil || raw.Descriptor.MediaType != "application/vnd.oci.image.manifest.v1+json" {
+	if raw, err := s.ResolveRaw(t.Context(), mustName(t, "copy")); err != nil ||
+		raw.Descriptor.MediaType != "application/vnd.oci.image.manifest.v1+json" {
 		t.Errorf("%+v, %v: the manifest's own media type takes precedence", raw, err)
 	}
 	for _, format := range []string{FormatOllama, FormatModelPack} {
-		if _, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "other"), format); !errors.Is(err, ErrUnknownManifest) {
+		if _, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "other"), format); !errors.Is(err,
+			ErrUnknownManifest) {
 			t.Errorf("as %s: %v", format, err)
 		}
 	}
@@ -425,7 +438,8 @@ func TestCopyUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := bytes.Replace(manifest, []byte(`"name":"config.json"`), []byte(`"name":"../config.json"`), 1)
-	if _, err := s.PutRaw(t.Context(), mustName(t, "bad"), "", damaged, PutOptions{}); !errors.Is(err, ErrInvalidManifest) {
+	if _, err := s.PutRaw(t.Context(), mustName(t, "bad"), "", damaged, PutOptions{}); !errors.Is(err,
+		ErrInvalidManifest) {
 		t.Errorf("damaged: %v", err)
 	}
 	if got := names(t, s); len(got) != 2 {
@@ -450,7 +464,8 @@ func init() {
 			if err != nil {
 				return err
 			}
-			if _, err := o.Export(ctx, s, e, OllamaName{ollamaHost, "out", fmt.Sprintf("m%d", i%5), ollamaTag}, ExchangeOptions{}); err != nil {
+			if _, err := o.Export(ctx, s, e, OllamaName{ollamaHost, "out", fmt.Sprintf("m%d", i%5), ollamaTag},
+				ExchangeOptions{}); err != nil {
 				return err
 			}
 			if err := s.Remove(ctx, name); err != nil {
@@ -465,7 +480,8 @@ func init() {
 func TestKilledExchange(t *testing.T) {
 	o := newOllama(t)
 	for i := range 3 {
-		o.put(fmt.Sprintf("manifests/registry.ollama.ai/library/m%d/latest", i), o.model(strings.Repeat(fmt.Sprint("tensor", i), 100_000)))
+		o.put(fmt.Sprintf("manifests/registry.ollama.ai/library/m%d/latest", i),
+			o.model(strings.Repeat(fmt.Sprint("tensor", i), 100_000)))
 	}
 	s := newStore(t)
 	for range 10 {
@@ -492,14 +508,16 @@ func TestKilledExchange(t *testing.T) {
 	}
 	// The leftovers do not interfere with later imports.
 	for i := range 3 {
-		if _, err := o.Import(t.Context(), ollamaName(t, fmt.Sprintf("m%d", i)), s, mustName(t, "last"), ExchangeOptions{}); err != nil {
+		if _, err := o.Import(t.Context(), ollamaName(t, fmt.Sprintf("m%d", i)), s, mustName(t, "last"),
+			ExchangeOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, name := range names(t, s) {
 		remove(t, s, name)
 	}
-	begun := slices.DeleteFunc(files(t, s, "ingest"), func(name string) bool { return !strings.HasPrefix(name, partialPrefix) })
+	begun := slices.DeleteFunc(files(t, s, "ingest"),
+		func(name string) bool { return !strings.HasPrefix(name, partialPrefix) })
 	if got := slices.Concat(files(t, s, "blobs/sha256"), files(t, s, "holders"), begun); len(got) > 0 {
 		t.Errorf("left behind: %v", got)
 	}

@@ -46,8 +46,10 @@ func ollamaImage() (Image, blobTexts) {
 	b := blobTexts{}
 	return Image{
 		Config: Config{
-			Name: "Demo", Family: "qwen3", Licenses: []string{"MIT"}, Architecture: "Qwen3ForCausalLM", ModelType: "qwen3", Format: "safetensors",
-			Quantization: "int4", DType: "BF16", Params: 1235814400, Capabilities: []string{CapCompletion, CapTools}, ContextLength: 4096, EmbeddingLength: 64,
+			Name: "Demo", Family: "qwen3", Licenses: []string{"MIT"}, Architecture: "Qwen3ForCausalLM", ModelType: "qwen3",
+			Format:       "safetensors",
+			Quantization: "int4", DType: "BF16", Params: 1235814400, Capabilities: []string{CapCompletion, CapTools},
+			ContextLength: 4096, EmbeddingLength: 64,
 		},
 		Layers: []Layer{
 			b.layer(KindFile, "chat_template.jinja", "{% for m in messages %}{{ m }}{% endfor %}"),
@@ -80,8 +82,10 @@ func TestEncodeOllamaIs(t *testing.T) {
 		t.Errorf("config\n%s\nwant\n%s", config, wantConfig)
 	}
 	var want strings.Builder
-	fmt.Fprintf(&want, `{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
-		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`, digest.FromString(wantConfig), len(wantConfig))
+	fmt.Fprintf(&want,
+		`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
+			`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`, digest.FromString(wantConfig),
+		len(wantConfig))
 	layers := []struct{ mediaType, name, annotations string }{
 		{"application/vnd.ingotml.image.file", "chat_template.jinja", `"org.cncf.model.filepath":"chat_template.jinja"`},
 		{"application/vnd.ollama.image.json", "config.json", `"org.cncf.model.filepath":"config.json"`},
@@ -101,7 +105,8 @@ func TestEncodeOllamaIs(t *testing.T) {
 		if i > 0 {
 			want.WriteByte(',')
 		}
-		fmt.Fprintf(&want, `{"mediaType":"%s","digest":"%s","size":%d,`, l.mediaType, img.Layers[i].Digest, img.Layers[i].Size)
+		fmt.Fprintf(&want, `{"mediaType":"%s","digest":"%s","size":%d,`, l.mediaType, img.Layers[i].Digest,
+			img.Layers[i].Size)
 		if l.name != "" {
 			fmt.Fprintf(&want, `"name":"%s",`, l.name)
 		}
@@ -144,8 +149,9 @@ func TestOllamaTemplates(t *testing.T) {
 func generated(r *rand.Rand, b blobTexts) Image {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	img := Image{Config: Config{
-		Name: pick("", "a <b>"), Family: pick("", "llama3"), Architecture: pick("", "LlamaForCausalLM"), ModelType: pick("", "llama"),
-		Format: pick("", "safetensors"), Quantization: pick("", "int4", "nvfp4"), DType: pick("", "BF16", "F32,BF16"),
+		Name: pick("", "a <b>"), Family: pick("", "llama3"), Architecture: pick("", "LlamaForCausalLM"),
+		ModelType: pick("", "llama"),
+		Format:    pick("", "safetensors"), Quantization: pick("", "int4", "nvfp4"), DType: pick("", "BF16", "F32,BF16"),
 		Params: r.Int64N(1 << r.IntN(60)), ContextLength: r.Int64N(3), EmbeddingLength: r.Int64N(3),
 	}}
 	if r.IntN(2) == 0 {
@@ -154,13 +160,16 @@ func generated(r *rand.Rand, b blobTexts) Image {
 	}
 	img.Layers = append(img.Layers, b.layer(KindTensor, "w", "w"))
 	for i := range r.IntN(12) {
-		kind := Kind(pick("tensor", "file", "file", "file", "license", "params", "system", "template", "messages", "prompt", "other-kind"))
-		name := fmt.Sprintf("%s%d%s", pick("", "a/", "draft/", "LICENSE", "template", "x"), i, pick("", ".json", ".jinja", ".txt", ".model", ".2"))
+		kind := Kind(pick("tensor", "file", "file", "file", "license", "params", "system", "template", "messages", "prompt",
+			"other-kind"))
+		name := fmt.Sprintf("%s%d%s", pick("", "a/", "draft/", "LICENSE", "template", "x"), i,
+			pick("", ".json", ".jinja", ".txt", ".model", ".2"))
 		if kind == KindTensor {
 			name = strings.ReplaceAll(name, "/", ".")
 		}
 		l := b.layer(kind, name, pick("{}", "{{ .Prompt }}", "{% if x %}", "same")+pick("", "1", "2"))
-		l.MediaType = pick(modelPackMediaType(l), modelPackMediaType(l), modelspec.MediaTypeModelDocRaw, modelspec.MediaTypeModelWeightConfigRaw)
+		l.MediaType = pick(modelPackMediaType(l), modelPackMediaType(l), modelspec.MediaTypeModelDocRaw,
+			modelspec.MediaTypeModelWeightConfigRaw)
 		if r.IntN(8) == 0 {
 			l.MediaType = modelspec.MediaTypeModelCode // an archive
 		}
@@ -227,13 +236,16 @@ func TestOllamaNamesSurviveOtherLibraries(t *testing.T) {
 // ownManifest returns a manifest as written by Ollama's create, with layers {media type, name}.
 func ownManifest(config string, layers ...[2]string) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, `{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
-		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`, digest.FromString(config), len(config))
+	fmt.Fprintf(&b,
+		`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
+			`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`, digest.FromString(config),
+		len(config))
 	for i, l := range layers {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"mediaType":"application/vnd.ollama.image.%s","digest":"%s","size":1`, l[0], digest.FromString(fmt.Sprint(i)))
+		fmt.Fprintf(&b, `{"mediaType":"application/vnd.ollama.image.%s","digest":"%s","size":1`, l[0],
+			digest.FromString(fmt.Sprint(i)))
 		if l[1] != "" {
 			fmt.Fprintf(&b, `,"name":%q`, l[1])
 		}
@@ -245,17 +257,22 @@ func ownManifest(config string, layers ...[2]string) []byte {
 
 func TestDecodeOllamasOwn(t *testing.T) {
 	config := `{"model_format":"safetensors","model_family":"","model_families":null,"model_type":"","file_type":"int4","renderer":"qwen3.5",` +
-		`"parser":"qwen3.5","requires":"0.19.0","capabilities":["completion","vision","thinking"],"context_length":262144}` + "\n"
+		`"parser":"qwen3.5","requires":"0.19.0","capabilities":["completion","vision","thinking"],"context_length":262144}` +
+		"\n"
 	manifest := ownManifest(config,
-		[2]string{"tensor", "model.embed_tokens.weight"}, [2]string{"tensor", "model.layers.0.mlp.experts"}, [2]string{"json", "config.json"},
-		[2]string{"json", "tokenizer.json"}, [2]string{"template", ""}, [2]string{"license", ""}, [2]string{"license", ""}, [2]string{"params", ""},
+		[2]string{"tensor", "model.embed_tokens.weight"}, [2]string{"tensor", "model.layers.0.mlp.experts"},
+		[2]string{"json", "config.json"},
+		[2]string{"json", "tokenizer.json"}, [2]string{"template", ""}, [2]string{"license", ""}, [2]string{"license", ""},
+		[2]string{"params", ""},
 		[2]string{"json", "license.2"})
 	got := mustDecode(t, manifest, []byte(config))
 	layer := func(i int, kind Kind, mediaType, name string) Layer {
-		return Layer{Kind: kind, Name: name, MediaType: "application/vnd.ollama.image." + mediaType, Digest: digest.FromString(fmt.Sprint(i)), Size: 1}
+		return Layer{Kind: kind, Name: name, MediaType: "application/vnd.ollama.image." + mediaType,
+			Digest: digest.FromString(fmt.Sprint(i)), Size: 1}
 	}
 	want := Image{
-		Config: Config{Format: "safetensors", Quantization: "int4", Capabilities: []string{"completion", "vision", "thinking"}, ContextLength: 262144},
+		Config: Config{Format: "safetensors", Quantization: "int4",
+			Capabilities: []string{"completion", "vision", "thinking"}, ContextLength: 262144},
 		Layers: []Layer{
 			layer(0, KindTensor, "tensor", "model.embed_tokens.weight"),
 			layer(1, KindTensor, "tensor", "model.layers.0.mlp.experts"),
@@ -307,7 +324,8 @@ func TestDecodeOllamaErrors(t *testing.T) {
 		{"config", `[]`, "config", [][2]string{{"tensor", "w"}}},
 	} {
 		_, err := Decode(ownManifest(tt.config, tt.layers...), []byte(tt.config))
-		if !errors.Is(err, ErrInvalidManifest) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, ErrInvalidManifest) || !strings.Contains(err.Error(), tt.says) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want ErrInvalidManifest saying %q", tt.name, err, tt.says)
 		}
 	}
@@ -342,7 +360,8 @@ func FuzzDecodeOllama(f *testing.F) {
 	}
 	f.Add(manifest, config)
 	own := `{"model_format":"safetensors","model_type":"1.2B"}`
-	f.Add(ownManifest(own, [2]string{"tensor", "w"}, [2]string{"json", "config.json"}, [2]string{"prompt", ""}, [2]string{"embed", ""}), []byte(own))
+	f.Add(ownManifest(own, [2]string{"tensor", "w"}, [2]string{"json", "config.json"}, [2]string{"prompt", ""},
+		[2]string{"embed", ""}), []byte(own))
 	f.Fuzz(func(t *testing.T, manifest, config []byte) {
 		var m ollamaManifestJSON
 		if json.Unmarshal(manifest, &m) != nil {

@@ -43,7 +43,8 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %v, error %v, want %v", tt.name, s, err, tt.want)
 			continue
 		}
-		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, tt.root) || strings.Contains(msg, "\n") {
+		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, tt.root) ||
+			strings.Contains(msg, "\n") {
 			t.Errorf("%s: %q does not say %q", tt.name, msg, tt.says)
 		}
 	}
@@ -74,11 +75,13 @@ func TestOpenCreates(t *testing.T) {
 		"empty":       func(root string) error { return os.MkdirAll(root, 0o755) },
 		"mount point": func(root string) error { return os.MkdirAll(filepath.Join(root, "lost+found"), 0o700) },
 		"half made": func(root string) error {
-			return errors.Join(os.MkdirAll(filepath.Join(root, "blobs", "sha256"), 0o755), os.MkdirAll(filepath.Join(root, "ingest"), 0o755),
+			return errors.Join(os.MkdirAll(filepath.Join(root, "blobs", "sha256"), 0o755),
+				os.MkdirAll(filepath.Join(root, "ingest"), 0o755),
 				os.WriteFile(filepath.Join(root, "index.lock"), nil, 0o644))
 		},
 		"other tool's": func(root string) error {
-			return errors.Join(os.MkdirAll(root, 0o755), os.WriteFile(filepath.Join(root, "oci-layout"), []byte(`{"imageLayoutVersion": "1.0.0", "x": 1}`), 0o644),
+			return errors.Join(os.MkdirAll(root, 0o755), os.WriteFile(filepath.Join(root, "oci-layout"),
+				[]byte(`{"imageLayoutVersion": "1.0.0", "x": 1}`), 0o644),
 				os.WriteFile(filepath.Join(root, "index.json"), []byte(`{"schemaVersion":2,"manifests":[]}`), 0o644))
 		},
 	}

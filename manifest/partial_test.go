@@ -171,7 +171,8 @@ func TestPartialJournal(t *testing.T) {
 		{"", []Range{{0, 1000}}},
 		{"0 600\n0 200\n100 300\n", []Range{{600, 1000}}},
 	} {
-		if err := errors.Join(os.WriteFile(path+partSuffix, b[:600], 0o444), os.WriteFile(path+rangesSuffix, []byte(test.journal), 0o644)); err != nil {
+		if err := errors.Join(os.WriteFile(path+partSuffix, b[:600], 0o444),
+			os.WriteFile(path+rangesSuffix, []byte(test.journal), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		p := openPartial(t, s, b)
@@ -195,7 +196,8 @@ func TestPartialRefusesWrongBytes(t *testing.T) {
 	writeAt(t, p, b, 0, 1000) // no effect: these bytes are already present
 	err := p.Commit(t.Context())
 	var mismatch *MismatchError
-	if !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) || mismatch.Got != digest.FromBytes(wrong) || mismatch.Want != digest.FromBytes(b) || mismatch.Size != 1000 {
+	if !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) || mismatch.Got != digest.FromBytes(wrong) ||
+		mismatch.Want != digest.FromBytes(b) || mismatch.Size != 1000 {
 		t.Errorf("%v", err)
 	}
 	if got := append(files(t, s, "ingest"), files(t, s, "blobs/sha256")...); len(got) > 0 {
@@ -303,7 +305,8 @@ func TestPartialOddities(t *testing.T) {
 	}
 	// The file is too long, as if another manifest gave another size.
 	b := longText(100)
-	if err := os.WriteFile(s.path(ingestDir, digest.FromBytes(b).Encoded()+partSuffix), append(bytes.Clone(b), "more"...), 0o644); err != nil {
+	if err := os.WriteFile(s.path(ingestDir, digest.FromBytes(b).Encoded()+partSuffix), append(bytes.Clone(b), "more"...),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	p = openPartial(t, s, b)
@@ -321,7 +324,8 @@ func TestPullingKeepsBlobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := fmt.Appendf(nil, `{"config":{"digest":%q,"size":2},"layers":[{"digest":%q,"size":%d}]}`, config, layer.Digest, layer.Size)
+	manifest := fmt.Appendf(nil, `{"config":{"digest":%q,"size":2},"layers":[{"digest":%q,"size":%d}]}`, config,
+		layer.Digest, layer.Size)
 	if _, err := s.Pulling(t.Context(), manifest); err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +423,8 @@ func TestPullingClears(t *testing.T) {
 		t.Fatal(err)
 	}
 	done()
-	if got, want := files(t, s, "ingest"), []string{digest.FromBytes(half).Encoded() + partSuffix}; !slices.Equal(got, want) {
+	if got, want := files(t, s, "ingest"), []string{digest.FromBytes(half).Encoded() + partSuffix}; !slices.Equal(got,
+		want) {
 		t.Errorf("left in ingest: %v, want %v", got, want)
 	}
 }

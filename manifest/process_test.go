@@ -76,10 +76,12 @@ func runChild(job, root string) error {
 	case "mix": // concurrent writers and collections
 		s.collectWait = 50 * time.Millisecond
 		for i := range 12 {
-			if err := createModel(ctx, s, fmt.Sprintf("m%d", rand.N(4)), "constant", fmt.Sprint("some", rand.N(6)), fmt.Sprint(arg, i)); err != nil {
+			if err := createModel(ctx, s, fmt.Sprintf("m%d", rand.N(4)), "constant", fmt.Sprint("some", rand.N(6)),
+				fmt.Sprint(arg, i)); err != nil {
 				return err
 			}
-			if err := s.Remove(ctx, Name{Path: fmt.Sprintf("m%d", rand.N(4))}); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrBusy) {
+			if err := s.Remove(ctx, Name{Path: fmt.Sprintf("m%d", rand.N(4))}); err != nil && !errors.Is(err, ErrNotFound) &&
+				!errors.Is(err, ErrBusy) {
 				return err
 			}
 		}
@@ -242,7 +244,8 @@ func TestKilledProcess(t *testing.T) {
 	for _, name := range names(t, s) {
 		remove(t, s, name)
 	}
-	begun := slices.DeleteFunc(files(t, s, "ingest"), func(name string) bool { return !strings.HasPrefix(name, partialPrefix) })
+	begun := slices.DeleteFunc(files(t, s, "ingest"),
+		func(name string) bool { return !strings.HasPrefix(name, partialPrefix) })
 	if got := slices.Concat(files(t, s, "blobs/sha256"), files(t, s, "holders"), begun); len(got) > 0 {
 		t.Errorf("left behind: %v", got)
 	}

@@ -53,7 +53,8 @@ func TestPruneDryRun(t *testing.T) {
 	for _, item := range dry.Items {
 		what = append(what, string(item.Kind)+" "+item.Name)
 	}
-	if len(what) != 4 || !slices.Contains(what, "blob "+string(digest.FromString("old"))) || what[3] != "file ingest/blob-123" {
+	if len(what) != 4 || !slices.Contains(what, "blob "+string(digest.FromString("old"))) ||
+		what[3] != "file ingest/blob-123" {
 		t.Errorf("would prune %q", what) // the old blob, manifest and config, and the file
 	}
 	wantBlobs(t, s, map[string]bool{"old": true, "signature": true})
@@ -74,7 +75,8 @@ func TestPruneDryRun(t *testing.T) {
 	// Referrers of a replaced model are removed too.
 	putModel(t, s, "b", "other")
 	gone := prune(t, s, PruneOptions{})
-	if !slices.ContainsFunc(gone.Items, func(p Pruned) bool { return p.Kind == PrunedReferrer && p.Name == string(digest.FromString(sig)) }) {
+	if !slices.ContainsFunc(gone.Items,
+		func(p Pruned) bool { return p.Kind == PrunedReferrer && p.Name == string(digest.FromString(sig)) }) {
 		t.Errorf("pruned %+v", gone)
 	}
 	wantBlobs(t, s, map[string]bool{"b": false, "signature": false, sig: false})
@@ -124,7 +126,8 @@ func TestPruneUnfinished(t *testing.T) {
 		leave(t, s, name, text, age)
 	}
 	old := digest.FromString("old").Encoded()
-	for _, name := range []string{old + ".part", old + ".lock", "push-" + old + "/state", "pull-" + old, "create-" + old + "/journal"} {
+	for _, name := range []string{old + ".part", old + ".lock", "push-" + old + "/state", "pull-" + old, "create-" + old +
+		"/journal"} {
 		leave(t, s, name, "{}", IngestAge+time.Minute)
 	}
 	leave(t, s, someDigest.Encoded()+".lock", "", 0)         // lock file without a part
@@ -134,7 +137,8 @@ func TestPruneUnfinished(t *testing.T) {
 	leave(t, s, "README", "not ours", 50*day)
 
 	prune(t, s, PruneOptions{})
-	want := []string{hex + ".part", hex + ".ranges", "README", "create-" + hex, "index.json-1", "pull-" + digest.FromString(pulled).Encoded(), "push-" + hex}
+	want := []string{hex + ".part", hex + ".ranges", "README", "create-" + hex, "index.json-1", "pull-" +
+		digest.FromString(pulled).Encoded(), "push-" + hex}
 	slices.Sort(want)
 	if got := files(t, s, ingestDir); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
@@ -158,7 +162,8 @@ func TestPruneNamesTheHolder(t *testing.T) {
 	}
 	defer release()
 	var busy *BusyError
-	if _, err := s.Prune(t.Context(), PruneOptions{}); !errors.As(err, &busy) || len(busy.Holders) != 1 || busy.Holders[0].PID != os.Getpid() {
+	if _, err := s.Prune(t.Context(), PruneOptions{}); !errors.As(err, &busy) || len(busy.Holders) != 1 ||
+		busy.Holders[0].PID != os.Getpid() {
 		t.Errorf("error %v", err)
 	}
 	wantBlobs(t, s, map[string]bool{"old": true})
@@ -170,7 +175,8 @@ func TestRemoveSeveral(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		putModel(t, s, name, "shared", name)
 	}
-	if err := s.Remove(t.Context(), mustName(t, "a"), mustName(t, "nosuch"), mustName(t, "b")); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "nosuch") {
+	if err := s.Remove(t.Context(), mustName(t, "a"), mustName(t, "nosuch"), mustName(t, "b")); !errors.Is(err,
+		ErrNotFound) || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("error %v", err)
 	}
 	if got := names(t, s); len(got) != 3 {
@@ -205,13 +211,15 @@ func TestUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Usage{Models: 3, Blobs: 7, Bytes: total, SharedBytes: b.Size, SavedBytes: a.Size + 2*b.Size - total}, u); diff != "" {
+	if diff := cmp.Diff(Usage{Models: 3, Blobs: 7, Bytes: total, SharedBytes: b.Size, SavedBytes: a.Size +
+		2*b.Size - total}, u); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 
 	putModel(t, s, "a", "new")
 	leave(t, s, "push-"+someDigest.Encoded()+"/state", "12345", time.Hour)
-	if u, err = s.Usage(t.Context()); err != nil || u.ReclaimableBlobs != 3 || u.Unfinished != 1 || u.UnfinishedBytes != 5 {
+	if u, err = s.Usage(t.Context()); err != nil || u.ReclaimableBlobs != 3 || u.Unfinished != 1 ||
+		u.UnfinishedBytes != 5 {
 		t.Errorf("usage %+v, %v", u, err)
 	}
 	if freed := prune(t, s, PruneOptions{}).Bytes; freed != u.ReclaimableBytes {
@@ -238,7 +246,8 @@ func TestSharedOfPartialAndForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.Remove(s.BlobPath(digest.FromString("weights")))
-	if _, err := s.PutRaw(t.Context(), mustName(t, "partial"), ocispec.MediaTypeImageManifest, e.ManifestBytes, PutOptions{Partial: true}); err != nil {
+	if _, err := s.PutRaw(t.Context(), mustName(t, "partial"), ocispec.MediaTypeImageManifest, e.ManifestBytes,
+		PutOptions{Partial: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Remove(t.Context(), mustName(t, "whole")); err != nil {

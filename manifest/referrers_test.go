@@ -52,8 +52,9 @@ func referrers(t *testing.T, s *Store, subject digest.Digest, artifactType strin
 
 func TestEncodeArtifact(t *testing.T) {
 	got, err := EncodeArtifact(Artifact{
-		Type:        reportType,
-		Subject:     ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("s"), Size: 3, Annotations: map[string]string{"of": "the index"}},
+		Type: reportType,
+		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("s"), Size: 3,
+			Annotations: map[string]string{"of": "the index"}},
 		Layers:      []ocispec.Descriptor{{MediaType: "text/plain", Digest: digest.FromString("l"), Size: 1}},
 		Annotations: map[string]string{"k": "v"},
 	})
@@ -64,7 +65,8 @@ func TestEncodeArtifact(t *testing.T) {
 		`"artifactType":"application/vnd.example.report",` +
 		`"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2},` +
 		`"layers":[{"mediaType":"text/plain","digest":"` + string(digest.FromString("l")) + `","size":1}],` +
-		`"subject":{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"` + string(digest.FromString("s")) + `","size":3},` +
+		`"subject":{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"` + string(digest.FromString("s")) +
+		`","size":3},` +
 		`"annotations":{"k":"v"}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -118,7 +120,8 @@ func TestReferrers(t *testing.T) {
 	if diff := cmp.Diff([]ocispec.Descriptor{of}, referrers(t, s, one.Digest, "")); diff != "" {
 		t.Errorf("of the first report (-want +got):\n%s", diff)
 	}
-	if one.ArtifactType != reportType || one.Annotations["about"] != "one" || one.MediaType != ocispec.MediaTypeImageManifest {
+	if one.ArtifactType != reportType || one.Annotations["about"] != "one" ||
+		one.MediaType != ocispec.MediaTypeImageManifest {
 		t.Errorf("descriptor %+v", one)
 	}
 	if got := names(t, s); !slices.Equal(got, []string{"a:latest", "b:latest"}) {
@@ -126,7 +129,8 @@ func TestReferrers(t *testing.T) {
 	}
 	checkStore(t, s)
 	remove(t, s, "a")
-	wantBlobs(t, s, map[string]bool{"wa": false, "one": false, "two": false, "about one": false, "wb": true, "three": true})
+	wantBlobs(t, s, map[string]bool{"wa": false, "one": false, "two": false, "about one": false, "wb": true,
+		"three": true})
 	if left := referrers(t, s, a, ""); len(left) != 0 {
 		t.Errorf("left of a: %v", left)
 	}
@@ -199,13 +203,15 @@ func TestPutReferrerTogether(t *testing.T) {
 }
 
 func TestReferrerDescriptor(t *testing.T) {
-	body, err := json.Marshal(map[string]any{"config": map[string]any{"mediaType": "a/config"}, "annotations": map[string]string{"k": "v"}})
+	body, err := json.Marshal(map[string]any{"config": map[string]any{"mediaType": "a/config"},
+		"annotations": map[string]string{"k": "v"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReferrerDescriptor(ocispec.MediaTypeImageManifest, body)
-	want := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: "a/config", Digest: digest.FromBytes(body),
-		Size: int64(len(body)), Annotations: map[string]string{"k": "v"}}
+	want := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: "a/config",
+		Digest: digest.FromBytes(body),
+		Size:   int64(len(body)), Annotations: map[string]string{"k": "v"}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

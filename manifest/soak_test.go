@@ -219,7 +219,8 @@ func soak(ctx context.Context, s *manifest.Store, arg string) error {
 // soakName returns one of a few names, so that the processes compete for them.
 func soakName() manifest.Name {
 	hosts := []string{"", "", "registry.example.com"}
-	return manifest.Name{Host: hosts[rand.N(len(hosts))], Path: fmt.Sprintf("team/m%d", rand.N(4)), Tag: fmt.Sprintf("t%d", rand.N(2))}
+	return manifest.Name{Host: hosts[rand.N(len(hosts))], Path: fmt.Sprintf("team/m%d", rand.N(4)),
+		Tag: fmt.Sprintf("t%d", rand.N(2))}
 }
 
 // soakText returns one of a few contents, so that models share blobs.
@@ -335,7 +336,8 @@ func (w *worker) pull(ctx context.Context) (bool, error) {
 }
 
 func (w *worker) push(ctx context.Context) (bool, error) {
-	_, err := w.client.Push(ctx, w.s, w.name(), manifest.Name{Host: w.addr, Path: fmt.Sprint("new/m", rand.N(3)), Tag: "t"}, registry.PushOptions{})
+	_, err := w.client.Push(ctx, w.s, w.name(), manifest.Name{Host: w.addr, Path: fmt.Sprint("new/m", rand.N(3)),
+		Tag: "t"}, registry.PushOptions{})
 	if errors.Is(err, manifest.ErrBlobMissing) {
 		return false, nil // a partial model
 	}
@@ -355,7 +357,8 @@ func (w *worker) read(ctx context.Context) (bool, error) {
 		if err == nil {
 			return true, nil
 		}
-		if after, again := w.s.ResolveRaw(ctx, name); again == nil && after.Descriptor.Digest == before.Descriptor.Digest && after.Descriptor.Annotations["org.ingotml.modified"] == before.Descriptor.Annotations["org.ingotml.modified"] {
+		if after, again := w.s.ResolveRaw(ctx, name); again == nil && after.Descriptor.Digest == before.Descriptor.Digest &&
+			after.Descriptor.Annotations["org.ingotml.modified"] == before.Descriptor.Annotations["org.ingotml.modified"] {
 			return false, err
 		}
 	}

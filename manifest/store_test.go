@@ -148,7 +148,8 @@ func checkStore(t *testing.T, s *Store) {
 
 func TestPutResolveList(t *testing.T) {
 	s := newStore(t)
-	img := Image{Config: Config{ModelType: "llama", Params: 3}, Layers: []Layer{putBlob(t, s, "w", "weights"), putBlob(t, s, "x", "more")}}
+	img := Image{Config: Config{ModelType: "llama", Params: 3},
+		Layers: []Layer{putBlob(t, s, "w", "weights"), putBlob(t, s, "x", "more")}}
 	name := mustName(t, "ghcr.io/me/Demo:1b")
 	d, err := s.Put(t.Context(), name, img)
 	if err != nil {
@@ -176,7 +177,8 @@ func TestPutResolveList(t *testing.T) {
 	if len(list) != 2 || list[0].Name.String() != "another:latest" {
 		t.Fatalf("List = %+v", list)
 	}
-	wantSum := Summary{Name: name, Digest: d, Size: int64(len("weightsmore") + len(manifest) + len(config)), ModelType: "llama", Modified: noon}
+	wantSum := Summary{Name: name, Digest: d, Size: int64(len("weightsmore") + len(manifest) + len(config)),
+		ModelType: "llama", Modified: noon}
 	if diff := cmp.Diff(wantSum, list[1]); diff != "" {
 		t.Errorf("List (-want +got):\n%s", diff)
 	}
@@ -345,10 +347,12 @@ func TestForeignEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: d, Size: n,
-		Annotations: map[string]string{ocispec.AnnotationRefName: "v1", "x": "y"}, Platform: &ocispec.Platform{OS: "linux", Architecture: "arm64"}}
+		Annotations: map[string]string{ocispec.AnnotationRefName: "v1", "x": "y"},
+		Platform:    &ocispec.Platform{OS: "linux", Architecture: "arm64"}}
 	odd := foreign
 	odd.Annotations = map[string]string{ocispec.AnnotationRefName: "not a name"}
-	if err := s.writeIndex(ocispec.Index{Manifests: []ocispec.Descriptor{foreign, odd}, Annotations: map[string]string{"k": "v"}}); err != nil {
+	if err := s.writeIndex(ocispec.Index{Manifests: []ocispec.Descriptor{foreign, odd},
+		Annotations: map[string]string{"k": "v"}}); err != nil {
 		t.Fatal(err)
 	}
 	putModel(t, s, "demo", "w")
@@ -356,7 +360,8 @@ func TestForeignEntries(t *testing.T) {
 		t.Errorf("names %v", got)
 	}
 	var unknown *UnknownManifestError
-	if _, err := s.Resolve(t.Context(), mustName(t, "v1")); !errors.As(err, &unknown) || !errors.Is(err, ErrUnknownManifest) ||
+	if _, err := s.Resolve(t.Context(), mustName(t, "v1")); !errors.As(err, &unknown) ||
+		!errors.Is(err, ErrUnknownManifest) ||
 		unknown.ConfigMediaType != ocispec.MediaTypeImageConfig {
 		t.Errorf("Resolve(v1): %v", err)
 	}

@@ -31,7 +31,8 @@ func TestTag(t *testing.T) {
 	if got, want := names(t, s), []string{"a:latest", "c:latest", "d:latest", "h.io/b:2"}; !slices.Equal(got, want) {
 		t.Errorf("names %v, want %v", got, want)
 	}
-	if !list[0].Modified.Equal(noon) || !list[1].Modified.Equal(noon.Add(time.Hour)) || list[1].Size != list[0].Size || list[1].ModelType != "llama" {
+	if !list[0].Modified.Equal(noon) || !list[1].Modified.Equal(noon.Add(time.Hour)) || list[1].Size != list[0].Size ||
+		list[1].ModelType != "llama" {
 		t.Errorf("entries %+v", list)
 	}
 	for _, name := range []string{"a", "d", "h.io/b:2"} {

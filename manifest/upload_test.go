@@ -28,7 +28,8 @@ func TestUploads(t *testing.T) {
 	s.now = func() time.Time { return now }
 	putModel(t, s, "a", "a blob")
 	one, two, blob := upload(t, s, "one"), upload(t, s, ""), digest.FromString("a blob")
-	for d, want := range map[digest.Digest]bool{one: true, two: true, blob: true, digest.FromString("none"): false, "sha256:../x": false, "": false} {
+	for d, want := range map[digest.Digest]bool{one: true, two: true, blob: true, digest.FromString("none"): false,
+		"sha256:../x": false, "": false} {
 		if got := s.HasUpload(d); got != want {
 			t.Errorf("HasUpload(%q) = %v", d, got)
 		}
@@ -61,7 +62,8 @@ func TestUploads(t *testing.T) {
 	if r := prune(t, s, PruneOptions{DryRun: true}); len(r.Items) > 0 {
 		t.Errorf("would prune %+v", r)
 	}
-	if r := prune(t, s, PruneOptions{Unfinished: true}); len(r.Items) != 2 || r.Items[0].Kind != PrunedRun || r.Bytes != int64(len("three")) {
+	if r := prune(t, s, PruneOptions{Unfinished: true}); len(r.Items) != 2 || r.Items[0].Kind != PrunedRun ||
+		r.Bytes != int64(len("three")) {
 		t.Errorf("pruned %+v", r)
 	}
 	checkTidy(t, s)
@@ -70,11 +72,13 @@ func TestUploads(t *testing.T) {
 func TestBadUploads(t *testing.T) {
 	s := newStore(t)
 	var mismatch *MismatchError
-	if err := s.PutUpload(t.Context(), digest.FromString("a"), strings.NewReader("b"), UploadOptions{}); !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) {
+	if err := s.PutUpload(t.Context(), digest.FromString("a"), strings.NewReader("b"), UploadOptions{}); !errors.As(err,
+		&mismatch) || !errors.Is(err, ErrCorrupt) {
 		t.Errorf("other content: %v", err)
 	}
 	cut := io.MultiReader(strings.NewReader("a"), iotest.ErrReader(io.ErrUnexpectedEOF))
-	if err := s.PutUpload(t.Context(), digest.FromString("a"), cut, UploadOptions{}); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := s.PutUpload(t.Context(), digest.FromString("a"), cut, UploadOptions{}); !errors.Is(err,
+		io.ErrUnexpectedEOF) {
 		t.Errorf("truncated: %v", err)
 	}
 	if err := s.PutUpload(t.Context(), "sha256:../../x", strings.NewReader(""), UploadOptions{}); err == nil {

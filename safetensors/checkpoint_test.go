@@ -123,14 +123,17 @@ func TestOpenCheckpointDamaged(t *testing.T) {
 	}{
 		// With an index.
 		{"missing shard", files{s1: a, indexName: index(t, "a", s1, "b", s2)}, ErrIncomplete,
-			"DIR/" + s2 + ": source model is incomplete: model.safetensors.index.json names this file, which is not there; fetch it"},
+			"DIR/" + s2 +
+				": source model is incomplete: model.safetensors.index.json names this file, which is not there; fetch it"},
 		{"truncated shard", files{s1: a, s2: b[:len(b)-1], indexName: index(t, "a", s1, "b", s2)}, ErrTruncated,
 			"DIR/" + s2 + `: tensor "b": truncated file: 227 bytes, the header describes 228; fetch it again`},
 		{"empty shard", files{s1: nil, indexName: index(t, "a", s1)}, ErrTruncated, "DIR/" + s1 + ": truncated file: 0 bytes"},
 		{"tensor missing from its shard", files{s1: a, s2: b, indexName: index(t, "a", s1, "b", s2, "c", s2)}, ErrIncomplete,
-			"DIR/" + s2 + `: tensor "c": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, it is in none`},
+			"DIR/" + s2 +
+				`: tensor "c": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, it is in none`},
 		{"tensor in another shard", files{s1: a, s2: b, indexName: index(t, "a", s2, "b", s2, "x", s1)}, ErrIncomplete,
-			"DIR/" + s2 + `: tensor "a": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, it is in ` + s1},
+			"DIR/" + s2 +
+				`: tensor "a": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, it is in ` + s1},
 		{"broken index", files{monolith: a, indexName: []byte("{")}, ErrIndex, "DIR/" + indexName + ": invalid index: JSON byte 1: want '\"', found the end"},
 		{"path in the index", files{monolith: a, indexName: index(t, "a", "../"+monolith)}, ErrIndex, "DIR/" + indexName + `: tensor "a": invalid index: shard "../model.safetensors"`},
 		{"broken header", files{s1: raw("{", 0), indexName: index(t, "a", s1)}, ErrHeader, "DIR/" + s1 + ": invalid header: JSON byte 1"},

@@ -11,7 +11,8 @@ import (
 )
 
 func TestOpen(t *testing.T) {
-	path := writeFile(t, t.TempDir(), "m.safetensors", append(raw("{"+entry("a", "U8", "[2]", "[0,2]")+","+entry("b", "U8", "[3]", "[2,5]")+"}", 0), "hello"...))
+	path := writeFile(t, t.TempDir(), "m.safetensors", append(raw("{"+entry("a", "U8", "[2]", "[0,2]")+","+entry("b", "U8",
+		"[3]", "[2,5]")+"}", 0), "hello"...))
 	f := openFile(t, path)
 	if f.Path() != path || len(f.Header().Tensors) != 2 {
 		t.Errorf("path %s, %d tensors", f.Path(), len(f.Header().Tensors))
@@ -42,7 +43,8 @@ func TestOpenErrors(t *testing.T) {
 	wantError(t, err, fs.ErrNotExist, "")
 	path := writeFile(t, dir, "m.safetensors", encode(t, u8("a", 100))[:150])
 	_, err = Open(path)
-	wantError(t, err, ErrTruncated, path+`: tensor "a": truncated file: 150 bytes, the header describes 228; fetch it again`)
+	wantError(t, err, ErrTruncated,
+		path+`: tensor "a": truncated file: 150 bytes, the header describes 228; fetch it again`)
 }
 
 // TestOpenLink: download caches hold links to the real files.

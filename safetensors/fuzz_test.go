@@ -13,7 +13,8 @@ import (
 )
 
 // sentinels are what every error of a parser wraps one of.
-var sentinels = []error{ErrHeader, ErrHeaderTooLarge, ErrTruncated, ErrTrailing, ErrName, ErrDuplicate, ErrDType, ErrShape,
+var sentinels = []error{ErrHeader, ErrHeaderTooLarge, ErrTruncated, ErrTrailing, ErrName, ErrDuplicate, ErrDType,
+	ErrShape,
 	ErrOffsets, ErrOverlap, ErrHole, ErrIndex}
 
 func isKnown(err error) bool {
@@ -43,7 +44,8 @@ func FuzzReadHeader(f *testing.F) {
 	for _, header := range []string{
 		`{}`, `{} `, `{"__metadata__":null}`, `{"__metadata__":{"a":"\ud83d\udca1","b":"\\\""}}`,
 		`{` + entry("a", "F4", "[2,1]", "[0,1]") + `,` + entry("b", "F6_E2M3", "[4]", "[1,4]") + `}`,
-		`{` + entry("a", "U8", "[0,9]", "[1,1]") + `,` + entry("b", "BOOL", "[]", "[0,1]") + `,` + entry("c", "I8", "[3]", "[1,4]") + `}`,
+		`{` + entry("a", "U8", "[0,9]", "[1,1]") + `,` + entry("b", "BOOL", "[]", "[0,1]") + `,` +
+			entry("c", "I8", "[3]", "[1,4]") + `}`,
 		`{` + entry("a", "C64", "[4611686018427387904,2]", "[0,4]") + `}`,
 		`{` + entry("a", "U8", "[4]", "[0,4]") + `,` + entry("a", "U8", "[4]", "[0,4]") + `}`,
 		`{` + entry("a", "F16", "[-2]", "[0,4.5e0]") + `}`,
@@ -96,7 +98,8 @@ func checkRead(t *testing.T, file []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.Tensors) > 0 && !cmp.Equal(h.Tensors, out) || !cmp.Equal(h.Tensors, again.Tensors) || !cmp.Equal(h.Metadata, again.Metadata) {
+	if len(h.Tensors) > 0 && !cmp.Equal(h.Tensors, out) || !cmp.Equal(h.Tensors, again.Tensors) ||
+		!cmp.Equal(h.Metadata, again.Metadata) {
 		t.Fatalf("written and read again:\n%s", cmp.Diff(h, again))
 	}
 	if again.DataOffset != int64(len(header)) || again.DataOffset%smallAlign != 0 {
@@ -126,7 +129,8 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		for tensor, shard := range got {
-			if checkName(tensor) != nil || filepath.Base(shard) != shard || !filepath.IsLocal(shard) || !strings.HasSuffix(shard, ".safetensors") {
+			if checkName(tensor) != nil || filepath.Base(shard) != shard || !filepath.IsLocal(shard) ||
+				!strings.HasSuffix(shard, ".safetensors") {
 				t.Fatalf("tensor %q in shard %q", tensor, shard)
 			}
 		}

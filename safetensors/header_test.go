@@ -32,8 +32,10 @@ func TestReadHeader(t *testing.T) {
 		{"keys in any order, spaces", raw(`{ "t" : { "data_offsets" : [ 0 , 2 ] , "shape" : [ 2 ] , "dtype" : "I8" } }`, 2),
 			[]Tensor{{"t", I8, []int64{2}, 0, 2}}, nil},
 		{"data order, empty ones first, equal ones as in the header",
-			raw(`{`+entry("c", "U8", "[2]", "[1,3]")+`,`+entry("z", "U8", "[0]", "[1,1]")+`,`+entry("y", "U8", "[0]", "[1,1]")+`,`+entry("a", "U8", "[1]", "[0,1]")+`}`, 3),
-			[]Tensor{{"a", U8, []int64{1}, 0, 1}, {"z", U8, []int64{0}, 1, 1}, {"y", U8, []int64{0}, 1, 1}, {"c", U8, []int64{2}, 1, 3}}, nil},
+			raw(`{`+entry("c", "U8", "[2]", "[1,3]")+`,`+entry("z", "U8", "[0]", "[1,1]")+`,`+entry("y", "U8", "[0]",
+				"[1,1]")+`,`+entry("a", "U8", "[1]", "[0,1]")+`}`, 3),
+			[]Tensor{{"a", U8, []int64{1}, 0, 1}, {"z", U8, []int64{0}, 1, 1}, {"y", U8, []int64{0}, 1, 1},
+				{"c", U8, []int64{2}, 1, 3}}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := readBytes(tt.file)
@@ -255,7 +257,8 @@ func TestTensorSize(t *testing.T) {
 	} {
 		got := Tensor{DType: tt.dtype, Shape: tt.shape}
 		if got.NumElements() != tt.count || got.Size() != tt.size {
-			t.Errorf("%s %v: %d elements, %d bytes, want %d, %d", tt.dtype, tt.shape, got.NumElements(), got.Size(), tt.count, tt.size)
+			t.Errorf("%s %v: %d elements, %d bytes, want %d, %d", tt.dtype, tt.shape, got.NumElements(), got.Size(), tt.count,
+				tt.size)
 		}
 	}
 }

@@ -53,7 +53,8 @@ func TestEncodeHeader(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(h.Tensors, out, cmp.Transformer("", func(s []Tensor) []Tensor { return append([]Tensor{}, s...) })); diff != "" {
+			if diff := cmp.Diff(h.Tensors, out, cmp.Transformer("",
+				func(s []Tensor) []Tensor { return append([]Tensor{}, s...) })); diff != "" {
 				t.Errorf("tensors read (-) and returned (+):\n%s", diff)
 			}
 		})
