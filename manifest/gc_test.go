@@ -157,7 +157,8 @@ func TestCollectFollowsIndexes(t *testing.T) {
 	// A manifest that is also a layer of another one is still followed.
 	putEntry(t, s, "asLayer", ocispec.MediaTypeImageManifest, fmt.Sprintf(`{"layers":[{"digest":"%s","size":%d}]}`, d, n))
 	putEntry(t, s, "multi", ocispec.MediaTypeImageIndex, fmt.Sprintf(
-		`{"schemaVersion":2,"manifests":[{"mediaType":"%s","digest":"%s","size":%d},{"mediaType":"%[1]s","digest":"%s","size":1}]}`,
+		`{"schemaVersion":2,"manifests":[{"mediaType":"%s","digest":"%s","size":%d},{"mediaType":"%[1]s","digest":"%s",`+
+			`"size":1}]}`,
 		ocispec.MediaTypeImageManifest, d, n, someDigest))
 	remove(t, s, "demo")
 	wantBlobs(t, s, map[string]bool{"w": false, "layer": true, child: true})

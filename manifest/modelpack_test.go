@@ -177,12 +177,15 @@ func strictly(t *testing.T, b []byte, into any) {
 
 // An image made by another tool: whole files and archives, without ingot's annotations.
 func TestDecodeForeignModelPack(t *testing.T) {
-	config := []byte(`{"descriptor":{"createdAt":"2025-01-01T00:00:00Z","name":"xyz"},"config":{"format":"safetensors","paramSize":"6.7B",` +
-		`"precision":"float16,float8_e4m3","capabilities":{"inputTypes":["text","image"],"outputTypes":["text"],"reasoning":true}},` +
+	config := []byte(`{"descriptor":{"createdAt":"2025-01-01T00:00:00Z","name":"xyz"},"config":{"format":"safetensors",` +
+		`"paramSize":"6.7B",` +
+		`"precision":"float16,float8_e4m3","capabilities":{"inputTypes":["text","image"],"outputTypes":["text"],` +
+		`"reasoning":true}},` +
 		`"modelfs":{"type":"layers","diffIds":["` + string(someDigest) + `"]}}`)
 	manifest := manifestJSON(t, config, func(m *ocispec.Manifest) {
 		m.Layers = []ocispec.Descriptor{
-			{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 5, Annotations: map[string]string{modelspec.AnnotationFilepath: "model.safetensors", "x": "y"}},
+			{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 5,
+				Annotations: map[string]string{modelspec.AnnotationFilepath: "model.safetensors", "x": "y"}},
 			{MediaType: modelspec.MediaTypeModelDoc, Digest: someDigest, Size: 5},
 		}
 	})
@@ -194,7 +197,8 @@ func TestDecodeForeignModelPack(t *testing.T) {
 		Config: Config{Name: "xyz", Format: "safetensors", DType: "F16,F8_E4M3", Params: 6_700_000_000,
 			Capabilities: []string{CapCompletion, CapVision, CapThinking}},
 		Layers: []Layer{
-			{Kind: KindFile, Name: "model.safetensors", MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 5},
+			{Kind: KindFile, Name: "model.safetensors", MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest,
+				Size: 5},
 			{Kind: KindFile, MediaType: modelspec.MediaTypeModelDoc, Digest: someDigest, Size: 5},
 		},
 	}
@@ -247,9 +251,12 @@ func TestDecodeErrors(t *testing.T) {
 		want   error
 		says   string
 	}{
-		{"container image", func(m *ocispec.Manifest) { m.Config.MediaType = ocispec.MediaTypeImageConfig }, ErrUnknownManifest, ocispec.MediaTypeImageConfig},
-		{"other artifact", func(m *ocispec.Manifest) { m.ArtifactType = "application/x-sbom" }, ErrUnknownManifest, "application/x-sbom"},
-		{"index", func(m *ocispec.Manifest) { m.MediaType = ocispec.MediaTypeImageIndex }, ErrUnknownManifest, ocispec.MediaTypeImageIndex},
+		{"container image", func(m *ocispec.Manifest) { m.Config.MediaType = ocispec.MediaTypeImageConfig },
+			ErrUnknownManifest, ocispec.MediaTypeImageConfig},
+		{"other artifact", func(m *ocispec.Manifest) { m.ArtifactType = "application/x-sbom" }, ErrUnknownManifest,
+			"application/x-sbom"},
+		{"index", func(m *ocispec.Manifest) { m.MediaType = ocispec.MediaTypeImageIndex }, ErrUnknownManifest,
+			ocispec.MediaTypeImageIndex},
 		{"nothing", func(m *ocispec.Manifest) { *m = ocispec.Manifest{} }, ErrUnknownManifest, "without types"},
 		{"schema version", func(m *ocispec.Manifest) { m.SchemaVersion = 1 }, ErrInvalidManifest, "schema version 1"},
 		{"config digest", func(m *ocispec.Manifest) { m.Config.Digest = someDigest }, ErrCorrupt, string(someDigest)},
@@ -257,7 +264,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"config too large", func(m *ocispec.Manifest) { m.Config.Size = MaxConfigSize + 1 }, ErrTooLarge, "config"},
 		{"config digest form", func(m *ocispec.Manifest) { m.Config.Digest = "md5:00" }, ErrInvalidManifest, "md5:00"},
 		{"no layers", func(m *ocispec.Manifest) { m.Layers = nil }, ErrInvalidManifest, "no layers"},
-		{"layer digest", func(m *ocispec.Manifest) { m.Layers[0].Digest = "sha256:../../etc/passwd" }, ErrInvalidManifest, "layer 0"},
+		{"layer digest", func(m *ocispec.Manifest) { m.Layers[0].Digest = "sha256:../../etc/passwd" }, ErrInvalidManifest,
+			"layer 0"},
 		{"layer size", func(m *ocispec.Manifest) { m.Layers[0].Size = -1 }, ErrInvalidManifest, "negative"},
 		{"sizes overflow", func(m *ocispec.Manifest) {
 			m.Layers = append(m.Layers, m.Layers[0])
@@ -273,7 +281,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"tensor empty", tensorIs(""), ErrInvalidManifest, "without a name"},
 		{"tensor slash", tensorIs("../w"), ErrInvalidManifest, "slash"},
 		{"tensor long", tensorIs(strings.Repeat("w", 238)), ErrInvalidManifest, "longer than 237 bytes"},
-		{"tensor by kind", layer(map[string]string{annotationKind: "tensor", modelspec.AnnotationFilepath: "w"}), ErrInvalidManifest, "without a name"},
+		{"tensor by kind", layer(map[string]string{annotationKind: "tensor", modelspec.AnnotationFilepath: "w"}),
+			ErrInvalidManifest, "without a name"},
 		{"kind", layer(map[string]string{annotationKind: "A B"}), ErrInvalidManifest, "A B"},
 		{"twice", func(m *ocispec.Manifest) {
 			tensorIs("w")(m)
@@ -284,8 +293,10 @@ func TestDecodeErrors(t *testing.T) {
 			m.Layers[0].Annotations = map[string]string{annotationTensor: "w"}
 			m.Layers[1].Annotations = map[string]string{modelspec.AnnotationFilepath: "model-w.safetensors"}
 		}, ErrInvalidManifest, "layers 0 and 1 are both"},
-		{"number", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationContextLength: "-1"} }, ErrInvalidManifest, annotationContextLength},
-		{"capability", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationCapabilities: "a,,b"} }, ErrInvalidManifest, "capability"},
+		{"number", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationContextLength: "-1"} },
+			ErrInvalidManifest, annotationContextLength},
+		{"capability", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationCapabilities: "a,,b"} },
+			ErrInvalidManifest, "capability"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -324,14 +335,18 @@ func TestEncodeModelPackErrors(t *testing.T) {
 		says string
 	}{
 		{"no layers", Image{}, ErrInvalidImage, "no layers"},
-		{"no path", Image{Layers: []Layer{{Kind: KindLicense, Digest: someDigest}}}, ErrInvalidImage, "a license without a path"},
+		{"no path", Image{Layers: []Layer{{Kind: KindLicense, Digest: someDigest}}}, ErrInvalidImage,
+			"a license without a path"},
 		{"no kind", Image{Layers: []Layer{{Name: "x", Digest: someDigest}}}, ErrInvalidImage, "kind"},
 		{"no digest", Image{Layers: []Layer{{Kind: KindFile, Name: "x"}}}, ErrInvalidImage, "digest"},
 		{"twice", Image{Layers: []Layer{tensor("w"), tensor("w")}}, ErrInvalidImage, "both"},
 		{"not UTF-8", Image{Layers: []Layer{tensor("w")}, Config: Config{Family: "a\xff"}}, ErrInvalidImage, "UTF-8"},
 		{"negative", Image{Layers: []Layer{tensor("w")}, Config: Config{Params: -1}}, ErrInvalidImage, "negative"},
-		{"comma", Image{Layers: []Layer{tensor("w")}, Config: Config{Capabilities: []string{"a,b"}}}, ErrInvalidImage, "capability"},
-		{"large config", Image{Layers: []Layer{tensor("w")}, Config: Config{Licenses: []string{strings.Repeat("x", MaxConfigSize)}}}, ErrTooLarge, "config"},
+		{"comma", Image{Layers: []Layer{tensor("w")}, Config: Config{Capabilities: []string{"a,b"}}}, ErrInvalidImage,
+			"capability"},
+		{"large config",
+			Image{Layers: []Layer{tensor("w")}, Config: Config{Licenses: []string{strings.Repeat("x", MaxConfigSize)}}},
+			ErrTooLarge, "config"},
 		{"many layers", many, ErrTooLarge, "4500 layers"},
 	}
 	for _, tt := range tests {

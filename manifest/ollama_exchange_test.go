@@ -100,7 +100,8 @@ const tinyConfig = `{"model_format":"safetensors","capabilities":["completion"]}
 func (o ollamaFolder) model(tensor string) string {
 	o.t.Helper()
 	config, w, file := o.blob(tinyConfig), o.blob(tensor), o.blob("{}")
-	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
+	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json",`+
+		`"config":{"mediaType":`+
 		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`+
 		`{"mediaType":"application/vnd.ollama.image.tensor","digest":"%s","size":%d,"name":"w"},`+
 		`{"mediaType":"application/vnd.ollama.image.json","digest":"%s","size":2,"name":"config.json"}]}`+"\n", config,
@@ -197,7 +198,8 @@ func TestImportNewerLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.ollama.manifest.list.v2+json","manifests":[`+
-		`{"mediaType":"x","digest":"%s","runner":"llamacpp","format":"gguf"},{"mediaType":"x","digest":"%s","runner":"mlx","format":"safetensors"}]}`,
+		`{"mediaType":"x","digest":"%s","runner":"llamacpp","format":"gguf"},{"mediaType":"x","digest":"%s",`+
+		`"runner":"mlx","format":"safetensors"}]}`,
 		digest.FromString("gguf"), digest.FromString(manifest))
 	o.put("manifests-v2/ollama.com/library/both/latest", list)
 	if x, err := o.Import(t.Context(), ollamaName(t, "both"), s, mustName(t, "b"), ExchangeOptions{}); err != nil ||
@@ -235,9 +237,13 @@ func TestImportErrors(t *testing.T) {
 	}{
 		{"absent", "", "not in Ollama's store", ErrNotFound},
 		{"gguf", replace("image.tensor", "image.model"), "a GGUF model", ErrUnknownManifest},
-		{"blob absent", replace(string(digest.FromString("tensor")), string(someDigest)), someDigest.Encoded(), ErrBlobMissing},
-		{"blob altered", strings.Replace(replace(string(digest.FromString("tensor")), string(digest.FromString("altered"))), `"size":6,`, `"size":7,`, 1), "digest", ErrCorrupt},
-		{"blob cut", replace(string(digest.FromString("tensor")), string(digest.FromString("cut"))), "not a file of 6 bytes", ErrCorrupt},
+		{"blob absent", replace(string(digest.FromString("tensor")), string(someDigest)), someDigest.Encoded(),
+			ErrBlobMissing},
+		{"blob altered",
+			strings.Replace(replace(string(digest.FromString("tensor")), string(digest.FromString("altered"))), `"size":6,`,
+				`"size":7,`, 1), "digest", ErrCorrupt},
+		{"blob cut", replace(string(digest.FromString("tensor")), string(digest.FromString("cut"))), "not a file of 6 bytes",
+			ErrCorrupt},
 		{"no JSON", "{", "manifest", ErrInvalidManifest},
 	} {
 		if tt.manifest != "" {
@@ -404,7 +410,8 @@ func TestCopy(t *testing.T) {
 // Copy copies manifests of unknown kinds unchanged, but cannot convert them. PutRaw rejects a damaged model manifest.
 func TestCopyUnknown(t *testing.T) {
 	s := newStore(t)
-	sbom := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/x-sbom","config":` +
+	sbom := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` +
+		`"artifactType":"application/x-sbom","config":` +
 		`{"mediaType":"application/vnd.oci.empty.v1+json","digest":"` + string(digest.FromString("{}")) +
 		`","size":2},"layers":[]}`)
 	if _, _, err := s.PutBytes(t.Context(), []byte("{}")); err != nil {

@@ -73,10 +73,14 @@ func ollamaImage() (Image, blobTexts) {
 func TestEncodeOllamaIs(t *testing.T) {
 	img, b := ollamaImage()
 	manifest, config := mustEncodeOllama(t, img, b)
-	wantConfig := `{"model_format":"safetensors","model_family":"qwen3","model_families":["qwen3"],"model_type":"1.2B","file_type":"int4",` +
-		`"renderer":"qwen3-coder","parser":"qwen3","requires":"0.19.0","capabilities":["completion","tools"],"context_length":4096,` +
-		`"embedding_length":64,"draft":{"model_format":"safetensors","architecture":"Qwen3Draft","tensor_prefix":"draft.","config":"draft/config.json"},` +
-		`"ingot":{"name":"Demo","family":"qwen3","licenses":["MIT"],"architecture":"Qwen3ForCausalLM","model_type":"qwen3","format":"safetensors",` +
+	wantConfig := `{"model_format":"safetensors","model_family":"qwen3","model_families":["qwen3"],"model_type":"1.2B",` +
+		`"file_type":"int4",` +
+		`"renderer":"qwen3-coder","parser":"qwen3","requires":"0.19.0","capabilities":["completion","tools"],` +
+		`"context_length":4096,` +
+		`"embedding_length":64,"draft":{"model_format":"safetensors","architecture":"Qwen3Draft","tensor_prefix":"draft.",` +
+		`"config":"draft/config.json"},` +
+		`"ingot":{"name":"Demo","family":"qwen3","licenses":["MIT"],"architecture":"Qwen3ForCausalLM",` +
+		`"model_type":"qwen3","format":"safetensors",` +
 		`"quantization":"int4","dtype":"BF16","parameters":1235814400}}`
 	if string(config) != wantConfig {
 		t.Errorf("config\n%s\nwant\n%s", config, wantConfig)
@@ -84,14 +88,16 @@ func TestEncodeOllamaIs(t *testing.T) {
 	var want strings.Builder
 	fmt.Fprintf(&want,
 		`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
-			`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`, digest.FromString(wantConfig),
+			`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`,
+		digest.FromString(wantConfig),
 		len(wantConfig))
 	layers := []struct{ mediaType, name, annotations string }{
 		{"application/vnd.ingotml.image.file", "chat_template.jinja", `"org.cncf.model.filepath":"chat_template.jinja"`},
 		{"application/vnd.ollama.image.json", "config.json", `"org.cncf.model.filepath":"config.json"`},
 		{"application/vnd.ollama.image.json", "draft/config.json", `"org.cncf.model.filepath":"draft/config.json"`},
 		{"application/vnd.ollama.image.json", "ingot.json", `"org.cncf.model.filepath":"ingot.json"`},
-		{"application/vnd.ingotml.image.file", "model.safetensors.index.json", `"org.cncf.model.filepath":"model.safetensors.index.json"`},
+		{"application/vnd.ingotml.image.file", "model.safetensors.index.json",
+			`"org.cncf.model.filepath":"model.safetensors.index.json"`},
 		{"application/vnd.ingotml.image.file", "tokenizer.model", `"org.cncf.model.filepath":"tokenizer.model"`},
 		{"application/vnd.ollama.image.license", "", `"org.cncf.model.filepath":"LICENSE"`},
 		{"application/vnd.ollama.image.params", "", `"org.cncf.model.filepath":"params.json"`},
@@ -256,7 +262,8 @@ func ownManifest(config string, layers ...[2]string) []byte {
 }
 
 func TestDecodeOllamasOwn(t *testing.T) {
-	config := `{"model_format":"safetensors","model_family":"","model_families":null,"model_type":"","file_type":"int4","renderer":"qwen3.5",` +
+	config := `{"model_format":"safetensors","model_family":"","model_families":null,"model_type":"",` +
+		`"file_type":"int4","renderer":"qwen3.5",` +
 		`"parser":"qwen3.5","requires":"0.19.0","capabilities":["completion","vision","thinking"],"context_length":262144}` +
 		"\n"
 	manifest := ownManifest(config,
@@ -341,7 +348,8 @@ func TestEncodeOllamaErrors(t *testing.T) {
 	}{
 		{"no tensor", []Layer{b.layer(KindFile, "config.json", "{}")}, ErrInvalidImage},
 		{"no layers", nil, ErrInvalidImage},
-		{"template missing", []Layer{w, {Kind: KindTemplate, Name: "t", Digest: digest.FromString("nowhere"), Size: 7}}, ErrBlobMissing},
+		{"template missing", []Layer{w, {Kind: KindTemplate, Name: "t", Digest: digest.FromString("nowhere"), Size: 7}},
+			ErrBlobMissing},
 		{"template large", []Layer{w, {Kind: KindTemplate, Name: "t", Digest: w.Digest, Size: 1 << 30}}, ErrTooLarge},
 		{"record", []Layer{w, b.layer(KindFile, "ingot.json", "no JSON")}, ErrInvalidImage},
 	} {

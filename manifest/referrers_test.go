@@ -63,7 +63,8 @@ func TestEncodeArtifact(t *testing.T) {
 	}
 	want := `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` +
 		`"artifactType":"application/vnd.example.report",` +
-		`"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2},` +
+		`"config":{"mediaType":"application/vnd.oci.empty.v1+json",` +
+		`"digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2},` +
 		`"layers":[{"mediaType":"text/plain","digest":"` + string(digest.FromString("l")) + `","size":1}],` +
 		`"subject":{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"` + string(digest.FromString("s")) +
 		`","size":3},` +
@@ -144,7 +145,8 @@ func TestReferrers(t *testing.T) {
 func TestForeignReferrers(t *testing.T) {
 	s := newStore(t)
 	a := putModel(t, s, "a", "w")
-	body := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"application/vnd.example.config","digest":%q,"size":2},"subject":{"digest":%q,"size":1}}`,
+	body := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"application/vnd.example.config","digest":%q,`+
+		`"size":2},"subject":{"digest":%q,"size":1}}`,
 		digest.FromString("{}"), a)
 	if _, _, err := s.PutBytes(t.Context(), []byte("{}")); err != nil {
 		t.Fatal(err)
@@ -173,7 +175,8 @@ func TestPutReferrerErrors(t *testing.T) {
 		{"a subject without a valid digest", `{"subject":{"digest":"sha256:1"}}`, ErrInvalidManifest},
 		{"a layer without a valid digest", `{` + image + subject + `,"layers":[{"digest":"x"}]}`, ErrInvalidManifest},
 		{"a missing blob", `{` + image + subject + `,` + absent + `}`, ErrBlobMissing},
-		{"a media type of another kind", `{"mediaType":"application/x-note",` + image + subject + `,"layers":[]}`, ErrInvalidManifest},
+		{"a media type of another kind", `{"mediaType":"application/x-note",` + image + subject + `,"layers":[]}`,
+			ErrInvalidManifest},
 		{"too large", `{` + subject + strings.Repeat(" ", MaxManifestSize) + `}`, ErrTooLarge},
 	}
 	before := files(t, s, "blobs/sha256")

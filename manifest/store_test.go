@@ -234,9 +234,11 @@ func TestPutErrors(t *testing.T) {
 		want error
 		says string
 	}{
-		{"missing blob", Name{Path: "demo"}, Image{Layers: []Layer{have, missing}}, ErrBlobMissing, "layer x: blob " + string(missing.Digest)},
+		{"missing blob", Name{Path: "demo"}, Image{Layers: []Layer{have, missing}}, ErrBlobMissing,
+			"layer x: blob " + string(missing.Digest)},
 		{"wrong size", Name{Path: "demo"}, Image{Layers: []Layer{short}}, ErrCorrupt, "layer y"},
-		{"digest in name", Name{Path: "demo", Digest: someDigest}, Image{Layers: []Layer{have}}, ErrInvalidName, "must not have a digest"},
+		{"digest in name", Name{Path: "demo", Digest: someDigest}, Image{Layers: []Layer{have}}, ErrInvalidName,
+			"must not have a digest"},
 		{"bad name", Name{Path: "de mo"}, Image{Layers: []Layer{have}}, ErrInvalidName, "de mo"},
 		{"bad image", Name{Path: "demo"}, Image{}, ErrInvalidImage, "no layers"},
 	}
@@ -315,7 +317,8 @@ func TestResolveDamage(t *testing.T) {
 		want   error
 	}{
 		{"manifest gone", func(t *testing.T, s *Store, d digest.Digest) { os.Remove(s.BlobPath(d)) }, ErrBlobMissing},
-		{"manifest altered", func(t *testing.T, s *Store, d digest.Digest) { overwrite(t, s.BlobPath(d), []byte("{}")) }, ErrCorrupt},
+		{"manifest altered", func(t *testing.T, s *Store, d digest.Digest) { overwrite(t, s.BlobPath(d), []byte("{}")) },
+			ErrCorrupt},
 		{"manifest huge", func(t *testing.T, s *Store, d digest.Digest) {
 			overwrite(t, s.BlobPath(d), make([]byte, MaxManifestSize+1))
 		}, ErrTooLarge},
@@ -326,8 +329,11 @@ func TestResolveDamage(t *testing.T) {
 				}
 			}
 		}, ErrBlobMissing},
-		{"index broken", func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{"schema`)) }, ErrCorrupt},
-		{"index of other version", func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{}`)) }, ErrCorrupt},
+		{"index broken",
+			func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{"schema`)) },
+			ErrCorrupt},
+		{"index of other version",
+			func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{}`)) }, ErrCorrupt},
 		{"index gone", func(t *testing.T, s *Store, _ digest.Digest) { os.Remove(s.path("index.json")) }, fs.ErrNotExist},
 	}
 	for _, tt := range tests {
@@ -340,7 +346,8 @@ func TestResolveDamage(t *testing.T) {
 // Entries written by other tools get a clear error, and are preserved by changes of the index.
 func TestForeignEntries(t *testing.T) {
 	s := newStore(t)
-	manifest := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"` +
+	manifest := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` +
+		`"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"` +
 		string(someDigest) + `","size":0},"layers":[]}`)
 	d, n, err := s.PutBytes(t.Context(), manifest)
 	if err != nil {

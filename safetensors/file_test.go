@@ -44,7 +44,7 @@ func TestOpenErrors(t *testing.T) {
 	path := writeFile(t, dir, "m.safetensors", encode(t, u8("a", 100))[:150])
 	_, err = Open(path)
 	wantError(t, err, ErrTruncated,
-		path+`: tensor "a": truncated file: 150 bytes, the header describes 228; fetch it again`)
+		path+`: tensor "a": truncated file: the file has 150 bytes, but the header describes 228; download it again`)
 }
 
 // TestOpenLink: download caches hold links to the real files.

@@ -111,7 +111,8 @@ func checkRead(t *testing.T, file []byte) {
 func FuzzIndex(f *testing.F) {
 	for _, seed := range []string{
 		`{"weight_map":{"a":"model.safetensors"}}`,
-		`{"metadata":{"total_size":1e3,"l":[true,false,null,-1.5]},"weight_map":{"a":"x.safetensors","b":"y.safetensors"},"z":{}}`,
+		`{"metadata":{"total_size":1e3,"l":[true,false,null,-1.5]},"weight_map":{"a":"x.safetensors","b":"y.safetensors"},` +
+			`"z":{}}`,
 		`{"weight_map":{"a":"..\/x.safetensors"}}`,
 		`{"weight_map":{"\ud83d\udca1":"\u0041.safetensors"}}`,
 		`{"weight_map":{"a":"x.safetensors","a":"x.safetensors"}}`,
