@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shardName is the n-th of count files.
+// shardName returns the name of shard n of count.
 func shardName(n, count int) string { return fmt.Sprintf("model-%05d-of-%05d.safetensors", n, count) }
 
-// files is a folder to be made: name to content.
+// files describes a folder to create: file name to content.
 type files map[string][]byte
 
 func (f files) write(t *testing.T) string {
@@ -27,7 +27,7 @@ func (f files) write(t *testing.T) string {
 	return dir
 }
 
-// index makes an index from pairs of tensor and shard.
+// index returns an index file that maps tensors to shards, given as alternating arguments.
 func index(t *testing.T, pairs ...string) []byte {
 	t.Helper()
 	weights := make(map[string]string)
@@ -41,7 +41,7 @@ func index(t *testing.T, pairs ...string) []byte {
 	return b
 }
 
-// places lists sources as NAME@FILE.
+// places describes sources as NAME@FILE.
 func places(sources []Source) (list []string) {
 	for _, s := range sources {
 		list = append(list, s.Name+"@"+filepath.Base(s.File.Path()))
@@ -61,7 +61,7 @@ func TestOpenCheckpoint(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		files     files
-		want      string // places
+		want      string // as returned by places
 		unindexed string
 	}{
 		{"single file", files{"model.safetensors": one("b", "a"), "config.json": nil},
@@ -125,7 +125,7 @@ func TestOpenCheckpoint(t *testing.T) {
 	}
 }
 
-// TestOpenCheckpointDamaged has every way in which a folder can be wrong. DIR in a text is the folder.
+// TestOpenCheckpointDamaged covers every kind of invalid folder. DIR in an expected message stands for the folder.
 func TestOpenCheckpointDamaged(t *testing.T) {
 	a, b := encode(t, u8("a", 100)), encode(t, u8("b", 100))
 	s1, s2, s3 := shardName(1, 2), shardName(2, 2), shardName(1, 3)
@@ -235,7 +235,7 @@ func TestOpenCheckpointFolder(t *testing.T) {
 	wantError(t, err, ErrIndex, filepath.Join(dir, indexName)+": invalid index: not a regular file")
 }
 
-// TestOpenCheckpointDanglingLinks: in a download cache the names are there before the data.
+// TestOpenCheckpointDanglingLinks covers a download cache, in which links exist before their targets.
 func TestOpenCheckpointDanglingLinks(t *testing.T) {
 	dir := files{indexName: index(t, "a", "model.safetensors")}.write(t)
 	if err := os.Symlink("blob", filepath.Join(dir, "model.safetensors")); err != nil {
@@ -253,7 +253,7 @@ func TestOpenCheckpointDanglingLinks(t *testing.T) {
 	wantError(t, err, fs.ErrNotExist, "")
 }
 
-// TestCheckpointClosed: Close closes every file, and a reader used later says which.
+// TestCheckpointClosed checks that Close closes every file, and that a later read returns an error that names the file.
 func TestCheckpointClosed(t *testing.T) {
 	dir := files{shardName(1, 2): encode(t, u8("a", 4)), shardName(2, 2): encode(t, u8("b", 4))}.write(t)
 	c, err := OpenCheckpoint(dir)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sentinels are what every error of a parser wraps one of.
+// sentinels are the errors of which every parser error must wrap one.
 var sentinels = []error{ErrHeader, ErrHeaderTooLarge, ErrTruncated, ErrTrailing, ErrName, ErrDuplicate, ErrDType,
 	ErrShape,
 	ErrOffsets, ErrOverlap, ErrHole, ErrIndex}
@@ -26,8 +26,9 @@ func isKnown(err error) bool {
 	return false
 }
 
-// FuzzReadHeader: what is accepted lies in the file without gaps and survives writing; what is refused has one
-// short line that wraps a sentinel. The input is tried as a whole file, and as the JSON of one with that much data.
+// FuzzReadHeader checks that accepted headers cover the file without gaps and survive a round trip, and that every
+// error is a short line that wraps a sentinel. It tries the input as a whole file, and as the JSON of a file with
+// matching data.
 func FuzzReadHeader(f *testing.F) {
 	for _, stem := range []string{"python", "written"} {
 		file, err := os.ReadFile(filepath.Join("testdata", stem+".safetensors"))
@@ -107,7 +108,7 @@ func checkRead(t *testing.T, file []byte) {
 	}
 }
 
-// FuzzIndex: what is accepted is what the standard decoder reads too, and its shards are names in the folder.
+// FuzzIndex checks that encoding/json reads an accepted index the same way, and that its shards are plain file names.
 func FuzzIndex(f *testing.F) {
 	for _, seed := range []string{
 		`{"weight_map":{"a":"model.safetensors"}}`,
@@ -137,7 +138,7 @@ func FuzzIndex(f *testing.F) {
 		}
 		standard := make(map[string]any)
 		if err := json.Unmarshal(text, &standard); err != nil {
-			// A number beyond a float64 in a part that is not used.
+			// A number beyond float64 in an ignored key.
 			if strings.Contains(err.Error(), "cannot unmarshal number") {
 				return
 			}

@@ -52,7 +52,7 @@ func TestReadHeader(t *testing.T) {
 	}
 }
 
-// TestReadHeaderDamaged has every way in which a file can be wrong.
+// TestReadHeaderDamaged covers every kind of invalid file.
 func TestReadHeaderDamaged(t *testing.T) {
 	one := entry("t", "U8", "[4]", "[0,4]")
 	length := func(n uint64, rest string) []byte { return append(binary.LittleEndian.AppendUint64(nil, n), rest...) }
@@ -239,7 +239,7 @@ func TestReadHeaderDamaged(t *testing.T) {
 	}
 }
 
-// failAt serves zeros and fails from a byte on.
+// failAt returns zeros, and an error from an offset on.
 type failAt struct {
 	at  int64
 	err error
@@ -278,7 +278,7 @@ func TestReadHeaderFailingReader(t *testing.T) {
 	}
 }
 
-// largestRead records the largest buffer that it was asked to fill.
+// largestRead records the size of the largest read.
 type largestRead struct {
 	*bytes.Reader
 	size int
@@ -289,7 +289,7 @@ func (r *largestRead) ReadAt(p []byte, offset int64) (int, error) {
 	return r.Reader.ReadAt(p, offset)
 }
 
-// TestReadHeaderAllocation: no buffer is made for a length that the file does not have.
+// TestReadHeaderAllocation checks that no buffer is allocated for a length that exceeds the file.
 func TestReadHeaderAllocation(t *testing.T) {
 	file := append(binary.LittleEndian.AppendUint64(nil, MaxHeaderSize), "{}"...)
 	r := &largestRead{Reader: bytes.NewReader(file)}

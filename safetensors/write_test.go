@@ -18,8 +18,8 @@ func TestEncodeHeader(t *testing.T) {
 		name     string
 		tensors  []Tensor
 		metadata map[string]string
-		want     string // the JSON
-		start    int    // of the data region
+		want     string // the JSON text
+		start    int    // offset of the data region
 	}{
 		{"nothing", nil, nil, `{}`, 64},
 		{"empty metadata", nil, map[string]string{}, `{}`, 64},
@@ -115,7 +115,7 @@ func TestWriteReaders(t *testing.T) {
 		second   io.Reader
 		err      error
 		sentinel error
-		want     string // "" = succeeds
+		want     string // empty: no error
 	}{
 		{"exact", zeros(10), nil, nil, ""},
 		{"in small pieces", iotest.OneByteReader(zeros(10)), nil, nil, ""},
@@ -150,7 +150,7 @@ func TestWriteReaders(t *testing.T) {
 	}
 }
 
-// limitedWriter fails when it is full.
+// limitedWriter fails once it is full.
 type limitedWriter struct{ left int }
 
 func (w *limitedWriter) Write(p []byte) (int, error) {
