@@ -16,8 +16,9 @@ import (
 )
 
 func init() {
-	for job, step := range map[string]func(context.Context, *Store, int) error{"prune": pruneStep, "repair": repairStep,
-		"tag": tagStep} {
+	for job, step := range map[string]func(context.Context, *Store, int) error{
+		"prune": pruneStep, "repair": repairStep, "tag": tagStep,
+	} {
 		ChildJobs[job] = func(ctx context.Context, s *Store, _ string) error {
 			fmt.Println("ready")
 			for i := 0; ; i++ { // until killed

@@ -165,8 +165,8 @@ func TestFsckFindsAndRepairs(t *testing.T) {
 	}
 
 	// The remaining problems need a download. A blob can be quarantined a second time under another name.
-	missingAll := []string{missing, "missing " + blobOf("shared") + " breaks a:latest, b:latest", "missing " +
-		blobOf("signature") + " breaks referrer of b:latest"}
+	missingAll := []string{missing, "missing " + blobOf("shared") + " breaks a:latest, b:latest",
+		"missing " + blobOf("signature") + " breaks referrer of b:latest"}
 	slices.Sort(missingAll)
 	wantProblems(t, fsck(t, s, FsckOptions{}), slices.Concat([]string{manifest}, missingAll)...)
 	overwrite(t, s, "shared", "again")
@@ -212,11 +212,9 @@ func TestFsckFetches(t *testing.T) {
 	// While the manifest is missing, its blobs are unreferenced. The corrupt one is quarantined and not downloaded.
 	wantProblems(t, r, "corrupt "+string(e.Digest)+" breaks h.io/a:latest", "corrupt "+blobOf("one")+" fixed",
 		"missing "+blobOf("own")+" breaks local:latest")
-	if i := slices.IndexFunc(r.Problems,
-		func(p Problem) bool { return p.Digest == e.Digest }); !slices.ContainsFunc(r.Problems[i].Actions,
-		func(a string) bool {
-			return strings.Contains(a, "no route to host")
-		}) {
+	i := slices.IndexFunc(r.Problems, func(p Problem) bool { return p.Digest == e.Digest })
+	unreachable := func(action string) bool { return strings.Contains(action, "no route to host") }
+	if !slices.ContainsFunc(r.Problems[i].Actions, unreachable) {
 		t.Errorf("actions %q", r.Problems[i].Actions)
 	}
 	broken, fetched = false, nil

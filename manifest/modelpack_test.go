@@ -30,9 +30,9 @@ func sampleImage() Image {
 		modelspec.MediaTypeModelDocRaw
 	return Image{
 		Config: Config{
-			Name: "Demo 1.2B <chat>", Family: "llama3", Licenses: []string{"Apache-2.0"}, Architecture: "LlamaForCausalLM",
-			ModelType: "llama",
-			Format:    "safetensors", DType: "BF16", Params: 1235814400, Capabilities: []string{CapCompletion, CapTools},
+			Name: "Demo 1.2B <chat>", Family: "llama3", Licenses: []string{"Apache-2.0"},
+			Architecture: "LlamaForCausalLM", ModelType: "llama", Format: "safetensors", DType: "BF16",
+			Params: 1235814400, Capabilities: []string{CapCompletion, CapTools},
 			ContextLength: 131072, EmbeddingLength: 2048,
 		},
 		Layers: []Layer{

@@ -278,10 +278,6 @@ func (x *exchange) exportBlob(ctx context.Context, b ocispec.Descriptor) (*int64
 	return way, err
 }
 
-// ollamaPartial is the name pattern of files being written to Ollama's blobs folder. Ollama deletes files with such
-// names if they have not been modified for an hour.
-const ollamaPartial = "sha256-ingot-*"
-
 // linkTo replaces the empty file path with a hard link to file. It reports whether it succeeded; otherwise path is
 // unchanged.
 func linkTo(file, path string, info fs.FileInfo) bool {
@@ -358,70 +354,4 @@ func (x *exchange) touch() {
 	for _, path := range x.exported {
 		_ = os.Chtimes(path, x.touched, x.touched)
 	}
-}
-
-// put writes a manifest atomically. Its temporary file is in blobs/, which Ollama cleans, if that is on the same file
-// system.
-func (o *OllamaStore) put(name OllamaName, manifest []byte) error {
-	path, _ := o.find(name)
-	if err := o.mkdir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	err := o.putFrom(filepath.Join(o.root, ollamaBlobs), path, manifest)
-	if err != nil {
-		// blobs/ may be a link to another disk. Ollama looks for manifests only four levels below manifests/, so it ignores
-		// the temporary file there.
-		err = o.putFrom(filepath.Join(o.root, ollamaManifests), path, manifest)
-	}
-	if err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func (o *OllamaStore) putFrom(dir, path string, manifest []byte) error {
-	f, err := os.CreateTemp(dir, ollamaPartial)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err := f.Write(manifest); err != nil {
-		return err
-	}
-	o.own(f.Name())
-	return publish(f, 0o644, path)
-}
-
-// Root may write to the store of the Ollama service, which runs as another user and must be able to touch and remove
-// what is there. New files and folders therefore get the owner of the store's folder, if permitted, and a file of
-// another owner is copied instead of linked.
-
-func (o *OllamaStore) ownedLike(file fs.FileInfo) bool {
-	root, err := os.Stat(o.root)
-	return err == nil && sameOwner(root, file)
-}
-
-func (o *OllamaStore) own(path string) {
-	if root, err := os.Stat(o.root); err == nil {
-		chownLike(path, root)
-	}
-}
-
-// mkdir creates a folder in the store and its missing parents.
-func (o *OllamaStore) mkdir(dir string) error {
-	if isDir(dir) {
-		return nil
-	}
-	if dir == o.root {
-		return os.MkdirAll(dir, 0o755)
-	}
-	if err := o.mkdir(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	o.own(dir)
-	return nil
 }

@@ -208,8 +208,8 @@ func TestImportNewerLayout(t *testing.T) {
 	}
 	o.put("manifests-v2/ollama.com/library/gguf/latest", strings.Replace(list, `"mlx","format":"safetensors"`,
 		`"x","format":"gguf"`, 1))
-	if _, err := o.Import(t.Context(), ollamaName(t, "gguf"), s, mustName(t, "c"), ExchangeOptions{}); !errors.Is(err,
-		ErrUnknownManifest) {
+	_, err := o.Import(t.Context(), ollamaName(t, "gguf"), s, mustName(t, "c"), ExchangeOptions{})
+	if !errors.Is(err, ErrUnknownManifest) {
 		t.Errorf("a list of GGUF alone: %v", err)
 	}
 	// An export replaces the link and does not modify its target.
@@ -429,8 +429,8 @@ func TestCopyUnknown(t *testing.T) {
 		t.Errorf("%+v, %v: the manifest's own media type takes precedence", raw, err)
 	}
 	for _, format := range []string{FormatOllama, FormatModelPack} {
-		if _, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "other"), format); !errors.Is(err,
-			ErrUnknownManifest) {
+		_, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "other"), format)
+		if !errors.Is(err, ErrUnknownManifest) {
 			t.Errorf("as %s: %v", format, err)
 		}
 	}
@@ -445,8 +445,8 @@ func TestCopyUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := bytes.Replace(manifest, []byte(`"name":"config.json"`), []byte(`"name":"../config.json"`), 1)
-	if _, err := s.PutRaw(t.Context(), mustName(t, "bad"), "", damaged, PutOptions{}); !errors.Is(err,
-		ErrInvalidManifest) {
+	_, err = s.PutRaw(t.Context(), mustName(t, "bad"), "", damaged, PutOptions{})
+	if !errors.Is(err, ErrInvalidManifest) {
 		t.Errorf("damaged: %v", err)
 	}
 	if got := names(t, s); len(got) != 2 {

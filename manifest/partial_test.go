@@ -423,8 +423,8 @@ func TestPullingClears(t *testing.T) {
 		t.Fatal(err)
 	}
 	done()
-	if got, want := files(t, s, "ingest"), []string{digest.FromBytes(half).Encoded() + partSuffix}; !slices.Equal(got,
-		want) {
+	want := []string{digest.FromBytes(half).Encoded() + partSuffix}
+	if got := files(t, s, "ingest"); !slices.Equal(got, want) {
 		t.Errorf("left in ingest: %v, want %v", got, want)
 	}
 }

@@ -126,8 +126,8 @@ func TestPruneUnfinished(t *testing.T) {
 		leave(t, s, name, text, age)
 	}
 	old := digest.FromString("old").Encoded()
-	for _, name := range []string{old + ".part", old + ".lock", "push-" + old + "/state", "pull-" + old, "create-" + old +
-		"/journal"} {
+	for _, name := range []string{old + ".part", old + ".lock", "push-" + old + "/state", "pull-" + old,
+		"create-" + old + "/journal"} {
 		leave(t, s, name, "{}", IngestAge+time.Minute)
 	}
 	leave(t, s, someDigest.Encoded()+".lock", "", 0)         // lock file without a part
@@ -137,8 +137,8 @@ func TestPruneUnfinished(t *testing.T) {
 	leave(t, s, "README", "not ours", 50*day)
 
 	prune(t, s, PruneOptions{})
-	want := []string{hex + ".part", hex + ".ranges", "README", "create-" + hex, "index.json-1", "pull-" +
-		digest.FromString(pulled).Encoded(), "push-" + hex}
+	want := []string{hex + ".part", hex + ".ranges", "README", "create-" + hex, "index.json-1",
+		"pull-" + digest.FromString(pulled).Encoded(), "push-" + hex}
 	slices.Sort(want)
 	if got := files(t, s, ingestDir); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
@@ -175,8 +175,8 @@ func TestRemoveSeveral(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		putModel(t, s, name, "shared", name)
 	}
-	if err := s.Remove(t.Context(), mustName(t, "a"), mustName(t, "nosuch"), mustName(t, "b")); !errors.Is(err,
-		ErrNotFound) || !strings.Contains(err.Error(), "nosuch") {
+	err := s.Remove(t.Context(), mustName(t, "a"), mustName(t, "nosuch"), mustName(t, "b"))
+	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("error %v", err)
 	}
 	if got := names(t, s); len(got) != 3 {
@@ -211,8 +211,8 @@ func TestUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Usage{Models: 3, Blobs: 7, Bytes: total, SharedBytes: b.Size, SavedBytes: a.Size +
-		2*b.Size - total}, u); diff != "" {
+	want := Usage{Models: 3, Blobs: 7, Bytes: total, SharedBytes: b.Size, SavedBytes: a.Size + 2*b.Size - total}
+	if diff := cmp.Diff(want, u); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 

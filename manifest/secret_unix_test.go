@@ -19,8 +19,8 @@ func TestSecretOfAnother(t *testing.T) {
 	if err := os.Chown(s.path(secretFile), other, -1); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := s.Secret(t.Context()); err == nil || !strings.Contains(err.Error(),
-		"server-secret belongs to another user") {
+	if b, err := s.Secret(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "server-secret belongs to another user") {
 		t.Errorf("the secret is %x, %v", b, err)
 	}
 	// If root uses a user's store, the secret belongs to that user, who could not read a file owned by root.

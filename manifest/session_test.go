@@ -93,8 +93,8 @@ func TestSessionsAge(t *testing.T) {
 	if err := s.Remove(t.Context(), mustName(t, "m")); err != nil {
 		t.Fatal(err)
 	}
-	if left := files(t, s, ingestDir); len(left) != 1 || !strings.HasSuffix(left[0],
-		digest.FromString("young").Encoded()) {
+	if left := files(t, s, ingestDir); len(left) != 1 ||
+		!strings.HasSuffix(left[0], digest.FromString("young").Encoded()) {
 		t.Errorf("left: %v, want the young one", left)
 	}
 }

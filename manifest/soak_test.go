@@ -336,8 +336,8 @@ func (w *worker) pull(ctx context.Context) (bool, error) {
 }
 
 func (w *worker) push(ctx context.Context) (bool, error) {
-	_, err := w.client.Push(ctx, w.s, w.name(), manifest.Name{Host: w.addr, Path: fmt.Sprint("new/m", rand.N(3)),
-		Tag: "t"}, registry.PushOptions{})
+	to := manifest.Name{Host: w.addr, Path: fmt.Sprint("new/m", rand.N(3)), Tag: "t"}
+	_, err := w.client.Push(ctx, w.s, w.name(), to, registry.PushOptions{})
 	if errors.Is(err, manifest.ErrBlobMissing) {
 		return false, nil // a partial model
 	}

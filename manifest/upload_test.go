@@ -72,13 +72,13 @@ func TestUploads(t *testing.T) {
 func TestBadUploads(t *testing.T) {
 	s := newStore(t)
 	var mismatch *MismatchError
-	if err := s.PutUpload(t.Context(), digest.FromString("a"), strings.NewReader("b"), UploadOptions{}); !errors.As(err,
-		&mismatch) || !errors.Is(err, ErrCorrupt) {
+	err := s.PutUpload(t.Context(), digest.FromString("a"), strings.NewReader("b"), UploadOptions{})
+	if !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) {
 		t.Errorf("other content: %v", err)
 	}
 	cut := io.MultiReader(strings.NewReader("a"), iotest.ErrReader(io.ErrUnexpectedEOF))
-	if err := s.PutUpload(t.Context(), digest.FromString("a"), cut, UploadOptions{}); !errors.Is(err,
-		io.ErrUnexpectedEOF) {
+	err = s.PutUpload(t.Context(), digest.FromString("a"), cut, UploadOptions{})
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("truncated: %v", err)
 	}
 	if err := s.PutUpload(t.Context(), "sha256:../../x", strings.NewReader(""), UploadOptions{}); err == nil {

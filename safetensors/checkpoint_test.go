@@ -116,7 +116,7 @@ func TestOpenCheckpoint(t *testing.T) {
 				}
 			}
 			if _, ok := c.Lookup("none"); ok {
-				t.Error("found a tensor that is not there")
+				t.Error("found a tensor that does not exist")
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -215,7 +215,7 @@ func TestOpenCheckpointDamaged(t *testing.T) {
 			want := strings.ReplaceAll(strings.ReplaceAll(tt.want, "DIR/", "DIR"+string(filepath.Separator)), "DIR", dir)
 			wantError(t, err, tt.sentinel, want)
 			if c != nil {
-				t.Error("a checkpoint was returned beside the error")
+				t.Error("a checkpoint was returned with the error")
 			}
 		})
 	}

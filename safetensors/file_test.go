@@ -27,7 +27,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	if _, ok := f.Lookup("c"); ok {
-		t.Error("found a tensor that is not there")
+		t.Error("found a tensor that does not exist")
 	}
 }
 

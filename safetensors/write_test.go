@@ -101,7 +101,7 @@ func TestEncodeHeaderErrors(t *testing.T) {
 			header, out, err := EncodeHeader(tt.tensors, tt.metadata)
 			wantError(t, err, tt.sentinel, tt.want)
 			if header != nil || out != nil {
-				t.Error("something was returned beside the error")
+				t.Error("a value was returned with the error")
 			}
 		})
 	}
