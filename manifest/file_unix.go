@@ -37,14 +37,14 @@ func sameOwner(a, b fs.FileInfo) bool {
 	return okX && okY && x.Uid == y.Uid
 }
 
-// ownedHere reports whether a file belongs to this process's user or to the owner of the store's folder.
-func ownedHere(file, root fs.FileInfo) bool {
+// ownedByUserOrStore reports whether a file belongs to this process's user or to the owner of the store's folder.
+func ownedByUserOrStore(file, root fs.FileInfo) bool {
 	st, ok := file.Sys().(*syscall.Stat_t)
 	return ok && (int(st.Uid) == os.Geteuid() || sameOwner(file, root))
 }
 
-// othersMay reports whether a mode grants other users any access.
-func othersMay(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }
+// othersHaveAccess reports whether a mode grants other users any access.
+func othersHaveAccess(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }
 
 // chownLike gives a file the owner and group of another file, if the process has permission to.
 func chownLike(path string, like fs.FileInfo) {

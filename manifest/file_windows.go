@@ -32,9 +32,9 @@ func isDiskFull(err error) bool {
 // sameOwner is true for any two files: on Windows, access rights are inherited from the folder.
 func sameOwner(a, b fs.FileInfo) bool { return true }
 
-// ownedHere and othersMay also rely on the folder's access rights.
-func ownedHere(file, root fs.FileInfo) bool { return true }
+// ownedByUserOrStore and othersHaveAccess also rely on the folder's access rights.
+func ownedByUserOrStore(file, root fs.FileInfo) bool { return true }
 
-func othersMay(fs.FileMode) bool { return false }
+func othersHaveAccess(fs.FileMode) bool { return false }
 
 func chownLike(string, fs.FileInfo) {}

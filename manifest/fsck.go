@@ -121,7 +121,7 @@ func (c *checker) run(ctx context.Context) error {
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		c.problem(ProblemIndex, Problem{Path: ocispec.ImageIndexFile, Detail: err.Error()})
+		c.addProblem(ProblemIndex, Problem{Path: ocispec.ImageIndexFile, Detail: err.Error()})
 	}
 	if err := c.scan(ctx); err != nil {
 		return err
@@ -152,8 +152,8 @@ func (c *checker) lock(ctx context.Context) (release func(), err error) {
 	return c.s.Lock(ctx)
 }
 
-// problem records a problem, once per kind and path.
-func (c *checker) problem(kind ProblemKind, p Problem) *Problem {
+// addProblem records a problem, once per kind and path.
+func (c *checker) addProblem(kind ProblemKind, p Problem) *Problem {
 	p.Kind = kind
 	if p.Path == "" {
 		p.Path = blobsDir + "/" + p.Digest.Encoded()

@@ -28,7 +28,7 @@ func (c *checker) scan(ctx context.Context) error {
 	}
 	for _, e := range top {
 		if !e.IsDir() { // a folder holds blobs of another digest algorithm, written by another tool
-			c.stray(ocispec.ImageBlobsDir+"/"+e.Name(), e)
+			c.reportStray(ocispec.ImageBlobsDir+"/"+e.Name(), e)
 		}
 	}
 	entries, err := os.ReadDir(c.s.path(blobsDir))
@@ -42,7 +42,7 @@ func (c *checker) scan(ctx context.Context) error {
 		path := blobsDir + "/" + e.Name()
 		d := digest.NewDigestFromEncoded(digest.SHA256, e.Name())
 		if !validDigest(d) {
-			c.stray(path, e)
+			c.reportStray(path, e)
 			continue
 		}
 		info, err := e.Info()
@@ -54,22 +54,22 @@ func (c *checker) scan(ctx context.Context) error {
 		}
 		c.files[d] = info.Size()
 		if !info.Mode().IsRegular() {
-			c.corrupt(d, "it is not a file")
+			c.reportCorrupt(d, "it is not a file")
 		} else if info.Mode().Perm()&0o222 != 0 {
-			c.mode(d, info.Mode())
+			c.reportMode(d, info.Mode())
 		}
 	}
 	return nil
 }
 
-func (c *checker) corrupt(d digest.Digest, detail string) {
-	c.bad[d] = c.problem(ProblemCorrupt, Problem{Digest: d, Detail: detail})
+func (c *checker) reportCorrupt(d digest.Digest, detail string) {
+	c.bad[d] = c.addProblem(ProblemCorrupt, Problem{Digest: d, Detail: detail})
 }
 
-// mode reports a writable blob. It restores the mode immediately, so that a blob whose mode also forbids reading can be
-// hashed afterwards.
-func (c *checker) mode(d digest.Digest, mode fs.FileMode) {
-	p := c.problem(ProblemMode, Problem{Digest: d, Detail: fmt.Sprintf("mode is %04o, not 0444", mode.Perm())})
+// reportMode reports a writable blob. It restores the mode immediately, so that a blob whose mode also forbids reading
+// can be hashed afterwards.
+func (c *checker) reportMode(d digest.Digest, mode fs.FileMode) {
+	p := c.addProblem(ProblemMode, Problem{Digest: d, Detail: fmt.Sprintf("mode is %04o, not 0444", mode.Perm())})
 	if !c.o.Repair {
 		return
 	}
@@ -80,12 +80,12 @@ func (c *checker) mode(d digest.Digest, mode fs.FileMode) {
 	p.Actions, p.Fixed = append(p.Actions, "mode restored"), true
 }
 
-func (c *checker) stray(path string, e fs.DirEntry) {
+func (c *checker) reportStray(path string, e fs.DirEntry) {
 	info, err := e.Info()
 	if err != nil || c.s.now().Sub(info.ModTime()) <= strayAge {
 		return
 	}
-	c.problem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("not a blob, %d bytes", info.Size())})
+	c.addProblem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("not a blob, %d bytes", info.Size())})
 }
 
 // hash hashes every blob and compares the result with its name.
@@ -105,7 +105,7 @@ func (c *checker) hash(ctx context.Context) error {
 		limit = runtime.GOMAXPROCS(0)
 	}
 	var mu sync.Mutex
-	tell := func(n int64) {
+	progress := func(n int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		c.report.Bytes += n
@@ -117,16 +117,16 @@ func (c *checker) hash(ctx context.Context) error {
 	group.SetLimit(limit)
 	for _, d := range blobs {
 		group.Go(func() error {
-			got, err := hashFile(ctx, c.s.BlobPath(d), tell)
+			got, err := hashFile(ctx, c.s.BlobPath(d), progress)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				c.corrupt(d, err.Error())
+				c.reportCorrupt(d, err.Error())
 			} else if got != d {
-				c.corrupt(d, "its content has digest "+string(got))
+				c.reportCorrupt(d, "its content has digest "+string(got))
 			}
 			return nil
 		})
@@ -136,7 +136,7 @@ func (c *checker) hash(ctx context.Context) error {
 	return err
 }
 
-func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest, error) {
+func hashFile(ctx context.Context, path string, progress func(int64)) (digest.Digest, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -155,7 +155,7 @@ func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest
 		n, err := f.Read(buf)
 		h.Write(buf[:n])
 		if n > 0 {
-			tell(int64(n))
+			progress(int64(n))
 		}
 		if err == io.EOF {
 			return digest.NewDigest(digest.SHA256, h), nil
@@ -201,7 +201,7 @@ func (c *checker) follow(ctx context.Context) error {
 	for d, n := range c.needs {
 		if _, there := c.files[d]; !there && n.required && c.bad[d] == nil {
 			detail := fmt.Sprintf("%s of %d bytes is missing", kindOf(n), n.desc.Size)
-			c.problem(ProblemMissing, Problem{Digest: d, Detail: detail})
+			c.addProblem(ProblemMissing, Problem{Digest: d, Detail: detail})
 		}
 	}
 	return nil
@@ -209,7 +209,7 @@ func (c *checker) follow(ctx context.Context) error {
 
 func (c *checker) entryProblem(i int, d ocispec.Descriptor, detail string) {
 	path := fmt.Sprintf("%s#%d", ocispec.ImageIndexFile, i)
-	c.problem(ProblemIndex, Problem{Path: path, Models: []string{label(d)}, Detail: detail})
+	c.addProblem(ProblemIndex, Problem{Path: path, Models: []string{label(d)}, Detail: detail})
 }
 
 func kindOf(n *need) string {
@@ -285,7 +285,7 @@ func (v *visit) need(d ocispec.Descriptor, optional bool) *need {
 	n.users[v.label] = true
 	n.required = n.required || !optional
 	if v.c.wrongSize(d) {
-		v.c.problem(ProblemManifest, Problem{Path: v.label + " " + string(d.Digest), Models: []string{v.label},
+		v.c.addProblem(ProblemManifest, Problem{Path: v.label + " " + string(d.Digest), Models: []string{v.label},
 			Detail: fmt.Sprintf("the manifest says that blob %s has %d bytes, but it has %d",
 				d.Digest, d.Size, v.c.files[d.Digest])})
 	}
@@ -303,7 +303,7 @@ func (v *visit) manifest(d ocispec.Descriptor, optional bool, depth int) {
 	}
 	doc, err := v.c.s.readReferences(d)
 	if err != nil {
-		v.wrong(d.Digest, err)
+		v.reportInvalid(d.Digest, err)
 		return
 	}
 	for _, list := range [][]ocispec.Descriptor{doc.Layers, doc.Blobs} {
@@ -329,7 +329,7 @@ func (v *visit) link(d ocispec.Descriptor) {
 		v.need(d, v.partial)
 		return
 	}
-	v.c.problem(ProblemManifest, Problem{
+	v.c.addProblem(ProblemManifest, Problem{
 		Path: v.label, Models: []string{v.label}, Detail: fmt.Sprintf("%q is not a sha256 digest", clip(string(d.Digest))),
 	})
 }
@@ -340,12 +340,12 @@ func (v *visit) decode(d digest.Digest, config ocispec.Descriptor) {
 		return
 	}
 	if _, err := v.c.s.readEntry(v.name, d); err != nil && !errors.Is(err, ErrUnknownManifest) {
-		v.wrong(d, err)
+		v.reportInvalid(d, err)
 	}
 }
 
-func (v *visit) wrong(d digest.Digest, err error) {
-	v.c.problem(ProblemManifest, Problem{Digest: d, Models: []string{v.label}, Detail: err.Error()})
+func (v *visit) reportInvalid(d digest.Digest, err error) {
+	v.c.addProblem(ProblemManifest, Problem{Digest: d, Models: []string{v.label}, Detail: err.Error()})
 }
 
 // checkIngest counts the resumable runs in ingest/ and reports abandoned files.
@@ -362,14 +362,14 @@ func (c *checker) checkIngest() error {
 			c.report.Unfinished++
 			c.report.UnfinishedBytes += l.bytes
 		case c.s.now().Sub(l.used) <= strayAge,
-			(l.kind == leftBegun || l.kind == leftFolder) && others,
-			l.kind == leftSending && c.s.beingSent(l):
+			(l.kind == leftTemporary || l.kind == leftUploadFolder) && others,
+			l.kind == leftPendingUpload && c.s.isUploading(l):
 		case l.kind == leftOther:
 			detail := fmt.Sprintf("not a file of the store, %d bytes", l.bytes)
-			c.problem(ProblemStray, Problem{Path: path, Detail: detail})
+			c.addProblem(ProblemStray, Problem{Path: path, Detail: detail})
 		default:
 			detail := fmt.Sprintf("its writer has exited, %d bytes", l.bytes)
-			c.problem(ProblemLeftover, Problem{Path: path, Detail: detail, leftover: l})
+			c.addProblem(ProblemLeftover, Problem{Path: path, Detail: detail, leftover: l})
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func (s *Store) OpenIngest(ctx context.Context, key digest.Digest) (*Ingest, err
 }
 
 func (in *Ingest) open(ctx context.Context) error {
-	if err := in.take(ctx); err != nil {
+	if err := in.acquire(ctx); err != nil {
 		return err
 	}
 	err := in.load()
@@ -75,9 +75,9 @@ func (in *Ingest) open(ctx context.Context) error {
 	return err
 }
 
-// take creates the folder and locks it. A lock on a file that a previous holder has unlinked is void, so take tries
-// again.
-func (in *Ingest) take(ctx context.Context) error {
+// acquire creates the folder and locks it. A lock on a file that a previous holder has unlinked is void, so acquire
+// tries again.
+func (in *Ingest) acquire(ctx context.Context) error {
 	for {
 		if err := makeIngest(in.dir); err != nil {
 			return err

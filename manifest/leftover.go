@@ -27,16 +27,16 @@ type leftover struct {
 type leftoverKind int
 
 const (
-	leftCreate  leftoverKind = iota // create-HEX, the staging folder of a create; see [Ingest]
-	leftPush                        // push-HEX, the folder of an upload session; see [Session]
-	leftPull                        // pull-HEX, the manifest of a pull; see [Store.Pulling]
-	leftPart                        // HEX.part and its companions, a blob of a pull; see [Partial]
-	leftUpload                      // upload-HEX, a file uploaded for a create; see [Store.PutUpload]
-	leftFolder                      // files-..., a folder of links to uploads, which a create reads; see [Store.Folder]
-	leftSending                     // sending-..., an upload in progress and its lock file; see [sending]
-	leftBegun                       // a temporary file that cannot be resumed
-	leftFile                        // a temporary file for replacing a file in the store's folder
-	leftOther                       // not written by this program
+	leftCreate        leftoverKind = iota // create-HEX, the staging folder of a create; see [Ingest]
+	leftPush                              // push-HEX, the folder of an upload session; see [Session]
+	leftPull                              // pull-HEX, the manifest of a pull; see [Store.Pulling]
+	leftPart                              // HEX.part and its companions, a blob of a pull; see [Partial]
+	leftUpload                            // upload-HEX, a file uploaded for a create; see [Store.PutUpload]
+	leftUploadFolder                      // files-..., a folder of links to uploads; see [Store.Folder]
+	leftPendingUpload                     // sending-..., an upload in progress and its lock file; see [pendingUpload]
+	leftTemporary                         // a temporary file that cannot be resumed
+	leftFile                              // a temporary file for replacing a file in the store's folder
+	leftOther                             // not written by this program
 )
 
 // resumable reports whether the next run resumes from it.
@@ -64,8 +64,8 @@ func (s *Store) leftovers() ([]leftover, error) {
 			l.bytes, l.used = s.folderUse(e.Name(), ingestJournal)
 		case leftPush:
 			l.bytes, l.used = s.folderUse(e.Name(), "state")
-		case leftPart, leftSending:
-			key := sendingName(e.Name())
+		case leftPart, leftPendingUpload:
+			key := pendingUploadName(e.Name())
 			if l.kind == leftPart {
 				key = e.Name()[:64]
 			}
@@ -97,10 +97,10 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 		{sessionPrefix, true, true, leftPush},
 		{pullPrefix, true, false, leftPull},
 		{uploadPrefix, true, false, leftUpload},
-		{folderPrefix, false, true, leftFolder},
-		{sendingPrefix, false, false, leftSending},
-		{"." + pullPrefix, false, false, leftBegun},
-		{partialPrefix, false, false, leftBegun},
+		{folderPrefix, false, true, leftUploadFolder},
+		{sendingPrefix, false, false, leftPendingUpload},
+		{"." + pullPrefix, false, false, leftTemporary},
+		{partialPrefix, false, false, leftTemporary},
 		{ocispec.ImageIndexFile + "-", false, false, leftFile},
 		{ocispec.ImageLayoutFile + "-", false, false, leftFile},
 		{secretFile + "-", false, false, leftFile},
@@ -143,10 +143,10 @@ func (s *Store) folderUse(name, stamp string) (bytes int64, used time.Time) {
 func (s *Store) stale(l leftover, unfinished bool) bool {
 	age := s.now().Sub(l.used)
 	switch l.kind {
-	case leftBegun, leftFolder:
+	case leftTemporary, leftUploadFolder:
 		return true
-	case leftSending:
-		return !s.beingSent(l)
+	case leftPendingUpload:
+		return !s.isUploading(l)
 	case leftFile:
 		return age > strayAge
 	case leftPart:
@@ -197,11 +197,11 @@ func (s *Store) removeLeftover(l leftover) {
 		removeIngest(s.path(ingestDir, l.name))
 		return
 	}
-	if l.kind == leftSending {
-		s.dropSending(l)
+	if l.kind == leftPendingUpload {
+		s.removePendingUpload(l)
 		return
 	}
-	if l.kind == leftFolder {
+	if l.kind == leftUploadFolder {
 		_ = os.RemoveAll(s.path(ingestDir, l.name)) // contains links only
 		return
 	}

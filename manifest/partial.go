@@ -247,7 +247,7 @@ func (p *Partial) Follow(ctx context.Context) error {
 	p.hashing.Lock()
 	defer p.hashing.Unlock()
 	for {
-		if err := p.hashThere(ctx); err != nil {
+		if err := p.hashPrefix(ctx); err != nil {
 			return err
 		}
 		if p.hashed == p.size {
@@ -261,8 +261,8 @@ func (p *Partial) Follow(ctx context.Context) error {
 	}
 }
 
-// hashThere hashes the contiguous prefix that is present. The caller holds hashing.
-func (p *Partial) hashThere(ctx context.Context) error {
+// hashPrefix hashes the contiguous prefix that is present. The caller holds hashing.
+func (p *Partial) hashPrefix(ctx context.Context) error {
 	var buf []byte
 	for {
 		p.mu.Lock()
@@ -302,7 +302,7 @@ func (p *Partial) Commit(ctx context.Context) error {
 	}
 	p.hashing.Lock()
 	defer p.hashing.Unlock()
-	if err := p.hashThere(ctx); err != nil {
+	if err := p.hashPrefix(ctx); err != nil {
 		return fmt.Errorf("commit blob %s: %w", p.digest, err)
 	}
 	if got := digest.NewDigest(digest.SHA256, p.hash); got != p.digest {

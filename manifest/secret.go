@@ -52,9 +52,9 @@ func (s *Store) readSecret() ([]byte, error) {
 		return nil, err
 	}
 	switch {
-	case !ownedHere(info, root):
+	case !ownedByUserOrStore(info, root):
 		return nil, fmt.Errorf("%s belongs to another user", f.Name())
-	case othersMay(info.Mode()) || info.Size() != SecretSize:
+	case othersHaveAccess(info.Mode()) || info.Size() != SecretSize:
 		return nil, errSecretUnfit
 	}
 	secret := make([]byte, SecretSize)

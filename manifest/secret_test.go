@@ -88,7 +88,7 @@ func TestSecretIsReplaced(t *testing.T) {
 		}
 		got := secret(t, s)
 		info, err := os.Lstat(path)
-		if err != nil || bytes.Equal(got, old) || !info.Mode().IsRegular() || othersMay(info.Mode()) {
+		if err != nil || bytes.Equal(got, old) || !info.Mode().IsRegular() || othersHaveAccess(info.Mode()) {
 			t.Errorf("%s: the secret is %x, before it was %x; %v, %v", name, got, old, info.Mode(), err)
 		}
 		old = got

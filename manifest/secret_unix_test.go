@@ -32,7 +32,7 @@ func TestSecretOfAnother(t *testing.T) {
 	}
 	secret(t, s)
 	info, err := os.Stat(s.path(secretFile))
-	if err != nil || !ownedHere(info, info) {
+	if err != nil || !ownedByUserOrStore(info, info) {
 		t.Fatal(err)
 	}
 	if root, err := os.Stat(s.Root()); err != nil || !sameOwner(info, root) {

@@ -37,15 +37,15 @@ func (s *Store) OpenSession(key digest.Digest) (*Session, error) {
 		return nil, fmt.Errorf("open upload session: key %q is not a sha256 digest", clip(string(key)))
 	}
 	x := &Session{dir: s.path(ingestDir, sessionPrefix+key.Encoded())}
-	if err := x.take(); err != nil {
+	if err := x.acquire(); err != nil {
 		return nil, fmt.Errorf("open upload session: %w", err)
 	}
 	return x, nil
 }
 
-// take creates the folder and locks it. A lock on a file that a previous holder has unlinked is void, so take tries
-// again.
-func (x *Session) take() error {
+// acquire creates the folder and locks it. A lock on a file that a previous holder has unlinked is void, so acquire
+// tries again.
+func (x *Session) acquire() error {
 	for {
 		if err := makeIngest(x.dir); err != nil {
 			return err

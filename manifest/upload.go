@@ -52,7 +52,7 @@ func (s *Store) putUpload(ctx context.Context, d digest.Digest, r io.Reader, o U
 	}
 	s.dropUploads() // frees space
 	release()
-	f, err := s.newSending(ctx, o)
+	f, err := s.newPendingUpload(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (c *Checkpoint) openIndexed(dir string, weights map[string]string) error {
 		t, ok := f.Lookup(name)
 		if !ok {
 			return fmt.Errorf("%s: tensor %s: %w: %s says that the tensor is in this file, but %s",
-				f.Path(), quote(name), ErrIncomplete, indexName, c.whereabouts(name))
+				f.Path(), quote(name), ErrIncomplete, indexName, c.location(name))
 		}
 		c.tensors = append(c.tensors, Source{t, f})
 	}
@@ -106,8 +106,8 @@ func (c *Checkpoint) openIndexed(dir string, weights map[string]string) error {
 	return nil
 }
 
-// whereabouts describes for a message which file contains a tensor that its shard lacks.
-func (c *Checkpoint) whereabouts(name string) string {
+// location describes for a message in which file contains a tensor that its shard lacks.
+func (c *Checkpoint) location(name string) string {
 	for _, f := range c.files {
 		if _, ok := f.Lookup(name); ok {
 			return "it is in " + filepath.Base(f.Path())

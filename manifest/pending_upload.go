@@ -15,10 +15,10 @@ import (
 // lock file has the same name with partLockSuffix.
 const sendingPrefix = "sending-"
 
-// sending is the file of an upload in progress. Its writer holds a lock file instead of the store's lock, so that a
-// slow client does not block collections. A collection removes the file only if the lock file is free, which means that
-// the writer's process has died. A sending must not be used by several goroutines at once.
-type sending struct {
+// pendingUpload is the file of an upload in progress. Its writer holds a lock file instead of the store's lock, so that
+// a slow client does not block collections. A collection removes the file only if the lock file is free, which means
+// that the writer's process has died. A pendingUpload must not be used by several goroutines at once.
+type pendingUpload struct {
 	s     *Store
 	lock  *flock.Flock
 	f     *os.File
@@ -27,13 +27,13 @@ type sending struct {
 	owned bool  // the file still has its temporary name
 }
 
-// newSending creates the file. The caller must call end.
-func (s *Store) newSending(ctx context.Context, o UploadOptions) (*sending, error) {
+// newPendingUpload creates the file. The caller must call end.
+func (s *Store) newPendingUpload(ctx context.Context, o UploadOptions) (*pendingUpload, error) {
 	if err := os.MkdirAll(s.path(ingestDir), 0o755); err != nil { // layouts made by other tools lack this folder
 		return nil, err
 	}
 	path := s.path(ingestDir, sendingPrefix+strings.ToLower(rand.Text()))
-	x := &sending{s: s}
+	x := &pendingUpload{s: s}
 	var err error
 	// The lock comes before the file, so that the file never exists without it.
 	if x.lock, err = takeLock(ctx, path+partLockSuffix, nil); err != nil {
@@ -60,7 +60,7 @@ func (s *Store) newSending(ctx context.Context, o UploadOptions) (*sending, erro
 
 // Write implements io.Writer. It returns a [*SpaceError] before the free space on the disk falls below
 // UploadOptions.KeepFree.
-func (x *sending) Write(p []byte) (int, error) {
+func (x *pendingUpload) Write(p []byte) (int, error) {
 	if end := x.size + int64(len(p)); end > x.space.reserved {
 		if err := x.space.extend(end + limits.UploadSpaceStep); err != nil {
 			return 0, err
@@ -72,7 +72,7 @@ func (x *sending) Write(p []byte) (int, error) {
 }
 
 // publish syncs the file and renames it. It holds the store's lock during the rename only.
-func (x *sending) publish(ctx context.Context, path string) error {
+func (x *pendingUpload) publish(ctx context.Context, path string) error {
 	if err := syncAndClose(x.f, 0o444); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (x *sending) publish(ctx context.Context, path string) error {
 }
 
 // end removes the lock file, and the file if it was not published.
-func (x *sending) end() {
+func (x *pendingUpload) end() {
 	if x.space != nil {
 		x.space.release()
 	}
@@ -102,12 +102,12 @@ func (x *sending) end() {
 	dropLock(x.lock)
 }
 
-// sendingName returns the name of an upload's file, given that name or the name of its lock file.
-func sendingName(name string) string { return strings.TrimSuffix(name, partLockSuffix) }
+// pendingUploadName returns the name of an upload's file, given that name or the name of its lock file.
+func pendingUploadName(name string) string { return strings.TrimSuffix(name, partLockSuffix) }
 
-// beingSent reports whether a process is writing the upload. It does not create a lock file.
-func (s *Store) beingSent(l leftover) bool {
-	lock := flock.New(s.path(ingestDir, sendingName(l.name)+partLockSuffix), flock.SetFlag(os.O_RDONLY))
+// isUploading reports whether a process is writing the upload. It does not create a lock file.
+func (s *Store) isUploading(l leftover) bool {
+	lock := flock.New(s.path(ingestDir, pendingUploadName(l.name)+partLockSuffix), flock.SetFlag(os.O_RDONLY))
 	free, err := lock.TryLock()
 	if free {
 		lock.Unlock()
@@ -118,9 +118,9 @@ func (s *Store) beingSent(l leftover) bool {
 	return !free
 }
 
-// dropSending removes the file of an upload whose writer has died.
-func (s *Store) dropSending(l leftover) {
-	path := s.path(ingestDir, sendingName(l.name))
+// removePendingUpload removes the file of an upload whose writer has died.
+func (s *Store) removePendingUpload(l leftover) {
+	path := s.path(ingestDir, pendingUploadName(l.name))
 	lock := flock.New(path+partLockSuffix, flock.SetPermissions(0o644))
 	if free, err := lock.TryLock(); err != nil || !free {
 		return
