@@ -29,7 +29,7 @@ var plainTypes = []string{"", "application/json", "text/plain", "application/oct
 // CheckType returns the media type of a manifest: that of an OCI image manifest or index, or of a Docker manifest or
 // manifest list, schema 2. The argument mediaType came with the bytes, for example as Content-Type, and may be empty.
 // If it is a manifest's media type, the manifest's own mediaType must be equal or absent. Otherwise the manifest's own
-// counts.
+// counts. If that is absent and the argument is empty or generic, the manifest's members decide.
 //
 // A document of another media type is an [ErrUnknownManifest]. A document that lacks a member required by its type, or
 // has a member of the other kind, is an [ErrInvalidManifest]. CheckType does not check an image's descriptors; [Blobs]

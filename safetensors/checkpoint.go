@@ -106,7 +106,7 @@ func (c *Checkpoint) openIndexed(dir string, weights map[string]string) error {
 	return nil
 }
 
-// location describes for a message in which file contains a tensor that its shard lacks.
+// location describes, for a message, which file contains a tensor that its shard lacks.
 func (c *Checkpoint) location(name string) string {
 	for _, f := range c.files {
 		if _, ok := f.Lookup(name); ok {
