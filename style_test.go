@@ -29,18 +29,15 @@ var pending = []string{
 	"grammar/",
 	"interop/",
 	"launch/",
-	"manifest/",
 	"modelfile/",
 	"registry/",
 	"runtime/",
-	"safetensors/",
 	"server/",
 	"tokenizer/",
 	"vision/",
 	"docs/adapters.md",
 	"docs/cli.md",
 	"docs/drafts.md",
-	"docs/export.md",
 	"docs/launch.md",
 	"docs/models.md",
 	"docs/provenance.md",
@@ -49,7 +46,6 @@ var pending = []string{
 	"docs/run.md",
 	"docs/serve.md",
 	"docs/sources.md",
-	"docs/store.md",
 }
 
 // longLines are the lines that may be longer: at most 20.
