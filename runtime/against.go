@@ -20,8 +20,8 @@ var ErrNotComparable = errors.New("models cannot be compared")
 // Windows of a text that is judged: every token is judged once, with at least half a window before it, but for those of the first half. It is
 // the length that published tables of divergences use.
 const (
-	judgeWindow = 512
-	judgeLeast  = 8 // tokens that a text has at least
+	textWindow    = 512
+	minTextTokens = 8 // tokens that a text has at least
 )
 
 // Against runs a text through the model and through base, which has the same tokens, and judges the model's scores by base's. Scores of half a
@@ -31,8 +31,8 @@ func (l *Local) Against(ctx context.Context, base *Local, text string, progress 
 	if err != nil {
 		return nil, err
 	}
-	window := min(judgeWindow, int(l.config.Facts().Context), int(base.config.Facts().Context)) - len(begin)
-	if window < judgeLeast {
+	window := min(textWindow, int(l.config.Facts().Context), int(base.config.Facts().Context)) - len(begin)
+	if window < minTextTokens {
 		return nil, fmt.Errorf("a context of %d tokens is too short: %w", window, ErrNotComparable)
 	}
 	rows := make([]quality.Row, len(tokens))
@@ -40,15 +40,15 @@ func (l *Local) Against(ctx context.Context, base *Local, text string, progress 
 	for at, from := 0, first; from < len(tokens); at += window / 2 {
 		end := min(at+window, len(tokens))
 		input := slices.Concat(begin, tokens[at:end])
-		ours, err := l.scoresOf(ctx, input, end-from)
+		ours, err := l.logitsFor(ctx, input, end-from)
 		if err != nil {
 			return nil, err
 		}
-		theirs, err := base.scoresOf(ctx, input, end-from)
+		theirs, err := base.logitsFor(ctx, input, end-from)
 		if err != nil {
 			return nil, err
 		}
-		if err := judgeRows(rows[from:end], theirs, ours, tokens[from:end]); err != nil {
+		if err := compareAll(rows[from:end], theirs, ours, tokens[from:end]); err != nil {
 			return nil, err
 		}
 		if from = end; progress != nil {
@@ -78,8 +78,8 @@ func (l *Local) sameTokens(base *Local, text string) (begin, tokens []int32, err
 		return nil, nil, fmt.Errorf("their tokenizers make different tokens of the text: %w", ErrNotComparable)
 	}
 	tokens = all[0][1]
-	if len(tokens) < judgeLeast {
-		return nil, nil, fmt.Errorf("the text has %d tokens, %d are needed: %w", len(tokens), judgeLeast, ErrNotComparable)
+	if len(tokens) < minTextTokens {
+		return nil, nil, fmt.Errorf("the text has %d tokens, %d are needed: %w", len(tokens), minTextTokens, ErrNotComparable)
 	}
 	for _, id := range tokens {
 		if int64(id) >= l.config.Facts().Vocab {
@@ -93,7 +93,7 @@ func (l *Local) sameTokens(base *Local, text string) (begin, tokens []int32, err
 }
 
 // scoresOf gives the scores, one row after the other, from which the last n tokens of an input would be chosen.
-func (l *Local) scoresOf(ctx context.Context, input []int32, n int) (scores []float32, err error) {
+func (l *Local) logitsFor(ctx context.Context, input []int32, n int) (logits []float32, err error) {
 	seq := cache.NewSequence(l.kinds)
 	defer func() {
 		_ = l.thread.Do(context.Background(), func() error { seq.Free(); return nil })
@@ -104,14 +104,14 @@ func (l *Local) scoresOf(ctx context.Context, input []int32, n int) (scores []fl
 		if rows := x.Dim(0); n < rows {
 			x = mlx.SliceAxis(x, 0, mlx.Range(rows-n, rows))
 		}
-		scores = l.model.Head(x).Float32s()
+		logits = l.model.Head(x).Float32s()
 		return nil
 	})
-	return scores, err
+	return logits, err
 }
 
 // judgeRows fills rows from the scores of both, one row of scores for each.
-func judgeRows(rows []quality.Row, base, other []float32, next []int32) error {
+func compareAll(rows []quality.Row, base, other []float32, next []int32) error {
 	var g errgroup.Group
 	g.SetLimit(goruntime.GOMAXPROCS(0))
 	vocab := len(base) / len(rows)

@@ -99,10 +99,10 @@ func TestBatchEqualsAlone(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ahead ", ahead), func(t *testing.T) {
 				want := newOracle(t, name)
 				l := cached(t, name, Options{PrefixCache: 1 << 20})
-				l.batcher.ahead = ahead
+				l.batcher.sendsAhead = ahead
 				together := 0
 				requests := make([]Request, 7)
-				l.batcher.steps = func(plan []stepped) error {
+				l.batcher.onStep = func(plan []batchItem) error {
 					for together == 0 && known(l.batcher) < len(requests) {
 						time.Sleep(time.Millisecond) // or the first may be over before the second comes
 					}
@@ -183,7 +183,7 @@ func TestConversationIsCached(t *testing.T) {
 				said = append(append(said, ids...), randomPrompt(r, l, 4)...)
 			}
 			_, _, last, err := collect(t.Context(), l, Request{Prompt: said[:60], MaxTokens: 2, IgnoreEOS: true})
-			if err != nil || last.Stats.CachedTokens < 60-pointTail {
+			if err != nil || last.Stats.CachedTokens < 60-snapshotTail {
 				t.Errorf("the first prompt again: %d tokens cached, %v", last.Stats.CachedTokens, err)
 			}
 		})
@@ -212,7 +212,7 @@ func TestPrefixDir(t *testing.T) {
 			}
 			first, n := run(Options{Float32: true})
 			second, m := run(Options{Float32: true})
-			if n != 0 || m < 50-pointTail || !slices.Equal(first, second) {
+			if n != 0 || m < 50-snapshotTail || !slices.Equal(first, second) {
 				t.Errorf("%d and %d tokens cached; %v, then %v", n, m, first, second)
 			}
 			if _, n := run(Options{}); n != 0 {
@@ -227,7 +227,7 @@ func TestChunkedPrefill(t *testing.T) {
 	const chunk = 16
 	l := cached(t, "llama-default", Options{Chunk: chunk})
 	var plans [][]int
-	l.batcher.steps = func(plan []stepped) error {
+	l.batcher.onStep = func(plan []batchItem) error {
 		rows := []int{}
 		for _, s := range plan {
 			rows = append(rows, s.rows)
@@ -280,34 +280,34 @@ func TestShareOut(t *testing.T) {
 		{64, []int{4, 5}, []int{4, 5}, []int{4, 5}},
 		{1, []int{100, 3}, []int{100, 3}, []int{1, 0}},
 	} {
-		if got := shareOut(c.rows, c.needs, c.rooms); !slices.Equal(got, c.want) {
+		if got := divideRows(c.rows, c.needs, c.rooms); !slices.Equal(got, c.want) {
 			t.Errorf("%d rows for %v with room for %v: %v, want %v", c.rows, c.needs, c.rooms, got, c.want)
 		}
 	}
 }
 
 func TestPace(t *testing.T) {
-	var p pace
-	if n := p.rows(time.Second); n != firstRows {
+	var p prefillRate
+	if n := p.rows(time.Second); n != initialRows {
 		t.Errorf("%d rows before anything is known", n)
 	}
-	p.saw(3, time.Second)
-	p.saw(1000, 0)
+	p.add(3, time.Second)
+	p.add(1000, 0)
 	if p != 0 {
 		t.Errorf("a pace of %v of nothing", p)
 	}
-	p.saw(500, time.Second)
+	p.add(500, time.Second)
 	if n := p.rows(time.Second); n != 480 {
 		t.Errorf("%d rows in a second at 500 a second", n)
 	}
 	for range 30 {
-		p.saw(2000, 20*time.Second)
+		p.add(2000, 20*time.Second)
 	}
-	if a, b := p.rows(time.Second), p.rows(time.Millisecond); a != 96 || b != leastRows {
+	if a, b := p.rows(time.Second), p.rows(time.Millisecond); a != 96 || b != minRows {
 		t.Errorf("at 100 a second %d rows in one, %d in a thousandth", a, b)
 	}
 	p = 1e9
-	if n := p.rows(time.Second); n != mostRows {
+	if n := p.rows(time.Second); n != maxRows {
 		t.Errorf("%d rows at most", n)
 	}
 }
@@ -379,7 +379,7 @@ func TestMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 				most, paused := 0, map[*generation]bool{}
-				l.batcher.steps = func(plan []stepped) error {
+				l.batcher.onStep = func(plan []batchItem) error {
 					for most == 0 && queued(l.batcher)+len(plan) < len(requests) { // until all have come
 						time.Sleep(time.Millisecond)
 					}
@@ -452,7 +452,7 @@ func TestFailedStep(t *testing.T) {
 			want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: 1 << 20})
 			const bad = 77
 			broken := errors.New("a kernel failed")
-			l.batcher.steps = func(plan []stepped) error {
+			l.batcher.onStep = func(plan []batchItem) error {
 				for _, s := range plan {
 					if s.g.tokens[0] == bad && s.g.stats.Tokens == 5 {
 						return broken
@@ -515,7 +515,7 @@ func TestEngineBetweenSteps(t *testing.T) {
 	l := loadCached(t, "llama-default", Options{})()
 	const tokens = 1000
 	steps, begun := 0, make(chan struct{})
-	l.batcher.steps = func([]stepped) error {
+	l.batcher.onStep = func([]batchItem) error {
 		if steps++; steps == 3 {
 			close(begun)
 		}

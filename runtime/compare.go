@@ -18,7 +18,7 @@ type Comparison struct {
 
 // decided is the least margin between the reference's two highest scores, in standard deviations of all its scores,
 // at which their order means anything.
-const decided = 0.005
+const decidedMargin = 0.005
 
 // comparer gathers a Comparison row by row.
 type comparer struct {
@@ -56,7 +56,7 @@ func (c *comparer) add(ours []float32) {
 	}
 	c.sumKL += quality.KL(want, ours)
 	first, second := topTwo(want)
-	if float64(want[first])-float64(want[second]) > decided*c.scale {
+	if float64(want[first])-float64(want[second]) > decidedMargin*c.scale {
 		c.counted++
 		if best, _ := topTwo(ours); best == first {
 			c.agreeing++

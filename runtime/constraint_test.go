@@ -31,7 +31,7 @@ func prompted(t *testing.T, l *Local, text string, r Request) Request {
 func TestFormat(t *testing.T) {
 	for _, ahead := range []bool{false, true} {
 		l := cached(t, "demo", Options{PrefixCache: 1 << 24})
-		l.batcher.ahead = ahead
+		l.batcher.sendsAhead = ahead
 		formats := []Format{
 			regex(`(yes|no), [0-9]{2,4} (cats|dogs)\.`),
 			regex(`[a-z]+( [a-z]+){3}`),
@@ -115,7 +115,7 @@ func TestFormatEnds(t *testing.T) {
 func TestForcedTokens(t *testing.T) {
 	l := cached(t, "demo", Options{})
 	steps := 0
-	l.batcher.steps = func(plan []stepped) error { steps++; return nil }
+	l.batcher.onStep = func(plan []batchItem) error { steps++; return nil }
 	r := prompted(t, l, "Once upon a time", Request{MaxTokens: 200, Format: regex(`\{"name of the animal": "(cat|dog)", "name of its best friend": "(cow|pig)"\}`)})
 	ids, text, last, err := collect(t.Context(), l, r)
 	if err != nil || last.Done != DoneStop || last.Stats.Tokens != len(ids) || last.Stats.PromptTokens != len(r.Prompt) {
@@ -162,11 +162,11 @@ func TestFormatAfter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kept := g.lawful(drafts); len(kept) != len(drafts) {
+		if kept := g.allowedDrafts(drafts); len(kept) != len(drafts) {
 			t.Errorf("before the format, %v are left of %v", kept, drafts)
 		}
 		ids, _ := l.tok.Encode(free[:40], false)
-		if kept := g.lawful(ids); len(kept) >= len(ids) || len(kept) < 3 {
+		if kept := g.allowedDrafts(ids); len(kept) >= len(ids) || len(kept) < 3 {
 			t.Errorf("%d of %d drafts are left, which go beyond what the format comes after", len(kept), len(ids))
 		}
 		g.seq.Free()
@@ -305,7 +305,7 @@ func TestFormatRestarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		rnd := rand.New(rand.NewPCG(1, 1))
-		l.batcher.steps = func(plan []stepped) error {
+		l.batcher.onStep = func(plan []batchItem) error {
 			if len(plan) > 1 && rnd.IntN(3) == 0 {
 				return errors.New("a kernel failed")
 			}
@@ -389,11 +389,11 @@ func TestLawfulDrafts(t *testing.T) {
 		{[]int32{a, eos}, 1},
 		{[]int32{-1, 1 << 30}, 0},
 	} {
-		kept := g.lawful(test.drafts)
+		kept := g.allowedDrafts(test.drafts)
 		if !slices.Equal(kept, test.drafts[:test.keep]) {
 			t.Errorf("of %v %v are left, want %d", test.drafts, kept, test.keep)
 		}
-		if q := g.ask(kept, nil); len(q.masks) != q.rows() {
+		if q := g.sampleRequest(kept, nil); len(q.masks) != q.rows() {
 			t.Errorf("%d masks of %d rows", len(q.masks), q.rows())
 		}
 	}

@@ -24,13 +24,13 @@ func (m *machine) took(seconds float64) time.Duration {
 }
 
 // run lets so many requests say so many tokens each, and gives tokens in a second.
-func (m *machine) run(d *depths, requests, steps int) float64 {
+func (m *machine) run(d *depthController, requests, steps int) float64 {
 	m.clock, m.tokens = 0, 0
-	outlooks := make([]outlook, requests)
+	outlooks := make([]draftState, requests)
 	for range steps {
-		var wishes []wish
+		var wishes []draftRequest
 		for i := range outlooks {
-			wishes = append(wishes, wish{outlook: &outlooks[i], most: MaxDraft})
+			wishes = append(wishes, draftRequest{draftState: &outlooks[i], maxTokens: MaxDraft})
 		}
 		d.plan(requests, wishes)
 		rows, deepest, drafting := requests, 0, 0
@@ -43,16 +43,16 @@ func (m *machine) run(d *depths, requests, steps int) float64 {
 			}
 		}
 		if deepest > 0 {
-			d.drafted(requests, drafting, deepest, m.took(m.draft*float64(deepest)))
+			d.addDraft(requests, drafting, deepest, m.took(m.draft*float64(deepest)))
 		}
-		d.stepped(requests, rows, m.took(m.step(rows)))
+		d.addStep(requests, rows, m.took(m.step(rows)))
 		for i := range outlooks {
 			n, accepted := outlooks[i].depth, 0
 			for accepted < n && m.Float64() < m.right(accepted) {
 				accepted++
 			}
 			if n > 0 {
-				d.judged(&outlooks[i], n, accepted)
+				d.addResult(&outlooks[i], n, accepted)
 			}
 			m.tokens += 1 + accepted
 		}
@@ -102,7 +102,7 @@ func TestDepthFindsTheBest(t *testing.T) {
 					best, at = rate, n
 				}
 			}
-			got := m.run(&depths{}, test.requests, 2000)
+			got := m.run(&depthController{}, test.requests, 2000)
 			t.Logf("%.1f tokens a second; %.1f without drafts, %.1f with %d always", got, none, best, at)
 			if got < 0.9*best || got < 0.96*none {
 				t.Errorf("%.1f tokens a second; %.1f without drafts, %.1f with %d always", got, none, best, at)
@@ -119,7 +119,7 @@ func TestDepthTriesWithinReason(t *testing.T) {
 			right: func(int) float64 { return 0.8 }, Rand: rand.New(rand.NewPCG(1, 3)),
 		}
 		none := 1 / m.step(1)
-		if got := m.run(&depths{}, 1, steps); got < 0.97*none {
+		if got := m.run(&depthController{}, 1, steps); got < 0.97*none {
 			t.Errorf("%d steps: %.0f tokens a second, %.0f without drafts", steps, got, none)
 		}
 	}
@@ -132,7 +132,7 @@ func TestDepthFollowsChanges(t *testing.T) {
 		step: func(rows int) float64 { return 0.020 + 0.0005*float64(rows) }, draft: 0.001,
 		right: func(int) float64 { return share }, Rand: rand.New(rand.NewPCG(1, 2)),
 	}
-	d := &depths{}
+	d := &depthController{}
 	bad := m.run(d, 1, 500)
 	share = 0.9
 	good := m.run(d, 1, 1500)
@@ -145,12 +145,12 @@ func TestDepthFollowsChanges(t *testing.T) {
 
 func TestCurve(t *testing.T) {
 	c := curve{}
-	saw := func(rows int, took float64) { added(c, rows, took) }
+	saw := func(rows int, took float64) { addSample(c, rows, took) }
 	if got := c.at(3); got != 0 {
 		t.Errorf("%v of nothing", got)
 	}
 	saw(1, 1)
-	for rows, want := range map[int]float64{1: 1, 3: 1 + 2*rowCosts, 0: 1} {
+	for rows, want := range map[int]float64{1: 1, 3: 1 + 2*defaultRowCost, 0: 1} {
 		if got := c.at(rows); got != want {
 			t.Errorf("%d rows take %v, want %v", rows, got, want)
 		}

@@ -83,40 +83,40 @@ type DraftOptions struct {
 }
 
 // drafter is the draft of an image: its configuration, nil where there is none, and its tensors.
-type drafter struct {
+type draftFiles struct {
 	config arch.Model
 	blobs  []blob
 }
 
 // draft opens the draft that the image has for its model.
-func (f files) draft(target arch.Model) (drafter, error) {
+func (f files) draft(target arch.Model) (draftFiles, error) {
 	if _, ok := f.image.Find(manifest.KindFile, draftConfig); !ok {
 		if stray := f.tensorLayers(true); len(stray) > 0 {
-			return drafter{}, fmt.Errorf("tensor %s belongs to a draft, and %s is not in the image: %w", stray[0].Name, draftConfig, ErrImage)
+			return draftFiles{}, fmt.Errorf("tensor %s belongs to a draft, and %s is not in the image: %w", stray[0].Name, draftConfig, ErrImage)
 		}
-		return drafter{}, nil
+		return draftFiles{}, nil
 	}
 	config, err := f.configOf(draftConfig)
 	if err != nil {
-		return drafter{}, fmt.Errorf("%s: %w", draftConfig, err)
+		return draftFiles{}, fmt.Errorf("%s: %w", draftConfig, err)
 	}
 	if err := arch.CheckDraft(target, config); err != nil {
-		return drafter{}, err
+		return draftFiles{}, err
 	}
 	blobs, err := f.openBlobs(config, true)
 	if err != nil {
-		return drafter{}, fmt.Errorf("the draft: %w", err)
+		return draftFiles{}, fmt.Errorf("the draft: %w", err)
 	}
-	return drafter{config, blobs}, nil
+	return draftFiles{config, blobs}, nil
 }
 
 // draftSteps is what a probe drafts.
-const draftSteps = 3
+const probeDraftSteps = 3
 
 // ProbeDraft drafts a few tokens with the draft of the model's image, which it loads where the model runs without, or with the one that is
 // in the model's own weights; scores that are not finite are an error. It gives the number of tokens, 0 where there is no draft.
 func (l *Local) ProbeDraft(ctx context.Context, store *manifest.Store, entry *manifest.Entry, o Options) (int, error) {
-	var of drafter
+	var of draftFiles
 	if l.draft == nil {
 		var err error
 		if of, err = (files{store, entry.Image}).draft(l.config); err != nil {
@@ -136,8 +136,8 @@ func (l *Local) ProbeDraft(ctx context.Context, store *manifest.Store, entry *ma
 				defer weights.Free()
 			}
 		}
-		steps = draftSteps
-		return l.tryDraft(draft)
+		steps = probeDraftSteps
+		return l.probeDraft(draft)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("the draft of %s: %w", entry.Name, err)
@@ -146,7 +146,7 @@ func (l *Local) ProbeDraft(ctx context.Context, store *manifest.Store, entry *ma
 }
 
 // buildDraft runs on the engine's thread. The weights are nil where they are the model's own.
-func (l *Local) buildDraft(ctx context.Context, of drafter, o Options) (models.Draft, *nn.Weights, error) {
+func (l *Local) buildDraft(ctx context.Context, of draftFiles, o Options) (models.Draft, *nn.Weights, error) {
 	if of.config == nil {
 		if m, ok := l.model.(models.Drafter); ok {
 			return m.Draft(), nil, nil
@@ -166,25 +166,25 @@ func (l *Local) buildDraft(ctx context.Context, of drafter, o Options) (models.D
 }
 
 // tryDraft lets the model read a few tokens, and the draft go on. It runs on the engine's thread.
-func (l *Local) tryDraft(draft models.Draft) error {
+func (l *Local) probeDraft(draft models.Draft) error {
 	seq, own := cache.NewSequence(l.kinds), cache.NewSequence(draft.Layers())
 	defer seq.Free()
 	defer own.Free()
 	tokens := l.probeTokens()
 	hidden := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: tokens, All: true}))
-	scores := l.model.Head(hidden)
+	logits := l.model.Head(hidden)
 	said := tokens[1:] // a draft with state of its own reads the text too
 	if len(draft.Layers()) == 0 {
 		said, hidden = nil, lastRow(hidden)
 	}
-	for step := range draftSteps {
-		next := int32(mlx.ArgMax(lastRow(scores), -1, false).Int())
+	for step := range probeDraftSteps {
+		next := int32(mlx.ArgMax(lastRow(logits), -1, false).Int())
 		b := nn.NewBatch(l.thread, nn.Part{Seq: own, Tokens: append(slices.Clone(said), next)})
-		hidden, scores = draft.Step(&models.DraftBatch{
+		hidden, logits = draft.Step(&models.DraftBatch{
 			Batch: b, Target: []*cache.Sequence{seq}, Vectors: l.model.Embed(b.Tokens), Hidden: hidden,
 		})
 		said = nil
-		for id, v := range scores.Float32s() {
+		for id, v := range logits.Float32s() {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 				return fmt.Errorf("the score of token %d in step %d is %v: %w", id, step, v, ErrImage)
 			}

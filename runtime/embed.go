@@ -82,7 +82,7 @@ func (l *Local) Embed(ctx context.Context, r EmbedRequest) (Embeddings, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	places := make(chan struct{}, max(1, l.batcher.most/2))
+	places := make(chan struct{}, max(1, l.batcher.maxRunning/2))
 	var wg sync.WaitGroup
 	for i, ids := range r.Inputs {
 		select {
@@ -116,7 +116,7 @@ func (l *Local) checkInput(ids []int32) error {
 	if err := l.checkTokens(ids); err != nil {
 		return err
 	}
-	if err := l.refuseVideo(ids); err != nil {
+	if err := l.checkNoVideo(ids); err != nil {
 		return err
 	}
 	if l.batcher.memory.tokens(len(ids)) < len(ids) {
@@ -137,7 +137,7 @@ func (l *Local) embed(ctx context.Context, ids []int32, dimensions int) ([]float
 		freed:   make(chan struct{}),
 		seq:     cache.NewSequence(l.kinds),
 		tokens:  ids,
-		embed:   &pooled{modes: l.pooling.modes},
+		pooling: &poolState{modes: l.pooling.modes},
 	}
 	if err := l.batcher.add(g); err != nil {
 		return nil, err
@@ -147,19 +147,19 @@ func (l *Local) embed(ctx context.Context, ids []int32, dimensions int) ([]float
 	if err != nil {
 		return nil, err
 	}
-	return g.embed.vector(dimensions)
+	return g.pooling.vector(dimensions)
 }
 
 // pool takes what a step tells of inputs, from the hidden states of its wanted rows. It runs on the engine's thread.
-func (b *batcher) pool(plan []stepped, hidden *mlx.Array) {
+func (b *batcher) pool(plan []batchItem, hidden *mlx.Array) {
 	var rows []float32
 	for _, s := range plan {
 		g := s.g
-		if g.embed == nil {
+		if g.pooling == nil {
 			continue
 		}
 		n, end := 1, g.pending() == 0
-		if g.embed.readsAll() {
+		if g.pooling.needsAllRows() {
 			n = s.rows
 		} else if !end {
 			continue
@@ -168,9 +168,9 @@ func (b *batcher) pool(plan []stepped, hidden *mlx.Array) {
 		if rows == nil {
 			rows = hidden.Float32s()
 		}
-		g.embed.add(rows[(s.first+1-n)*width:(s.first+1)*width], width)
+		g.pooling.add(rows[(s.firstState+1-n)*width:(s.firstState+1)*width], width)
 		if end {
-			g.over = true
+			g.ended = true
 			g.out.End(nil)
 		}
 	}

@@ -118,15 +118,15 @@ func TestEmbedBesideAnswers(t *testing.T) {
 				alone[i] = embed(t, want.Local, EmbedRequest{Inputs: inputs[i : i+1]})[0]
 			}
 			begun, beside := make(chan struct{}), 0
-			l.batcher.steps = func(plan []stepped) error {
+			l.batcher.onStep = func(plan []batchItem) error {
 				rows, speaks := 0, false
 				for len(plan) == 1 && plan[0].g.stats.Tokens > 0 && beside == 0 && known(l.batcher) == 1 && t.Context().Err() == nil {
 					time.Sleep(time.Millisecond) // or the answer may be over before an input comes
 				}
 				for _, s := range plan {
-					if s.g.embed != nil {
+					if s.g.pooling != nil {
 						rows += s.rows
-					} else if s.choose {
+					} else if s.samples {
 						speaks = true
 					}
 				}
@@ -198,7 +198,7 @@ func TestEmbedErrors(t *testing.T) {
 
 	// A step that fails is tried again for each alone; a context that ends is the end.
 	failed := 0
-	l.batcher.steps = func(plan []stepped) error {
+	l.batcher.onStep = func(plan []batchItem) error {
 		if len(plan) > 1 {
 			failed++
 			return errors.New("a kernel was not there")
@@ -208,7 +208,7 @@ func TestEmbedErrors(t *testing.T) {
 	l.pooling = pooling{modes: []poolMode{poolMean}}
 	inputs := [][]int32{{5, 6, 7}, {8, 9}, {10}}
 	together := embed(t, l, EmbedRequest{Inputs: inputs})
-	l.batcher.steps = nil
+	l.batcher.onStep = nil
 	for i, got := range embed(t, l, EmbedRequest{Inputs: inputs}) {
 		if c := cosine(got, together[i]); !(c > 0.99999) {
 			t.Errorf("input %d: cosine %v with what it gave after a failure (of %d)", i, c, failed)

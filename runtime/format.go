@@ -96,7 +96,7 @@ type formats struct {
 }
 
 // mostFormats are kept.
-const mostFormats = 64
+const maxFormats = 64
 
 // grammar compiles a format, or finds it.
 func (f *formats) grammar(ctx context.Context, of Format) (*grammar.Grammar, error) {
@@ -120,7 +120,7 @@ func (f *formats) grammar(ctx context.Context, of Format) (*grammar.Grammar, err
 		f.compiled = map[Format]*grammar.Grammar{}
 	}
 	for old := range f.compiled { // any of them
-		if len(f.compiled) < mostFormats {
+		if len(f.compiled) < maxFormats {
 			break
 		}
 		delete(f.compiled, old)

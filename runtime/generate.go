@@ -18,7 +18,7 @@ import (
 
 // Generate implements Engine.
 func (l *Local) Generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
-	if err := l.refuseVideo(r.Prompt); err != nil {
+	if err := l.checkNoVideo(r.Prompt); err != nil {
 		return func(yield func(Event, error) bool) { yield(Event{}, err) }
 	}
 	return l.generate(ctx, r)
@@ -57,28 +57,28 @@ type generation struct {
 	out     *stream.Stream[Event] // anybody's
 	freed   chan struct{}         // closed when nothing of it is left on the engine
 
-	seq      *cache.Sequence
-	session  *prefix.Session // nil before it is admitted and without a prefix cache
-	sampler  sampler
-	rules    *constraint // nil where the answer is free
-	leading  []int32     // of the tokens, those that every answer begins with and that were not told
-	text     *textStream
-	show     *pictured // nil without pictures
-	encoded  int       // pictures that have been through the tower
-	decoding *decoding // the next picture; nil: nobody is at it
-	keys     []prefix.Key
-	tokens   []int32 // the prompt and what was chosen
-	points   []int   // positions of the prompt where the state is kept, ascending, the passed ones taken away
-	chosen   *answer // says which token comes next, or nil: the device may still be at it
-	alone    bool    // its next step runs without others, since one with others failed
-	budget   int     // new tokens that may still come
-	over     bool    // nothing more comes
-	embed    *pooled // of an input whose vector is wanted; nil where an answer is
+	seq             *cache.Sequence
+	session         *prefix.Session // nil before it is admitted and without a prefix cache
+	sampler         sampler
+	constraint      *constraint // nil where the answer is free
+	forcedPrefix    []int32     // of the tokens, those that every answer begins with and that were not told
+	text            *textStream
+	pictures        *promptPictures // nil without pictures
+	encodedPictures int             // pictures that have been through the tower
+	decodeJob       *decodeJob      // the next picture; nil: nobody is at it
+	keys            []prefix.Key
+	tokens          []int32        // the prompt and what was chosen
+	snapshots       []int          // positions of the prompt where the state is kept, ascending, the passed ones taken away
+	sample          *pendingSample // says which token comes next, or nil: the device may still be at it
+	retryAlone      bool           // its next step runs without others, since one with others failed
+	budget          int            // new tokens that may still come
+	ended           bool           // nothing more comes
+	pooling         *poolState     // of an input whose vector is wanted; nil where an answer is
 
-	drafting draftState
-	outlook  outlook
-	started  time.Time
-	stats    Stats
+	draftInputs draftInputs
+	draftState  draftState
+	started     time.Time
+	stats       Stats
 }
 
 // begin checks a request and prepares what needs no engine.
@@ -101,32 +101,32 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	if err := r.Draft.check(); err != nil {
 		return nil, err
 	}
-	show, err := l.picture(ctx, r.Prompt, r.Pictures, limit)
+	show, err := l.placePictures(ctx, r.Prompt, r.Pictures, limit)
 	if err != nil {
 		return nil, err
 	}
 	if show != nil {
-		r.Prompt = show.prompt
+		r.Prompt = show.expanded
 	}
 	room := l.batcher.memory.tokens(limit)
 	if room <= len(r.Prompt) {
 		return nil, l.batcher.memory.refuse(len(r.Prompt))
 	}
 	g := &generation{
-		Local:   l,
-		ctx:     ctx,
-		request: r,
-		out:     stream.New[Event](),
-		freed:   make(chan struct{}),
-		seq:     cache.NewSequence(l.kinds),
-		sampler: sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
-		text:    newTextStream(l.tok, r.Stop, r.Special),
-		show:    show,
-		keys:    show.keys(r.Prompt),
-		tokens:  slices.Clone(r.Prompt),
-		budget:  room - len(r.Prompt),
-		started: started,
-		stats:   Stats{PromptTokens: len(r.Prompt)},
+		Local:    l,
+		ctx:      ctx,
+		request:  r,
+		out:      stream.New[Event](),
+		freed:    make(chan struct{}),
+		seq:      cache.NewSequence(l.kinds),
+		sampler:  sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
+		text:     newTextStream(l.tok, r.Stop, r.Special),
+		pictures: show,
+		keys:     show.keys(r.Prompt),
+		tokens:   slices.Clone(r.Prompt),
+		budget:   room - len(r.Prompt),
+		started:  started,
+		stats:    Stats{PromptTokens: len(r.Prompt)},
 	}
 	if seed := r.Sampling.Seed; seed != nil && *seed >= 0 {
 		g.sampler.seed = uint64(*seed)
@@ -134,10 +134,10 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	if r.MaxTokens > 0 {
 		g.budget = min(g.budget, r.MaxTokens)
 	}
-	if g.rules, err = l.constrain(ctx, r, g.budget); err != nil {
+	if g.constraint, err = l.constrain(ctx, r, g.budget); err != nil {
 		return nil, err
 	}
-	g.lead()
+	g.addForcedPrefix()
 	return g, nil
 }
 
@@ -166,14 +166,14 @@ func (g *generation) pending() int { return len(g.tokens) - g.seq.Offset() }
 
 // prefilling tells whether more is to be evaluated than the token that was chosen last.
 func (g *generation) prefilling() bool {
-	return g.chosen == nil && g.pending() > 1 || g.stats.Tokens == 0
+	return g.sample == nil && g.pending() > 1 || g.stats.Tokens == 0
 }
 
 // part is the request's next n tokens, and drafts after them.
 func (g *generation) part(n int, drafts []int32) nn.Part {
 	at := g.seq.Offset()
 	tokens := slices.Concat(g.tokens[at:at+n], drafts)
-	return g.show.part(nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)}, at)
+	return g.pictures.part(nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)}, at)
 }
 
 // emit takes a chosen token, and its log-probability if that is wanted, decides what it means for the stream, and tells whether that
@@ -182,10 +182,10 @@ func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 	if g.stats.Tokens == 0 && g.stats.PromptTime == 0 {
 		g.stats.PromptTime = time.Since(g.started)
 	}
-	for len(g.leading) > 0 {
-		first := g.leading[0]
-		g.leading = g.leading[1:]
-		if g.tell(first, nil) {
+	for len(g.forcedPrefix) > 0 {
+		first := g.forcedPrefix[0]
+		g.forcedPrefix = g.forcedPrefix[1:]
+		if g.emitToken(first, nil) {
 			return true
 		}
 	}
@@ -196,16 +196,16 @@ func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 	g.append(token)
 	g.sampler.history = append(g.sampler.history, token)
 	g.budget--
-	err := g.rules.accept(token, g.budget)
-	if g.rules != nil && g.rules.idle {
-		g.rules = nil
+	err := g.constraint.accept(token, g.budget)
+	if g.constraint != nil && g.constraint.inactive {
+		g.constraint = nil
 	}
 	switch {
 	case err == nil:
-		return g.tell(token, log)
+		return g.emitToken(token, log)
 	case errors.Is(err, grammar.ErrBudget): // what it comes after took too long
 		g.budget = 0
-		return g.tell(token, log)
+		return g.emitToken(token, log)
 	}
 	g.out.End(err) // a mask forbids that
 	return true
@@ -218,7 +218,7 @@ func (g *generation) append(token int32) {
 }
 
 // tell sends a token that was said, and tells whether the stream has ended with it.
-func (g *generation) tell(token int32, log *LogProb) (ended bool) {
+func (g *generation) emitToken(token int32, log *LogProb) (ended bool) {
 	g.stats.Tokens++
 	e := Event{IDs: []int32{token}}
 	if log != nil {
@@ -229,8 +229,8 @@ func (g *generation) tell(token int32, log *LogProb) (ended bool) {
 	if stopped {
 		return g.done(e, DoneStop)
 	}
-	if len(g.leading) == 0 {
-		reason, over := g.rules.over(g.budget)
+	if len(g.forcedPrefix) == 0 {
+		reason, over := g.constraint.ended(g.budget)
 		if !over && g.budget == 0 {
 			reason, over = DoneLength, true
 		}

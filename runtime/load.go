@@ -47,11 +47,11 @@ type Local struct {
 	draft        models.Draft // nil without one
 	draftWeights *nn.Weights  // nil where they are the model's own
 
-	decoder decoder
-	batcher *batcher
-	tree    *prefix.Tree // what past requests have left; nil without a prefix cache, and of the engine's thread
-	disk    *prefix.Disk // its second tier, or nil
-	uncut   bool         // some layers go back to where they were copied only
+	decodeMemory   decodeMemory
+	batcher        *batcher
+	tree           *prefix.Tree // what past requests have left; nil without a prefix cache, and of the engine's thread
+	disk           *prefix.Disk // its second tier, or nil
+	needsSnapshots bool         // some layers go back to where they were copied only
 
 	mu      sync.RWMutex // held for reading by whatever uses the model
 	closed  bool
@@ -101,23 +101,23 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 	if err != nil {
 		return nil, err
 	}
-	var draft drafter
+	var draft draftFiles
 	if !o.Draft.Off {
 		draft, err = f.draft(p.config)
 		switch {
 		case errors.Is(err, manifest.ErrBlobMissing):
-			draft = drafter{} // pulled without it
+			draft = draftFiles{} // pulled without it
 		case err != nil:
 			return nil, err
 		}
 	}
-	l := &Local{Processor: p, thread: t, decoder: newDecoder()}
+	l := &Local{Processor: p, thread: t, decodeMemory: newDecodeMemory()}
 	l.formats.vocabulary = sync.OnceValue(func() *grammar.Vocabulary { return vocabulary(p.tok, p.config.Facts().Vocab) })
 	return l, t.Do(ctx, func() error { return l.build(ctx, blobs, draft, o) })
 }
 
 // build runs on the engine's thread. Whatever fails, no array stays behind.
-func (l *Local) build(ctx context.Context, blobs []blob, draft drafter, o Options) error {
+func (l *Local) build(ctx context.Context, blobs []blob, draft draftFiles, o Options) error {
 	weights, err := loadWeights(ctx, l.thread, blobs, o)
 	if err != nil {
 		return err
@@ -145,9 +145,9 @@ func (l *Local) build(ctx context.Context, blobs []blob, draft drafter, o Option
 		}
 	}
 	l.batcher = newBatcher(l, o)
-	l.divide(blobs, o)
-	l.uncut = slices.ContainsFunc(l.kinds, func(k cache.Kind) bool { return !k.Whole() && k != cache.None })
-	l.sight.look(model)
+	l.assignMemory(blobs, o)
+	l.needsSnapshots = slices.ContainsFunc(l.kinds, func(k cache.Kind) bool { return !k.Whole() && k != cache.None })
+	l.vision.setTower(model)
 	built = true
 	return nil
 }

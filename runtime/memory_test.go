@@ -24,10 +24,10 @@ func TestStateIsKnown(t *testing.T) {
 			l := paired(t, name, draft, convert.Precision{}, Options{Chunk: 16})
 			var worst int64
 			drafts := false // with state of their own
-			l.batcher.steps = func(plan []stepped) error {
+			l.batcher.onStep = func(plan []batchItem) error {
 				for _, s := range plan {
 					state := s.g.seq.State()
-					if own := s.g.drafting.own.seq; own != nil {
+					if own := s.g.draftInputs.cache.seq; own != nil {
 						state, drafts = append(state, own.State()...), true
 					}
 					var n int64
@@ -66,7 +66,7 @@ func TestMemoryOfOne(t *testing.T) {
 		t.Errorf("a request without room: %v", err)
 	}
 	// Room grows by steps of 256 tokens, the context here is 128: a shape of our own.
-	l.batcher.memory.alone = l.batcher.memory.shape.Bytes(1, 1)
+	l.batcher.memory.perRequest = l.batcher.memory.shape.Bytes(1, 1)
 	if _, _, last, err := collect(t.Context(), l, Request{Prompt: []int32{4, 5, 6}, MaxTokens: 2, IgnoreEOS: true}); err != nil || last.Done != DoneLength {
 		t.Errorf("a request with room: %+v, %v", last, err)
 	}
@@ -80,7 +80,7 @@ func TestWaitForMemory(t *testing.T) {
 			one := want.batcher.memory.shape.Bytes(100, 100)
 			l := cached(t, name, Options{Memory: 2*one + one/2})
 			most := 0
-			l.batcher.steps = func(plan []stepped) error { most = max(most, len(plan)); return nil }
+			l.batcher.onStep = func(plan []batchItem) error { most = max(most, len(plan)); return nil }
 			r := rand.New(rand.NewPCG(4, 9))
 			var wg sync.WaitGroup
 			for range 6 {
@@ -116,14 +116,14 @@ func TestShare(t *testing.T) {
 		{Options{Memory: 77, PrefixCache: 200}, 100, 77, 200},
 		{Options{Memory: -1}, 100, 0, 0},
 	} {
-		if state, prefixes := c.o.share(m, c.working); state != c.state || prefixes != c.prefixes {
+		if state, prefixes := c.o.divideMemory(m, c.working); state != c.state || prefixes != c.prefixes {
 			t.Errorf("%+v: %d and %d, want %d and %d", c.o, state, prefixes, c.state, c.prefixes)
 		}
 	}
-	if state, _ := (Options{}).share(mlx.Memory{Budget: 800, Active: 790}, 50); state != 50 {
+	if state, _ := (Options{}).divideMemory(mlx.Memory{Budget: 800, Active: 790}, 50); state != 50 {
 		t.Errorf("a full engine leaves %d", state)
 	}
-	if state, prefixes := (Options{PrefixCache: -1}).share(mlx.Memory{}, 50); state != 0 || prefixes != 0 {
+	if state, prefixes := (Options{PrefixCache: -1}).divideMemory(mlx.Memory{}, 50); state != 0 || prefixes != 0 {
 		t.Errorf("without a budget %d and %d", state, prefixes)
 	}
 }
@@ -131,11 +131,11 @@ func TestShare(t *testing.T) {
 func TestUsage(t *testing.T) {
 	l := cached(t, "qwen3_5-default", Options{PrefixCache: 1 << 20, Memory: 1 << 30})
 	b := l.batcher
-	b.steps = func([]stepped) error {
+	b.onStep = func([]batchItem) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.busy.requests != 1 || b.busy.bytes < 1000 {
-			t.Errorf("while a request runs: %+v", b.busy)
+		if b.counters.running != 1 || b.counters.stateBytes < 1000 {
+			t.Errorf("while a request runs: %+v", b.counters)
 		}
 		return nil
 	}

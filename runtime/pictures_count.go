@@ -13,7 +13,7 @@ func (p *Processor) CountPrompt(ctx context.Context, prompt []int32, pictures []
 	if len(pictures) == 0 {
 		return len(prompt), nil
 	}
-	s, err := p.needPlaces()
+	s, err := p.needImageToken()
 	if err != nil {
 		return 0, err
 	}
@@ -37,7 +37,7 @@ func (p *Processor) CountPrompt(ctx context.Context, prompt []int32, pictures []
 }
 
 // measure reads the header of the picture that comes i-th. It refuses what takes too much memory to decode.
-func (s *sight) measure(p Picture, i int) (vision.Measured, error) {
+func (s *visionConfig) measure(p Picture, i int) (vision.Measured, error) {
 	size, err := s.processor.Measure(p.Data)
 	if err == nil && size.Memory > limits.PictureMemory {
 		err = fmt.Errorf("it takes %d MiB to decode, more than %d: make it smaller or save it in another form: %w",

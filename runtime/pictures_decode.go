@@ -13,9 +13,9 @@ import (
 
 // decoder bounds the memory of a model's pictures from their files to the tower, by limits.PictureMemory. A picture that
 // does not fit waits in a FIFO queue.
-type decoder struct{ *semaphore.Weighted }
+type decodeMemory struct{ *semaphore.Weighted }
 
-func newDecoder() decoder { return decoder{semaphore.NewWeighted(limits.PictureMemory)} }
+func newDecodeMemory() decodeMemory { return decodeMemory{semaphore.NewWeighted(limits.PictureMemory)} }
 
 // decoded is a picture in patches, or why there are none. Its memory counts until free.
 type decoded struct {
@@ -25,10 +25,10 @@ type decoded struct {
 }
 
 // decode makes patches of a picture's file, as soon as there is memory for it.
-func (l *Local) decode(ctx context.Context, s *seen) (p decoded) {
+func (l *Local) decode(ctx context.Context, s *promptPicture) (p decoded) {
 	p.free = func() {}
 	held := min(2*s.Memory, limits.PictureMemory) // the heap grows to twice what is used
-	if err := l.decoder.Acquire(ctx, held); err != nil {
+	if err := l.decodeMemory.Acquire(ctx, held); err != nil {
 		return decoded{err: err, free: p.free}
 	}
 	defer func() {
@@ -41,41 +41,41 @@ func (l *Local) decode(ctx context.Context, s *seen) (p decoded) {
 		}
 		if p.err != nil {
 			p.patches, p.err = vision.Patches{}, badPicture{fmt.Errorf("%s: %w", s.name, p.err)}
-			l.decoder.Release(held)
+			l.decodeMemory.Release(held)
 			return
 		}
-		l.decoder.Release(held - s.Held)
-		p.free = func() { l.decoder.Release(s.Held) }
+		l.decodeMemory.Release(held - s.Held)
+		p.free = func() { l.decodeMemory.Release(s.Held) }
 	}()
-	p.patches, p.err = l.sight.processor.Read(s.picture.Data)
+	p.patches, p.err = l.vision.processor.Read(s.picture.Data)
 	return p
 }
 
 // decoding is a picture of a running request that is on its way to the tower.
-type decoding struct {
+type decodeJob struct {
 	decoded
 	done   chan struct{} // closed once decoded is there
 	cancel context.CancelFunc
 }
 
 // decode begins to decode the next picture of a request. The loop is woken when that is done.
-func (b *batcher) decode(g *generation) {
-	if g.encoded == len(g.show.seen) {
+func (b *batcher) startDecode(g *generation) {
+	if g.encodedPictures == len(g.pictures.distinct) {
 		return
 	}
 	ctx, cancel := context.WithCancel(g.ctx)
-	d := &decoding{done: make(chan struct{}), cancel: cancel}
-	s := g.show.seen[g.encoded]
+	d := &decodeJob{done: make(chan struct{}), cancel: cancel}
+	s := g.pictures.distinct[g.encodedPictures]
 	go func() {
 		d.decoded = b.l.decode(ctx, s)
 		close(d.done)
 		b.wake()
 	}()
-	g.decoding = d
+	g.decodeJob = d
 }
 
 // ready tells whether the picture has been decoded, or could not be.
-func (d *decoding) ready() bool {
+func (d *decodeJob) ready() bool {
 	select {
 	case <-d.done:
 		return true
@@ -85,7 +85,7 @@ func (d *decoding) ready() bool {
 }
 
 // stop gives a picture up, and its memory as soon as the decoder lets go of it.
-func (d *decoding) stop() {
+func (d *decodeJob) stop() {
 	if d == nil {
 		return
 	}
@@ -97,33 +97,35 @@ func (d *decoding) stop() {
 }
 
 // blind tells whether pictures of a request have yet to go through the tower.
-func (g *generation) blind() bool { return g.show != nil && g.encoded < len(g.show.seen) }
+func (g *generation) awaitsPictures() bool {
+	return g.pictures != nil && g.encodedPictures < len(g.pictures.distinct)
+}
 
 // encode runs the next picture that is decoded through the tower, if there is one.
-func (b *batcher) encode() bool {
+func (b *batcher) encodeNextPicture() bool {
 	for _, g := range b.running {
-		if !g.blind() {
+		if !g.awaitsPictures() {
 			continue
 		}
-		if g.decoding == nil {
-			b.decode(g)
+		if g.decodeJob == nil {
+			b.startDecode(g)
 		}
-		d := g.decoding
+		d := g.decodeJob
 		if !d.ready() {
 			continue
 		}
-		g.decoding = nil
+		g.decodeJob = nil
 		err := d.err
 		if err == nil {
-			err = b.do(func() error { return b.l.encode(g.ctx, g.show.seen[g.encoded], d.patches) })
+			err = b.do(func() error { return b.l.runTower(g.ctx, g.pictures.distinct[g.encodedPictures], d.patches) })
 		}
 		d.cancel()
 		d.free()
 		if err != nil {
-			b.leave(g, err)
+			b.finish(g, err)
 			return true
 		}
-		g.encoded++
+		g.encodedPictures++
 		return true
 	}
 	return false

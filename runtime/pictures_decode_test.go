@@ -40,7 +40,7 @@ func claims(side uint32, depth, interlace byte) Picture {
 }
 
 // free tells whether nothing of a decoder's memory is taken, before long.
-func (d decoder) free(t *testing.T, all int64) {
+func (d decodeMemory) free(t *testing.T, all int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -54,18 +54,18 @@ func (d decoder) free(t *testing.T, all int64) {
 func TestPictureMemory(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	one := []int32{1, visionStart, imagePad, visionEnd}
-	l.sight.processor.Temporal, l.sight.processor.MaxPixels = 20, limits.PicturePixels // patches of more than a gigabyte
+	l.vision.processor.Temporal, l.vision.processor.MaxPixels = 20, limits.PicturePixels // patches of more than a gigabyte
 	huge := claims(8192, 8, 0)
 	if _, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{huge}}); !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "MiB to decode, more than 1024") {
 		t.Errorf("a picture that takes too much: %v", err)
 	}
 	l = loadModel(t, "qwen3_5-vision")
-	size, err := l.sight.processor.Measure(gray(t, 512, 0).Data)
+	size, err := l.vision.processor.Measure(gray(t, 512, 0).Data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := 3 * size.Memory // room for one
-	l.decoder = decoder{semaphore.NewWeighted(all)}
+	l.decodeMemory = decodeMemory{semaphore.NewWeighted(all)}
 	var wg sync.WaitGroup
 	for i := range 6 {
 		pictures := []Picture{gray(t, 512, uint8(2*i)), gray(t, 512, uint8(2*i+1))}
@@ -77,15 +77,15 @@ func TestPictureMemory(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	l.decoder.free(t, all)
+	l.decodeMemory.free(t, all)
 }
 
 // While pictures wait for memory other requests go on; who leaves, and whose picture is damaged, takes nothing along.
 func TestPictureWaits(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	const all = 64 << 20
-	l.decoder = decoder{semaphore.NewWeighted(all)}
-	if err := l.decoder.Acquire(t.Context(), all); err != nil {
+	l.decodeMemory = decodeMemory{semaphore.NewWeighted(all)}
+	if err := l.decodeMemory.Acquire(t.Context(), all); err != nil {
 		t.Fatal(err)
 	}
 	one := []int32{1, visionStart, imagePad, visionEnd}
@@ -124,7 +124,7 @@ func TestPictureWaits(t *testing.T) {
 		t.Fatalf("decoded without memory: %v", err)
 	default:
 	}
-	l.decoder.Release(all)
+	l.decodeMemory.Release(all)
 	if err := <-stays; err != nil {
 		t.Errorf("who stayed: %v", err)
 	}
@@ -132,5 +132,5 @@ func TestPictureWaits(t *testing.T) {
 	if !errors.Is(err, vision.ErrPicture) || !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "picture 1: PNG") {
 		t.Errorf("a damaged picture: %v", err)
 	}
-	l.decoder.free(t, all)
+	l.decodeMemory.free(t, all)
 }

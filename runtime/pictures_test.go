@@ -103,7 +103,7 @@ func TestPicturePositions(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	for name, files := range pictureCases {
 		ref := readReference(t, "qwen3_5-vision-"+name)
-		p, err := l.picture(t.Context(), ref.Tokens, shown(t, files...), 1000)
+		p, err := l.placePictures(t.Context(), ref.Tokens, shown(t, files...), 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,12 +119,12 @@ func TestPicturePositions(t *testing.T) {
 // A picture that is shown twice is encoded once.
 func TestPictureTwice(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
-	p, err := l.picture(t.Context(), []int32{1, imagePad, 2, imagePad, 3, imagePad}, shown(t, "shapes.png", "wide.png", "shapes.png"), 100)
+	p, err := l.placePictures(t.Context(), []int32{1, imagePad, 2, imagePad, 3, imagePad}, shown(t, "shapes.png", "wide.png", "shapes.png"), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.seen) != 2 || len(p.spans) != 3 || p.spans[0].of != p.spans[2].of || p.spans[0].of == p.spans[1].of {
-		t.Errorf("%d pictures in %d spans", len(p.seen), len(p.spans))
+	if len(p.distinct) != 2 || len(p.spans) != 3 || p.spans[0].picture != p.spans[2].picture || p.spans[0].picture == p.spans[1].picture {
+		t.Errorf("%d pictures in %d spans", len(p.distinct), len(p.spans))
 	}
 	want := [][2]int{{1, 7}, {8, 15}, {16, 22}}
 	for i, s := range p.spans {
@@ -132,8 +132,8 @@ func TestPictureTwice(t *testing.T) {
 			t.Errorf("span %d is %d to %d, want %v", i, s.start, s.end, want[i])
 		}
 	}
-	if len(p.prompt) != 22 || p.prompt[15] != 3 || p.prompt[21] != imagePad {
-		t.Errorf("prompt %v", p.prompt)
+	if len(p.expanded) != 22 || p.expanded[15] != 3 || p.expanded[21] != imagePad {
+		t.Errorf("prompt %v", p.expanded)
 	}
 }
 
@@ -164,21 +164,21 @@ func TestGeneratePictures(t *testing.T) {
 // Chunks cut pictures anywhere.
 func TestPictureChunks(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
-	p, err := l.picture(t.Context(), []int32{1, imagePad, 2, imagePad}, shown(t, "shapes.png", "wide.png"), 100)
+	p, err := l.placePictures(t.Context(), []int32{1, imagePad, 2, imagePad}, shown(t, "shapes.png", "wide.png"), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range p.seen {
-		if err := l.see(t.Context(), s); err != nil {
+	for _, s := range p.distinct {
+		if err := l.encodePicture(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	defer func() { _ = l.do(context.Background(), func() error { p.free(); return nil }) }()
-	for size := 1; size <= len(p.prompt)+2; size++ {
+	for size := 1; size <= len(p.expanded)+2; size++ {
 		rows := map[int]int{}
 		err := l.do(t.Context(), func() error {
-			for start := 0; start < len(p.prompt); start += size {
-				part := partOf(p, start, min(size, len(p.prompt)-start))
+			for start := 0; start < len(p.expanded); start += size {
+				part := partOf(p, start, min(size, len(p.expanded)-start))
 				for _, v := range part.Vectors {
 					for i := range v.X.Dim(0) {
 						rows[start+v.Row+i]++
@@ -193,13 +193,13 @@ func TestPictureChunks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, id := range p.prompt {
+		for i, id := range p.expanded {
 			if want := map[bool]int{true: 1}[id == imagePad]; rows[i] != want {
 				t.Errorf("chunks of %d: row %d has %d vectors, want %d", size, i, rows[i], want)
 			}
 		}
 	}
-	if part := partOf(p, len(p.prompt), 1); part.Grid[0] != nil || part.Shift != p.shift || part.Vectors != nil {
+	if part := partOf(p, len(p.expanded), 1); part.Grid[0] != nil || part.Shift != p.shift || part.Vectors != nil {
 		t.Errorf("after the prompt: %+v", part)
 	}
 }
@@ -276,7 +276,7 @@ func TestPreprocessorFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := f.readSight(config)
+		s, err := f.readVision(config)
 		switch {
 		case test.failed != "":
 			if !errors.Is(err, vision.ErrConfig) || !strings.Contains(err.Error(), test.failed) {
@@ -313,7 +313,7 @@ func TestProbeTower(t *testing.T) {
 	if n, err := l.Probe(t.Context()); err != nil || n != 8 {
 		t.Errorf("%d tokens, %v", n, err)
 	}
-	l.sight.processor.Mean[0] = math.NaN()
+	l.vision.processor.Mean[0] = math.NaN()
 	if _, err := l.Probe(t.Context()); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "vectors of a picture") {
 		t.Errorf("pixels that are no numbers: %v", err)
 	}
@@ -362,6 +362,6 @@ func TestShowPictures(t *testing.T) {
 	}
 }
 
-func partOf(p *pictured, start, n int) nn.Part {
+func partOf(p *promptPictures, start, n int) nn.Part {
 	return p.part(nn.Part{Tokens: make([]int32, n)}, start)
 }

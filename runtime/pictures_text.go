@@ -9,7 +9,7 @@ import (
 )
 
 // mark is where a text shows a picture.
-var mark = regexp.MustCompile(`\[img-([0-9]+)\]`)
+var pictureMark = regexp.MustCompile(`\[img-([0-9]+)\]`)
 
 // ShowPictures puts the model's own tokens for a picture in place of the marks [img-ID] of a text, and gives the pictures in
 // the order of their places; one may have several. Those without a mark come before the text. Without pictures marks are text.
@@ -30,8 +30,8 @@ func (p *Processor) ShowPictures(text string, pictures []Picture) (string, []Pic
 	}
 	var shown []Picture
 	var unknown string
-	marked := mark.ReplaceAllStringFunc(text, func(m string) string {
-		id, err := strconv.Atoi(mark.FindStringSubmatch(m)[1])
+	marked := pictureMark.ReplaceAllStringFunc(text, func(m string) string {
+		id, err := strconv.Atoi(pictureMark.FindStringSubmatch(m)[1])
 		p, ok := byID[id]
 		if (err != nil || !ok) && unknown == "" {
 			unknown = m
@@ -53,27 +53,27 @@ func (p *Processor) ShowPictures(text string, pictures []Picture) (string, []Pic
 
 // PicturePlaces counts the places for pictures in a prompt.
 func (p *Processor) PicturePlaces(prompt []int32) int {
-	if p.sight == nil || p.sight.Image == 0 {
+	if p.vision == nil || p.vision.Image == 0 {
 		return 0
 	}
-	return len(runsOf(prompt, int32(p.sight.Image)))
+	return len(runsOf(prompt, int32(p.vision.Image)))
 }
 
 // CheckPictures says why the model cannot be given pictures; nil where it can, as far as can be told without its weights.
 func (p *Processor) CheckPictures() error {
-	_, err := p.needPlaces()
+	_, err := p.needImageToken()
 	return err
 }
 
 // CheckPictures says why the model cannot be given pictures; nil where it can.
 func (l *Local) CheckPictures() error {
-	_, err := l.needSight()
+	_, err := l.needVision()
 	return err
 }
 
 // placeholder is the text of a picture's start, one image token, and the end.
 func (p *Processor) placeholder() (string, error) {
-	s, err := p.needPlaces()
+	s, err := p.needImageToken()
 	if err != nil {
 		return "", err
 	}

@@ -21,7 +21,7 @@ type poolMode string
 
 const (
 	poolFirst    poolMode = "cls"
-	poolLargest  poolMode = "max" // element by element
+	poolMax      poolMode = "max" // element by element
 	poolMean     poolMode = "mean"
 	poolMeanSqrt poolMode = "mean_sqrt_len_tokens" // the sum over the square root of the number
 	poolWeighted poolMode = "weightedmean"         // a token counts with its place, from 1 on
@@ -35,7 +35,7 @@ var poolModes = []struct {
 	key  string
 }{
 	{poolFirst, "pooling_mode_cls_token"},
-	{poolLargest, "pooling_mode_max_tokens"},
+	{poolMax, "pooling_mode_max_tokens"},
 	{poolMean, "pooling_mode_mean_tokens"},
 	{poolMeanSqrt, "pooling_mode_mean_sqrt_len_tokens"},
 	{poolWeighted, "pooling_mode_weightedmean_tokens"},
@@ -179,43 +179,43 @@ func modeOf(key string) poolMode {
 }
 
 // pooled gathers a text's embedding from the hidden states of its tokens, in order. Sums are in float64.
-type pooled struct {
+type poolState struct {
 	modes    []poolMode
 	rows     int
 	first    []float32
 	last     []float32
-	largest  []float32
+	max      []float32
 	sum      []float64
 	weighted []float64
 }
 
-func (p *pooled) has(m poolMode) bool { return slices.Contains(p.modes, m) }
+func (p *poolState) has(m poolMode) bool { return slices.Contains(p.modes, m) }
 
 // readsAll tells whether more counts than the last token. It may be nil.
-func (p *pooled) readsAll() bool {
+func (p *poolState) needsAllRows() bool {
 	return p != nil && slices.ContainsFunc(p.modes, func(m poolMode) bool { return m != poolLast })
 }
 
 // reset forgets all rows. It may be nil.
-func (p *pooled) reset() {
+func (p *poolState) reset() {
 	if p != nil {
-		*p = pooled{modes: p.modes}
+		*p = poolState{modes: p.modes}
 	}
 }
 
 // add takes the next rows [n, width]; those before the last row may be left out where nothing reads them.
-func (p *pooled) add(rows []float32, width int) {
+func (p *poolState) add(rows []float32, width int) {
 	for row := range slices.Chunk(rows, width) {
 		p.rows++
 		if p.rows == 1 && p.has(poolFirst) {
 			p.first = slices.Clone(row)
 		}
-		if p.has(poolLargest) {
-			if p.largest == nil {
-				p.largest = slices.Clone(row)
+		if p.has(poolMax) {
+			if p.max == nil {
+				p.max = slices.Clone(row)
 			}
 			for i, v := range row {
-				p.largest[i] = max(p.largest[i], v)
+				p.max[i] = max(p.max[i], v)
 			}
 		}
 		if p.has(poolMean) || p.has(poolMeanSqrt) {
@@ -239,7 +239,7 @@ func addRow(sum []float64, row []float32, weight float64) []float64 {
 }
 
 // vector is the embedding: the first dimensions of what the modes give, side by side, of length 1; 0 dimensions are all.
-func (p *pooled) vector(dimensions int) ([]float32, error) {
+func (p *poolState) vector(dimensions int) ([]float32, error) {
 	var out []float64
 	plain := func(row []float32) {
 		for _, v := range row {
@@ -256,8 +256,8 @@ func (p *pooled) vector(dimensions int) ([]float32, error) {
 		switch m {
 		case poolFirst:
 			plain(p.first)
-		case poolLargest:
-			plain(p.largest)
+		case poolMax:
+			plain(p.max)
 		case poolMean:
 			scaled(p.sum, 1/n)
 		case poolMeanSqrt:

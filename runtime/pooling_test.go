@@ -69,10 +69,10 @@ func TestPoolingName(t *testing.T) {
 func TestPooled(t *testing.T) {
 	rows := []float32{3, 4, 1, -8, 5, 1} // three of two
 	for mode, want := range map[poolMode][]float64{
-		poolFirst: {3, 4}, poolLast: {5, 1}, poolLargest: {5, 4}, poolMean: {3, -1}, poolMeanSqrt: {9, -3}, poolWeighted: {20, -9},
+		poolFirst: {3, 4}, poolLast: {5, 1}, poolMax: {5, 4}, poolMean: {3, -1}, poolMeanSqrt: {9, -3}, poolWeighted: {20, -9},
 	} {
 		for _, cut := range []int{1, 2, 3} {
-			p := &pooled{modes: []poolMode{mode}}
+			p := &poolState{modes: []poolMode{mode}}
 			p.add([]float32{100, 100}, 2)
 			p.reset()
 			p.add(rows[:2*cut], 2)
@@ -86,7 +86,7 @@ func TestPooled(t *testing.T) {
 			}
 		}
 	}
-	p := &pooled{modes: []poolMode{poolFirst, poolLast}}
+	p := &poolState{modes: []poolMode{poolFirst, poolLast}}
 	p.add([]float32{0, 3, 4, 9}, 2)
 	if got, err := p.vector(3); err != nil || !slices.Equal(got, []float32{0, 0.6, 0.8}) {
 		t.Errorf("three elements of two vectors: %v, %v", got, err)

@@ -17,7 +17,7 @@ type Processor struct {
 	eos      []int32
 	base     Defaults
 	pooling  pooling
-	sight    *sight // nil where the model takes no pictures
+	vision   *visionConfig // nil where the model takes no pictures
 	template bool
 }
 
@@ -48,7 +48,7 @@ func (f files) processor() (p *Processor, err error) {
 		return nil, err
 	}
 	p.pooling = f.pooling()
-	if p.sight, err = f.readSight(p.config); err != nil {
+	if p.vision, err = f.readVision(p.config); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -5,64 +5,64 @@ import (
 )
 
 // proposer guesses what comes next. It runs on the engine's thread. What it keeps of a request lies in the request's drafting.
-type proposer interface {
+type drafter interface {
 	// reads says of which rows that the model evaluates it wants the hidden states.
-	reads() reading
+	neededHiddenStates() hiddenStates
 	// propose sets the drafts of each step of a round, at most as many as its depth.
-	propose(round []*stepped)
+	propose(round []*batchItem)
 	// follow lets it read what the model has read of requests, where that saves time later.
-	follow(of []*generation)
+	catchUp(of []*generation)
 	// judged ends a round for a request, of whose drafts the first accepted ones have become its tokens.
-	judged(g *generation, accepted int)
+	finishRound(g *generation, accepted int)
 }
 
 // reading is the rows whose hidden states a proposer wants.
-type reading int
+type hiddenStates int
 
 const (
-	readsNothing reading = iota
-	readsLast            // the one from which a token was chosen
-	readsAll
+	noHiddenStates  hiddenStates = iota
+	lastHiddenState              // the one from which a token was chosen
+	allHiddenStates
 )
 
 // guesser asks a function.
-type guesser func(tokens []int32, n int) []int32
+type funcDrafter func(tokens []int32, n int) []int32
 
-func (guesser) reads() reading          { return readsNothing }
-func (guesser) follow([]*generation)    {}
-func (guesser) judged(*generation, int) {}
-func (f guesser) propose(round []*stepped) {
+func (funcDrafter) neededHiddenStates() hiddenStates { return noHiddenStates }
+func (funcDrafter) catchUp([]*generation)            {}
+func (funcDrafter) finishRound(*generation, int)     {}
+func (f funcDrafter) propose(round []*batchItem) {
 	for _, s := range round {
 		s.drafts = f(s.g.tokens, s.depth)
 	}
 }
 
 // textual drafts from a request's own text.
-type textual struct{}
+type ngramDrafter struct{}
 
-func (textual) reads() reading          { return readsNothing }
-func (textual) follow([]*generation)    {}
-func (textual) judged(*generation, int) {}
-func (textual) propose(round []*stepped) {
+func (ngramDrafter) neededHiddenStates() hiddenStates { return noHiddenStates }
+func (ngramDrafter) catchUp([]*generation)            {}
+func (ngramDrafter) finishRound(*generation, int)     {}
+func (ngramDrafter) propose(round []*batchItem) {
 	for _, s := range round {
-		s.drafts = s.g.drafting.ngrams.lookup(s.g.tokens, s.depth)
+		s.drafts = s.g.draftInputs.ngrams.lookup(s.g.tokens, s.depth)
 	}
 }
 
 // newProposer picks what drafts for a model.
-func (l *Local) newProposer(o DraftOptions) proposer {
+func (l *Local) newDrafter(o DraftOptions) drafter {
 	switch {
 	case o.Guess != nil:
-		return guesser(o.Guess)
+		return funcDrafter(o.Guess)
 	case l.draft != nil:
-		return newModelDraft(l)
+		return newModelDrafter(l)
 	}
-	return textual{}
+	return ngramDrafter{}
 }
 
 // propose lets those draft who are to in this step, and keeps what can be used.
-func (b *batcher) propose(plan []stepped) {
-	var round []*stepped
+func (b *batcher) propose(plan []batchItem) {
+	var round []*batchItem
 	for i := range plan {
 		if plan[i].depth > 0 {
 			round = append(round, &plan[i])
@@ -71,7 +71,7 @@ func (b *batcher) propose(plan []stepped) {
 	if len(round) == 0 {
 		return
 	}
-	b.proposer.propose(round)
+	b.drafter.propose(round)
 	vocab := b.l.config.Facts().Vocab
 	for _, s := range round {
 		s.drafts = s.drafts[:min(len(s.drafts), s.depth)]
@@ -82,34 +82,34 @@ func (b *batcher) propose(plan []stepped) {
 				break
 			}
 		}
-		if s.drafts = s.g.lawful(s.drafts); len(s.drafts) == 0 && n > 0 { // the round ends before it began
-			b.proposer.judged(s.g, 0)
-			b.depths.judged(&s.g.outlook, n, 0)
+		if s.drafts = s.g.allowedDrafts(s.drafts); len(s.drafts) == 0 && n > 0 { // the round ends before it began
+			b.drafter.finishRound(s.g, 0)
+			b.depths.addResult(&s.g.draftState, n, 0)
 		}
 	}
 }
 
 // draftState is what a request's drafts are made from.
-type draftState struct {
+type draftInputs struct {
 	ngrams ngrams
-	rows   heldRows
-	own    ownState
+	hidden hiddenRows
+	cache  draftCache
 }
 
 // free gives back what is on the engine.
-func (d *draftState) free() {
-	d.rows.free()
-	d.own.free()
+func (d *draftInputs) free() {
+	d.hidden.free()
+	d.cache.free()
 }
 
 // heldRows are hidden states that the model gave for the positions [from, to) of a sequence.
-type heldRows struct {
+type hiddenRows struct {
 	pieces   []*mlx.Array // [n, hidden] each, kept
 	from, to int
 }
 
 // add notes the rows of the positions that end before to. What does not follow the rows before takes their place.
-func (h *heldRows) add(x *mlx.Array, to int) {
+func (h *hiddenRows) add(x *mlx.Array, to int) {
 	if from := to - x.Dim(0); from != h.to || len(h.pieces) == 0 {
 		h.free()
 		h.from = from
@@ -118,7 +118,7 @@ func (h *heldRows) add(x *mlx.Array, to int) {
 }
 
 // of gives the rows of the positions [from, to), which are all there.
-func (h *heldRows) of(from, to int) *mlx.Array {
+func (h *hiddenRows) slice(from, to int) *mlx.Array {
 	x := h.pieces[0]
 	if len(h.pieces) > 1 {
 		x = mlx.Concatenate(0, h.pieces...)
@@ -130,7 +130,7 @@ func (h *heldRows) of(from, to int) *mlx.Array {
 }
 
 // drop forgets the rows before a position.
-func (h *heldRows) drop(before int) {
+func (h *hiddenRows) dropBefore(before int) {
 	if before <= h.from {
 		return
 	}
@@ -138,13 +138,13 @@ func (h *heldRows) drop(before int) {
 		h.free()
 		return
 	}
-	rest := mlx.Keep(h.of(before, h.to))
+	rest := mlx.Keep(h.slice(before, h.to))
 	to := h.to
 	h.free()
 	h.pieces, h.from, h.to = []*mlx.Array{rest}, before, to
 }
 
-func (h *heldRows) free() {
+func (h *hiddenRows) free() {
 	mlx.Free(h.pieces...)
-	*h = heldRows{}
+	*h = hiddenRows{}
 }

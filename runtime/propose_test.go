@@ -160,13 +160,13 @@ func TestSampledDrafts(t *testing.T) {
 
 // checked compares what a draft guesses with what it guesses from the whole text, without any state.
 type checked struct {
-	*modelDraft
+	*modelDrafter
 	t     *testing.T
 	round int
 }
 
-func (c *checked) propose(round []*stepped) {
-	c.modelDraft.propose(round)
+func (c *checked) propose(round []*batchItem) {
+	c.modelDrafter.propose(round)
 	for _, s := range round {
 		if want := c.fresh(s.g.tokens, len(s.drafts)); !slices.Equal(s.drafts, want) {
 			c.t.Errorf("round %d, after %d tokens: drafted %v, want %v", c.round, len(s.g.tokens), s.drafts, want)
@@ -182,10 +182,10 @@ func (c *checked) fresh(tokens []int32, n int) (drafts []int32) {
 		defer seq.Free()
 		defer own.Free()
 		var hidden *mlx.Array
-		if c.shift > 0 {
+		if c.tokenShift > 0 {
 			hidden = c.l.model.Forward(nn.NewBatch(e, nn.Part{Seq: seq, Tokens: tokens[:len(tokens)-1], All: true}))
 		}
-		said := tokens[c.shift:]
+		said := tokens[c.tokenShift:]
 		if len(c.kinds) == 0 {
 			said, hidden = tokens[len(tokens)-1:], lastRow(hidden)
 		}
@@ -212,7 +212,7 @@ func TestDraftState(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(p.target, " with ", p.draft, " ", as), func(t *testing.T) {
 				l := paired(t, p.target, p.draft, convert.Precision{Draft: as}, Options{Chunk: 50})
-				l.batcher.proposer = &checked{modelDraft: newModelDraft(l), t: t}
+				l.batcher.drafter = &checked{modelDrafter: newModelDrafter(l), t: t}
 				r := rand.New(rand.NewPCG(3, 2))
 				var wg sync.WaitGroup
 				for _, n := range []int{2, 5} { // beside each other

@@ -38,7 +38,7 @@ func (s Sampling) check() error {
 		}
 	}
 	for id, v := range s.LogitBias {
-		if math.IsNaN(v) || math.Abs(v) > mostBias {
+		if math.IsNaN(v) || math.Abs(v) > maxBias {
 			return fmt.Errorf("logit_bias of token %d is %v: %w", id, v, ErrSampling)
 		}
 	}
@@ -46,7 +46,7 @@ func (s Sampling) check() error {
 }
 
 // mostBias keeps sums of scores and biases finite.
-const mostBias = 1e6
+const maxBias = 1e6
 
 // penalizes tells whether the next choice depends on the history.
 func (s *Sampling) penalizes() bool {
@@ -71,7 +71,7 @@ const (
 )
 
 // chance is a number in (0, 1), of 23 bits: float32 has it exactly, and its product with a sum is below the sum.
-func (s *sampler) chance(stream, place uint64) float32 {
+func (s *sampler) uniform(stream, place uint64) float32 {
 	return (float32(splitMix64(s.seed^stream, place)>>41) + 0.5) / (1 << 23)
 }
 

@@ -7,14 +7,14 @@ import (
 )
 
 // adjust gives scores after bias, penalties and masks.
-func (s shape) adjust(scores *mlx.Array, rows []row) *mlx.Array {
+func (s samplingMode) adjust(logits *mlx.Array, rows []row) *mlx.Array {
 	if s.edited {
-		scores = edit(mlx.AsType(scores, mlx.Float32), rows)
+		logits = edit(mlx.AsType(logits, mlx.Float32), rows)
 	}
 	if s.masked {
-		scores = masked(scores, rows)
+		logits = masked(logits, rows)
 	}
-	return scores
+	return logits
 }
 
 // change is what becomes of the score of one token: it gets a bias, then is divided by repeat if it is positive, else multiplied,
@@ -25,8 +25,8 @@ type change struct {
 }
 
 // edit changes the scores of some tokens of each row, all in one go.
-func edit(scores *mlx.Array, rows []row) *mlx.Array {
-	t, vocab := scores.Thread(), scores.Dim(-1)
+func edit(logits *mlx.Array, rows []row) *mlx.Array {
+	t, vocab := logits.Thread(), logits.Dim(-1)
 	lists := make([][]change, len(rows))
 	longest := 1
 	for i, r := range rows {
@@ -49,12 +49,12 @@ func edit(scores *mlx.Array, rows []row) *mlx.Array {
 	}
 	at := mlx.FromSlice(t, ids, len(rows), longest)
 	values := func(list []float32) *mlx.Array { return mlx.FromSlice(t, list, len(rows), longest) }
-	x := mlx.TakeAlongAxis(scores, at, -1)
+	x := mlx.TakeAlongAxis(logits, at, -1)
 	if biased {
 		x = mlx.Add(x, values(bias))
 	}
 	x = mlx.Multiply(x, mlx.Where(mlx.Less(x, mlx.Scalar(t, float32(0))), values(times), values(over)))
-	return mlx.PutAlongAxis(scores, at, mlx.Subtract(x, values(less)), -1)
+	return mlx.PutAlongAxis(logits, at, mlx.Subtract(x, values(less)), -1)
 }
 
 // edits tells whether single tokens are treated apart.
@@ -76,7 +76,7 @@ func (r row) changes(vocab int) []change {
 		return &list[i]
 	}
 	inside := func(id int32) bool { return id >= 0 && int(id) < vocab }
-	s := r.s
+	s := r.sampler
 	for id, b := range s.LogitBias {
 		if inside(id) {
 			of(id).bias = float32(b)
@@ -111,8 +111,8 @@ func (r row) changes(vocab int) []change {
 
 // recent are the tokens that penalties look at: the last ones of the history and of the drafts before the row.
 func (r row) recent() [2][]int32 {
-	history, drafts := r.s.history, r.drafts[:r.at]
-	if n := r.s.RepeatLastN; n >= 0 {
+	history, drafts := r.sampler.history, r.drafts[:r.at]
+	if n := r.sampler.RepeatLastN; n >= 0 {
 		drafts = drafts[max(0, len(drafts)-n):]
 		history = history[max(0, len(history)-(n-len(drafts))):]
 	}
@@ -120,13 +120,13 @@ func (r row) recent() [2][]int32 {
 }
 
 // masked makes tokens impossible that have no bit in their row's mask.
-func masked(scores *mlx.Array, rows []row) *mlx.Array {
-	t, vocab := scores.Thread(), scores.Dim(-1)
+func masked(logits *mlx.Array, rows []row) *mlx.Array {
+	t, vocab := logits.Thread(), logits.Dim(-1)
 	may := make([]bool, len(rows)*vocab)
 	for i, r := range rows {
 		spread(may[i*vocab:(i+1)*vocab], r.mask)
 	}
-	return mlx.Where(mlx.FromSlice(t, may, len(rows), vocab), scores, mlx.Full(t, math.Inf(-1), scores.DType()))
+	return mlx.Where(mlx.FromSlice(t, may, len(rows), vocab), logits, mlx.Full(t, math.Inf(-1), logits.DType()))
 }
 
 // spreads has the bits of each byte, lowest first.

@@ -43,9 +43,9 @@ func BenchmarkVerdicts(b *testing.B) {
 				mlxtest.Do(b, func(e *mlx.Thread) {
 					scores := mlx.AsType(mlx.MultiplyScalar(mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, rows, vocab), 5), mlx.BFloat16)
 					mlx.Eval(scores)
-					asks := make([]ask, rows)
+					asks := make([]sampleRequest, rows)
 					for i := range asks {
-						asks[i] = ask{s: &sampler{Sampling: test.Sampling, seed: uint64(i), history: history}, masks: test.masks, logs: test.logs}
+						asks[i] = sampleRequest{sampler: &sampler{Sampling: test.Sampling, seed: uint64(i), history: history}, masks: test.masks, topLogProbs: test.logs}
 					}
 					for b.Loop() {
 						e.Scope(func() { decide(scores, asks...) })

@@ -31,33 +31,33 @@ func logProb(v float32) float32 {
 const MostTopLogProbs = 100
 
 // logs are the log-probabilities of rows whose ask wants them.
-type logs struct {
-	rows []row
-	all  int        // rows of the verdict
-	said *mlx.Array // [rows, 1]
-	top  *mlx.Array // [rows, most that a row wants], or nil
-	ids  *mlx.Array // uint32, of top
+type logProbs struct {
+	rows   []row
+	all    int        // rows of the verdict
+	chosen *mlx.Array // [rows, 1]
+	top    *mlx.Array // [rows, most that a row wants], or nil
+	ids    *mlx.Array // uint32, of top
 }
 
 // newLogs gives nil where nobody wants any. said are the tokens that follow all rows.
-func newLogs(scores *mlx.Array, rows []row, said *mlx.Array) *logs {
-	l := &logs{all: len(rows)}
+func newLogProbs(logits *mlx.Array, rows []row, tokens *mlx.Array) *logProbs {
+	l := &logProbs{all: len(rows)}
 	most := 0
 	for _, r := range rows {
-		if r.logs >= 0 {
+		if r.topLogProbs >= 0 {
 			l.rows = append(l.rows, r)
-			most = max(most, r.logs)
+			most = max(most, r.topLogProbs)
 		}
 	}
 	if len(l.rows) == 0 {
 		return nil
 	}
-	x := mlx.AsType(pick(scores, l.rows), mlx.Float32)
+	x := mlx.AsType(selectRows(logits, l.rows), mlx.Float32)
 	if len(l.rows) < len(rows) {
-		said = mlx.Take(said, column(x.Thread(), l.rows, func(r row) int32 { return int32(r.number) }, len(l.rows)), 0)
+		tokens = mlx.Take(tokens, column(x.Thread(), l.rows, func(r row) int32 { return int32(r.number) }, len(l.rows)), 0)
 	}
 	norm := mlx.LogSumExp(x, true, -1)
-	l.said = mlx.Subtract(mlx.TakeAlongAxis(x, mlx.Reshape(said, len(l.rows), 1), -1), norm)
+	l.chosen = mlx.Subtract(mlx.TakeAlongAxis(x, mlx.Reshape(tokens, len(l.rows), 1), -1), norm)
 	if most > 0 {
 		best := mlx.Largest(x, min(most, x.Dim(-1)))
 		l.top, l.ids = mlx.Subtract(best[0], norm), best[1]
@@ -66,20 +66,20 @@ func newLogs(scores *mlx.Array, rows []row, said *mlx.Array) *logs {
 }
 
 // arrays are what is to be evaluated.
-func (l *logs) arrays() []*mlx.Array {
+func (l *logProbs) arrays() []*mlx.Array {
 	if l == nil {
 		return nil
 	}
-	return []*mlx.Array{l.said, l.top, l.ids}
+	return []*mlx.Array{l.chosen, l.top, l.ids}
 }
 
 // read gives those of all rows of the verdict, where said are the tokens that follow them.
-func (l *logs) read(said []int32) []LogProb {
+func (l *logProbs) read(tokens []int32) []LogProb {
 	if l == nil {
 		return nil
 	}
 	out := make([]LogProb, l.all)
-	own := mlx.ToSlice[float32](l.said)
+	own := mlx.ToSlice[float32](l.chosen)
 	var top []float32
 	var ids []uint32
 	width := 0
@@ -87,8 +87,8 @@ func (l *logs) read(said []int32) []LogProb {
 		top, ids, width = mlx.ToSlice[float32](l.top), mlx.ToSlice[uint32](l.ids), l.top.Dim(-1)
 	}
 	for i, r := range l.rows {
-		p := LogProb{ID: said[r.number], LogProb: logProb(own[i])}
-		for j := i * width; j < i*width+min(r.logs, width); j++ {
+		p := LogProb{ID: tokens[r.number], LogProb: logProb(own[i])}
+		for j := i * width; j < i*width+min(r.topLogProbs, width); j++ {
 			p.Top = append(p.Top, TokenProb{int32(ids[j]), logProb(top[j])})
 		}
 		out[r.number] = p

@@ -17,9 +17,9 @@ func draws(t *testing.T, s Sampling, seed uint64, scores []float32, history []in
 	var out []int
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		for len(out) < n {
-			var asks []ask
+			var asks []sampleRequest
 			for i := len(out); i < min(n, len(out)+500); i++ {
-				asks = append(asks, ask{s: &sampler{Sampling: s, seed: seed, history: history, drawn: uint64(i)}, logs: -1})
+				asks = append(asks, sampleRequest{sampler: &sampler{Sampling: s, seed: seed, history: history, drawn: uint64(i)}, topLogProbs: -1})
 			}
 			e.Scope(func() {
 				x := mlx.BroadcastTo(mlx.FromSlice(e, scores, 1, len(scores)), len(asks), len(scores))
@@ -33,11 +33,11 @@ func draws(t *testing.T, s Sampling, seed uint64, scores []float32, history []in
 }
 
 // decide asks and reads.
-func decide(scores *mlx.Array, asks ...ask) []outcome {
-	v := verdicts(scores, asks)
+func decide(scores *mlx.Array, asks ...sampleRequest) []outcome {
+	v := sampleTokens(scores, asks)
 	out := make([]outcome, len(asks))
 	for i := range asks {
-		out[i] = (&answer{v, i}).read()
+		out[i] = (&pendingSample{v, i}).read()
 	}
 	return out
 }

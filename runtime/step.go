@@ -11,36 +11,36 @@ import (
 // How long a step with rows of prompts should take: others wait for it, most of all those who speak. Nobody waits for a prompt
 // that is alone but who comes then: it has longer, in multiples of wholeRows, of which kernels make better use.
 const (
-	stepAlone  = 3 * time.Second
-	stepPrompt = time.Second
-	stepShared = 250 * time.Millisecond
-	wholeRows  = 256 // what a CPU kernel unpacks weights once for
+	soloStepTime   = 3 * time.Second
+	promptStepTime = time.Second
+	sharedStepTime = 250 * time.Millisecond
+	rowMultiple    = 256 // what a CPU kernel unpacks weights once for
 )
 
 // Bounds of the rows of prompts in a step, and how many it has before anything was measured.
 const (
-	leastRows = 32
-	firstRows = 128
-	mostRows  = 2048
+	minRows     = 32
+	initialRows = 128
+	maxRows     = 2048
 )
 
 // pace is how many rows a second the model evaluates.
-type pace float64
+type prefillRate float64
 
 // rows are what fits into a time.
-func (p pace) rows(d time.Duration) int {
+func (p prefillRate) rows(d time.Duration) int {
 	if p == 0 {
-		return firstRows
+		return initialRows
 	}
-	return min(max(int(float64(p)*d.Seconds())/leastRows*leastRows, leastRows), mostRows)
+	return min(max(int(float64(p)*d.Seconds())/minRows*minRows, minRows), maxRows)
 }
 
 // saw takes a measurement into account. Steps of few rows tell nothing of many.
-func (p *pace) saw(rows int, d time.Duration) {
-	if rows < leastRows || d <= 0 {
+func (p *prefillRate) add(rows int, d time.Duration) {
+	if rows < minRows || d <= 0 {
 		return
 	}
-	now := pace(float64(rows) / d.Seconds())
+	now := prefillRate(float64(rows) / d.Seconds())
 	if *p == 0 {
 		*p = now
 	}
@@ -48,42 +48,42 @@ func (p *pace) saw(rows int, d time.Duration) {
 }
 
 // stepped is what a step evaluates of a request.
-type stepped struct {
-	g      *generation
-	rows   int
-	choose bool // a token comes of it
+type batchItem struct {
+	g       *generation
+	rows    int
+	samples bool // a token comes of it
 
-	depth  int          // most tokens that may be drafted
-	drafts []int32      // rows beyond those, which the model judges
-	q      []*mlx.Array // what each was drawn from, see ask; it may have more than there are drafts
-	first  int          // of the hidden states, the one that the first token comes from
+	depth      int          // most tokens that may be drafted
+	drafts     []int32      // rows beyond those, which the model judges
+	q          []*mlx.Array // what each was drawn from, see ask; it may have more than there are drafts
+	firstState int          // of the hidden states, the one that the first token comes from
 }
 
 // hears is the hidden states that a request's drafts are made from.
-func (b *batcher) hears(g *generation) reading {
-	if g.request.Draft.Mode == DraftOff || g.alone {
-		return readsNothing
+func (b *batcher) neededHiddenStates(g *generation) hiddenStates {
+	if g.request.Draft.Mode == DraftOff || g.retryAlone {
+		return noHiddenStates
 	}
-	r := b.proposer.reads()
-	if r == readsLast && g.request.Draft.Mode == DraftAuto && !b.depths.due(&g.outlook) {
-		return readsNothing
+	r := b.drafter.neededHiddenStates()
+	if r == lastHiddenState && g.request.Draft.Mode == DraftAuto && !b.depths.mayDraft(&g.draftState) {
+		return noHiddenStates
 	}
 	return r
 }
 
 // step runs one forward for the requests at hand. When it fails, each of them has its next one alone, and ends when that fails.
 func (b *batcher) step() {
-	if b.encode() {
+	if b.encodeNextPicture() {
 		return
 	}
-	plan := b.compose()
+	plan := b.planStep()
 	if len(plan) == 0 { // pictures are being decoded
-		b.idle = true
+		b.stalled = true
 		return
 	}
-	prompts := b.deepen(plan)
+	prompts := b.planDrafts(plan)
 	begun, rows := time.Now(), 0
-	since := b.ended
+	since := b.lastStepEnd
 	if since.IsZero() {
 		since = begun
 	}
@@ -91,8 +91,8 @@ func (b *batcher) step() {
 		rows += s.rows
 	}
 	err := b.do(func() error {
-		if b.steps != nil {
-			if err := b.steps(plan); err != nil {
+		if b.onStep != nil {
+			if err := b.onStep(plan); err != nil {
 				return err
 			}
 		}
@@ -101,59 +101,59 @@ func (b *batcher) step() {
 		drafting := time.Since(proposing)
 		hidden := b.forward(plan)
 		b.pool(plan, hidden)
-		answers := takeAnswers(plan)
+		samples := takeSamples(plan)
 		defer func() { // what was not read
-			for _, a := range answers {
+			for _, a := range samples {
 				a.free()
 			}
 		}()
-		if b.ahead && len(plan) == len(b.running) { // else a prompt waits for its rows
-			b.sendAhead(plan, answers)
+		if b.sendsAhead && len(plan) == len(b.running) { // else a prompt waits for its rows
+			b.sendAhead(plan, samples)
 		}
-		said := make([]outcome, len(answers))
-		for i, a := range answers {
-			said[i] = a.read()
+		outcomes := make([]outcome, len(samples))
+		for i, a := range samples {
+			outcomes[i] = a.read()
 		}
-		b.settle(plan, hidden, said)
-		b.follow(plan)
-		if b.ended = time.Now(); prompts == 0 {
-			b.measure(plan, drafting, b.ended.Sub(since)-drafting)
+		b.applyResults(plan, hidden, outcomes)
+		b.catchUpDrafts(plan)
+		if b.lastStepEnd = time.Now(); prompts == 0 {
+			b.measure(plan, drafting, b.lastStepEnd.Sub(since)-drafting)
 		}
 		return nil
 	})
 	if err == nil {
-		b.pace.saw(rows, time.Since(begun))
+		b.prefillRate.add(rows, time.Since(begun))
 	}
 	for _, s := range plan {
 		switch {
-		case s.g.over: // also where something failed after that
-			b.leave(s.g, nil)
+		case s.g.ended: // also where something failed after that
+			b.finish(s.g, nil)
 		case err != nil:
-			b.failed(s, len(plan) == 1, err)
+			b.recoverFrom(s, len(plan) == 1, err)
 		default:
-			s.g.alone = false
+			s.g.retryAlone = false
 		}
 	}
 }
 
 // settle hands requests what was said to them, and ends transactions. It runs on the engine's thread.
-func (b *batcher) settle(plan []stepped, hidden *mlx.Array, said []outcome) {
+func (b *batcher) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []outcome) {
 	for i := range plan {
 		s := &plan[i]
-		if !s.choose {
+		if !s.samples {
 			continue
 		}
-		o := said[0]
-		said = said[1:]
+		o := outcomes[0]
+		outcomes = outcomes[1:]
 		n := s.g.take(s.drafts, o)
 		if len(s.drafts) == 0 {
 			continue
 		}
 		s.g.seq.Commit(n) // what was said last was not evaluated, what was said before the drafts was
-		if !s.g.over {
-			b.keepRows(s.g, hidden, s.first, n)
-			b.proposer.judged(s.g, o.accepted)
-			b.depths.judged(&s.g.outlook, len(s.drafts), o.accepted)
+		if !s.g.ended {
+			b.keepRows(s.g, hidden, s.firstState, n)
+			b.drafter.finishRound(s.g, o.accepted)
+			b.depths.addResult(&s.g.draftState, len(s.drafts), o.accepted)
 		}
 	}
 }
@@ -165,44 +165,44 @@ func (g *generation) take(drafts []int32, o outcome) int {
 	for i, token := range drafts[:o.accepted] {
 		g.stats.Drafted++
 		g.stats.Accepted++
-		if g.over = g.emit(token, o.log(i)); g.over {
+		if g.ended = g.emit(token, o.logProb(i)); g.ended {
 			return i + 1
 		}
 	}
 	g.stats.Drafted += len(drafts) - o.accepted
-	g.over = g.emit(o.next, o.log(o.accepted)) || g.force()
+	g.ended = g.emit(o.next, o.logProb(o.accepted)) || g.emitForced()
 	return o.accepted + 1
 }
 
 // keepRows keeps the hidden states that a request's next tokens are drafted from: of n rows from the first one on, whose last one is that
 // of the last position. It runs on the engine's thread.
 func (b *batcher) keepRows(g *generation, hidden *mlx.Array, first, n int) {
-	switch b.hears(g) {
-	case readsNothing:
+	switch b.neededHiddenStates(g) {
+	case noHiddenStates:
 		return
-	case readsLast:
+	case lastHiddenState:
 		first, n = first+n-1, 1
-		g.drafting.rows.free()
+		g.draftInputs.hidden.free()
 	}
 	if n < hidden.Dim(0) {
 		hidden = mlx.SliceAxis(hidden, 0, mlx.Range(first, first+n))
 	}
-	g.drafting.rows.add(hidden, g.seq.Offset())
+	g.draftInputs.hidden.add(hidden, g.seq.Offset())
 }
 
 // follow lets the draft read on where the model has read a prompt. It runs on the engine's thread.
-func (b *batcher) follow(plan []stepped) {
-	var of []*generation
+func (b *batcher) catchUpDrafts(plan []batchItem) {
+	var generations []*generation
 	for _, s := range plan {
-		if g := s.g; !g.over && !g.alone && g.request.Draft.Mode != DraftOff {
-			of = append(of, g)
+		if g := s.g; !g.ended && !g.retryAlone && g.request.Draft.Mode != DraftOff {
+			generations = append(generations, g)
 		}
 	}
-	b.proposer.follow(of)
+	b.drafter.catchUp(generations)
 }
 
 // measure notes how long a step without prompts took to draft, and all the rest since the step before it.
-func (b *batcher) measure(plan []stepped, drafting, running time.Duration) {
+func (b *batcher) measure(plan []batchItem, drafting, running time.Duration) {
 	rows, drafted, deepest := 0, 0, 0
 	for _, s := range plan {
 		if s.rows == 0 {
@@ -213,81 +213,81 @@ func (b *batcher) measure(plan []stepped, drafting, running time.Duration) {
 			drafted, deepest = drafted+1, max(deepest, n)
 		}
 	}
-	b.depths.stepped(len(plan), rows, running)
+	b.depths.addStep(len(plan), rows, running)
 	if drafted > 0 {
-		b.depths.drafted(len(plan), drafted, deepest, drafting)
+		b.depths.addDraft(len(plan), drafted, deepest, drafting)
 	}
 }
 
 // deepen decides how many tokens each request of a step may draft: never so many that with the one after them they exceed what may still
 // come. It gives the number of prompts in the step.
-func (b *batcher) deepen(plan []stepped) (prompts int) {
-	var who []*stepped
-	var wishes []wish
+func (b *batcher) planDrafts(plan []batchItem) (prompts int) {
+	var items []*batchItem
+	var requests []draftRequest
 	for i := range plan {
 		s := &plan[i]
 		g := s.g
 		if g.prefilling() {
 			prompts++
 		}
-		if g.request.Draft.Mode == DraftOff || g.alone || g.prefilling() || s.rows != 1 || !s.choose {
+		if g.request.Draft.Mode == DraftOff || g.retryAlone || g.prefilling() || s.rows != 1 || !s.samples {
 			continue
 		}
-		w := wish{outlook: &g.outlook, most: min(g.budget-1, MaxDraft), fixed: g.request.Draft.Mode == DraftFixed}
+		w := draftRequest{draftState: &g.draftState, maxTokens: min(g.budget-1, MaxDraft), fixed: g.request.Draft.Mode == DraftFixed}
 		if w.fixed {
-			w.most = min(w.most, g.request.Draft.N)
+			w.maxTokens = min(w.maxTokens, g.request.Draft.N)
 		}
-		if w.most > 0 {
-			who, wishes = append(who, s), append(wishes, w)
+		if w.maxTokens > 0 {
+			items, requests = append(items, s), append(requests, w)
 		}
 	}
-	if len(who) == 0 {
+	if len(items) == 0 {
 		return prompts
 	}
-	b.depths.plan(len(plan)-prompts, wishes)
-	for _, s := range who {
-		s.depth = s.g.outlook.depth
+	b.depths.plan(len(plan)-prompts, requests)
+	for _, s := range items {
+		s.depth = s.g.draftState.depth
 	}
 	return prompts
 }
 
 // compose decides who gets how many rows: a token for each request that has begun to speak, and shares of a chunk for prompts. One that has
 // to be alone is. Those whose pictures are not decoded wait.
-func (b *batcher) compose() []stepped {
-	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.alone }); i >= 0 {
+func (b *batcher) planStep() []batchItem {
+	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.retryAlone }); i >= 0 {
 		g := b.running[i]
-		return []stepped{g.stepped(min(g.room(), b.rows(1, 0)))}
+		return []batchItem{g.batchItem(min(g.usableRows(), b.rowLimit(1, 0)))}
 	}
 	var prompts []*generation
-	speaking := 0
+	decoding := 0
 	for _, g := range b.running {
 		switch {
-		case g.blind():
+		case g.awaitsPictures():
 		case g.prefilling():
 			prompts = append(prompts, g)
 		default:
-			speaking++
+			decoding++
 		}
 	}
-	left := b.rows(len(prompts), speaking)
-	needs, rooms := make([]int, len(prompts)), make([]int, len(prompts))
+	left := b.rowLimit(len(prompts), decoding)
+	needed, capacity := make([]int, len(prompts)), make([]int, len(prompts))
 	for i, g := range prompts {
-		needs[i], rooms[i] = g.pending(), g.room()
+		needed[i], capacity[i] = g.pending(), g.usableRows()
 	}
-	shares := shareOut(left, needs, rooms)
-	plan := make([]stepped, 0, len(b.running))
+	rowCounts := divideRows(left, needed, capacity)
+	plan := make([]batchItem, 0, len(b.running))
 	for _, g := range b.running {
-		if g.blind() {
+		if g.awaitsPictures() {
 			continue
 		}
-		rows := g.room()
+		rows := g.usableRows()
 		if g.prefilling() {
-			rows, shares = shares[0], shares[1:]
+			rows, rowCounts = rowCounts[0], rowCounts[1:]
 			if rows == 0 {
 				continue
 			}
 		}
-		plan = append(plan, g.stepped(rows))
+		plan = append(plan, g.batchItem(rows))
 	}
 	return plan
 }
@@ -295,61 +295,61 @@ func (b *batcher) compose() []stepped {
 // shareOut shares a step's rows among prompts, which are in the order in which they came, need so many rows until they speak, and have room for so
 // many now. Half of the rows are for whoever came first, so that nobody waits for ever; the others go to those who need least, so that a short
 // prompt does not wait for a long one, nor all for each other.
-func shareOut(rows int, needs, rooms []int) []int {
-	shares := make([]int, len(needs))
-	order := make([]int, len(needs))
+func divideRows(rows int, needed, capacity []int) []int {
+	counts := make([]int, len(needed))
+	order := make([]int, len(needed))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return needs[a] - needs[b] })
-	give := func(i, most int) {
-		n := min(rooms[i]-shares[i], most)
-		shares[i] += n
+	slices.SortStableFunc(order, func(a, b int) int { return needed[a] - needed[b] })
+	give := func(i, limit int) {
+		n := min(capacity[i]-counts[i], limit)
+		counts[i] += n
 		rows -= n
 	}
-	if len(needs) > 0 {
+	if len(needed) > 0 {
 		give(0, (rows+1)/2)
 	}
 	for _, i := range order {
 		give(i, rows)
 	}
-	return shares
+	return counts
 }
 
 // rows is how many rows of so many prompts a step has, beside requests that speak.
-func (b *batcher) rows(prompts, speaking int) int {
+func (b *batcher) rowLimit(prompts, decoding int) int {
 	switch {
 	case b.chunk > 0:
 		return b.chunk
-	case speaking > 0:
-		return b.pace.rows(stepShared)
+	case decoding > 0:
+		return b.prefillRate.rows(sharedStepTime)
 	case prompts > 1:
-		return b.pace.rows(stepPrompt)
+		return b.prefillRate.rows(promptStepTime)
 	}
-	return max(b.pace.rows(stepAlone)/wholeRows, 1) * wholeRows
+	return max(b.prefillRate.rows(soloStepTime)/rowMultiple, 1) * rowMultiple
 }
 
 // room is how many rows the request can use in the next step: up to the end of its tokens or to a point where its state is kept.
-func (g *generation) room() int {
+func (g *generation) usableRows() int {
 	n := g.pending()
-	if at := g.seq.Offset(); g.show != nil && at < len(g.request.Prompt) {
+	if at := g.seq.Offset(); g.pictures != nil && at < len(g.request.Prompt) {
 		n = min(n, len(g.request.Prompt)-at) // what follows has no place among pictures
 	}
-	if len(g.points) > 0 {
-		n = min(n, g.points[0]-g.seq.Offset())
+	if len(g.snapshots) > 0 {
+		n = min(n, g.snapshots[0]-g.seq.Offset())
 	}
 	return n
 }
 
-func (g *generation) stepped(rows int) stepped {
-	return stepped{g: g, rows: rows, choose: rows == g.pending() && g.embed == nil}
+func (g *generation) batchItem(rows int) batchItem {
+	return batchItem{g: g, rows: rows, samples: rows == g.pending() && g.pooling == nil}
 }
 
 // forward evaluates a plan: it begins to choose for each request that is to. It gives the hidden states of the rows that were wanted. It runs
 // on the engine's thread.
-func (b *batcher) forward(plan []stepped) (hidden *mlx.Array) {
+func (b *batcher) forward(plan []batchItem) (hidden *mlx.Array) {
 	var parts []nn.Part
-	var evaluated []*stepped
+	var evaluated []*batchItem
 	row := 0
 	for i := range plan {
 		s := &plan[i]
@@ -357,12 +357,12 @@ func (b *batcher) forward(plan []stepped) (hidden *mlx.Array) {
 			continue
 		}
 		p := s.g.part(s.rows, s.drafts)
-		p.All = len(s.drafts) > 0 || b.hears(s.g) == readsAll || s.g.embed.readsAll()
+		p.All = len(s.drafts) > 0 || b.neededHiddenStates(s.g) == allHiddenStates || s.g.pooling.needsAllRows()
 		wanted := 1
 		if p.All {
 			wanted = len(p.Tokens)
 		}
-		s.first = row + wanted - 1 - len(s.drafts)
+		s.firstState = row + wanted - 1 - len(s.drafts)
 		row += wanted
 		if len(s.drafts) > 0 {
 			s.g.seq.Begin()
@@ -371,144 +371,144 @@ func (b *batcher) forward(plan []stepped) (hidden *mlx.Array) {
 	}
 	if len(parts) > 0 {
 		hidden = b.forwards.Forward(parts...)
-		b.choose(evaluated, hidden)
+		b.sample(evaluated, hidden)
 	}
 	return hidden
 }
 
 // takeAnswers takes the answer of each request that is to choose, in order.
-func takeAnswers(plan []stepped) (answers []*answer) {
+func takeSamples(plan []batchItem) (samples []*pendingSample) {
 	for _, s := range plan {
-		if s.choose {
-			answers = append(answers, s.g.chosen)
-			s.g.chosen = nil
+		if s.samples {
+			samples = append(samples, s.g.sample)
+			s.g.sample = nil
 		}
 	}
-	return answers
+	return samples
 }
 
 // sendAhead builds the next step upon tokens that are not yet read, so that a GPU does not wait for the host while it is
 // told what to do. For a token that ends its stream that was for nothing. Penalties, formats and drafts need a token's value first, and who
 // still reads a prompt wants to be a part of the next step.
-func (b *batcher) sendAhead(plan []stepped, answers []*answer) {
+func (b *batcher) sendAhead(plan []batchItem, samples []*pendingSample) {
 	var parts []nn.Part
-	next := make([]*stepped, len(plan))
+	next := make([]*batchItem, len(plan))
 	for i, s := range plan {
-		if !s.choose || s.g.budget <= 1 || s.g.alone || s.g.sampler.penalizes() || s.g.rules != nil || b.drafts(s) {
+		if !s.samples || s.g.budget <= 1 || s.g.retryAlone || s.g.sampler.penalizes() || s.g.constraint != nil || b.mayDraft(s) {
 			return
 		}
-		next[i] = &stepped{g: s.g, rows: 1, choose: true, first: i}
-		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt), Shift: s.g.show.next()})
+		next[i] = &batchItem{g: s.g, rows: 1, samples: true, firstState: i}
+		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt), Shift: s.g.pictures.generatedShift()})
 	}
-	b.choose(next, b.l.model.Forward(nn.NextBatch(tokens(answers), parts...)))
+	b.sample(next, b.l.model.Forward(nn.NextBatch(sampledTokens(samples), parts...)))
 }
 
 // drafts tells whether a request of a step drafts in it, so that nobody knows yet where it will stand, or may draft in the next one.
-func (b *batcher) drafts(s stepped) bool {
+func (b *batcher) mayDraft(s batchItem) bool {
 	switch {
 	case len(s.drafts) > 0:
 		return true
 	case s.g.request.Draft.Mode == DraftOff || s.g.budget <= 2:
 		return false
 	}
-	return s.g.request.Draft.Mode == DraftFixed || b.depths.due(&s.g.outlook)
+	return s.g.request.Draft.Mode == DraftFixed || b.depths.mayDraft(&s.g.draftState)
 }
 
 // choose begins to choose the tokens of those that are to have one, from the hidden states of a plan's wanted rows.
-func (b *batcher) choose(plan []*stepped, hidden *mlx.Array) {
+func (b *batcher) sample(plan []*batchItem, hidden *mlx.Array) {
 	var rows []int32
-	var who []*generation
-	var asks []ask
+	var generations []*generation
+	var requests []sampleRequest
 	for _, s := range plan {
 		if len(s.drafts) == 0 { // those of others depend on what is accepted
 			n := 1
-			if b.hears(s.g) == readsAll {
+			if b.neededHiddenStates(s.g) == allHiddenStates {
 				n = s.rows
 			}
-			b.keepRows(s.g, hidden, s.first+1-n, n)
+			b.keepRows(s.g, hidden, s.firstState+1-n, n)
 		}
-		if !s.choose {
+		if !s.samples {
 			continue
 		}
 		for i := range len(s.drafts) + 1 {
-			rows = append(rows, int32(s.first+i))
+			rows = append(rows, int32(s.firstState+i))
 		}
-		who, asks = append(who, s.g), append(asks, s.g.ask(s.drafts, s.q))
+		generations, requests = append(generations, s.g), append(requests, s.g.sampleRequest(s.drafts, s.q))
 	}
 	var wanted []*mlx.Array
-	if len(who) > 0 {
+	if len(generations) > 0 {
 		if len(rows) < hidden.Dim(0) {
 			hidden = mlx.Take(hidden, mlx.FromSlice(b.l.thread, rows), 0)
 		}
-		v := verdicts(b.l.model.Head(hidden), asks)
-		for i, g := range who {
-			g.chosen = &answer{v, i}
+		result := sampleTokens(b.l.model.Head(hidden), requests)
+		for i, g := range generations {
+			g.sample = &pendingSample{result, i}
 		}
-		wanted = v.arrays()
+		wanted = result.arrays()
 	}
-	if len(who) < len(plan) { // of a part of a prompt, nothing else asks for the state
+	if len(generations) < len(plan) { // of a part of a prompt, nothing else asks for the state
 		for _, s := range plan {
 			wanted = append(wanted, s.g.seq.State()...)
 		}
 	}
 	mlx.AsyncEval(wanted...)
-	b.keepPoints(plan)
-	if len(who) == 0 {
+	b.takeSnapshots(plan)
+	if len(generations) == 0 {
 		mlx.Eval(wanted...) // so that the time of the step is known
 	}
 }
 
 // keepPoints copies the state of sequences that have come to a point of their prompts.
-func (b *batcher) keepPoints(plan []*stepped) {
+func (b *batcher) takeSnapshots(plan []*batchItem) {
 	for _, s := range plan {
 		g := s.g
-		if len(g.points) == 0 || g.seq.Offset() != g.points[0] {
+		if len(g.snapshots) == 0 || g.seq.Offset() != g.snapshots[0] {
 			continue
 		}
-		g.session.Snapshot(g.points[0] != g.session.Branch())
-		g.points = g.points[1:]
+		g.session.Snapshot(g.snapshots[0] != g.session.Branch())
+		g.snapshots = g.snapshots[1:]
 	}
 }
 
 // failed brings a request back to where a step that failed began: it starts over from what the prefix cache has, and then runs alone. One
 // that was alone ends; but if something was drafted, that may be to blame.
-func (b *batcher) failed(s stepped, alone bool, err error) {
+func (b *batcher) recoverFrom(s batchItem, alone bool, err error) {
 	g := s.g
-	end := alone && (g.alone || b.hears(g) == readsNothing && s.depth == 0)
+	end := alone && (g.retryAlone || b.neededHiddenStates(g) == noHiddenStates && s.depth == 0)
 	doErr := b.do(func() error {
 		b.forwards.Forget()
-		g.abandon()
+		g.restart()
 		if !end {
-			g.enter()
+			g.startSession()
 		}
 		return nil
 	})
 	switch {
 	case end:
-		b.leave(g, err)
+		b.finish(g, err)
 	case doErr != nil:
-		b.leave(g, doErr)
+		b.finish(g, doErr)
 	default:
-		g.alone = true
+		g.retryAlone = true
 	}
 }
 
 // abandon gives up the sequence's state, which may be of any position, and with it the place in the prefix cache: all tokens so far are to
 // be evaluated again. It runs on the engine's thread.
-func (g *generation) abandon() {
+func (g *generation) restart() {
 	if g.session != nil {
 		g.session.Leave()
 		g.session = nil
 	}
-	g.forget()
+	g.dropState()
 }
 
 // forget gives up the sequence, and a token that was chosen and not read: it is chosen again.
-func (g *generation) forget() {
-	g.chosen.free()
-	g.chosen = nil
+func (g *generation) dropState() {
+	g.sample.free()
+	g.sample = nil
 	g.seq.Free()
-	g.drafting.free()
-	g.embed.reset()
+	g.draftInputs.free()
+	g.pooling.reset()
 	g.sampler.drawn = uint64(len(g.tokens) - len(g.request.Prompt))
 }

@@ -97,7 +97,7 @@ func newTraffic(t *testing.T, name string, seed, stream uint64) *traffic {
 	}
 	f.load = loadCached(t, name, o)
 	f.want = newOracle(t, name)
-	if f.want.sight != nil {
+	if f.want.vision != nil {
 		f.pictures = shown(t, "shapes.png", "wide.png")
 		f.pictures[0].Name, f.pictures[1].Name = "shapes", "wide"
 	}
@@ -109,9 +109,9 @@ func newTraffic(t *testing.T, name string, seed, stream uint64) *traffic {
 func (f *traffic) open(ahead bool) {
 	f.l = f.load()
 	b := f.l.batcher
-	b.ahead = ahead
+	b.sendsAhead = ahead
 	limit, r := b.memory.limit, rand.New(rand.NewPCG(f.Uint64(), 1))
-	b.steps = func(plan []stepped) error {
+	b.onStep = func(plan []batchItem) error {
 		f.steps.Add(1)
 		b.memory.limit = limit
 		if len(plan) > 1 && r.IntN(12) == 0 {
@@ -125,7 +125,7 @@ func (f *traffic) open(ahead bool) {
 func (f *traffic) restart() {
 	f.t.Helper()
 	f.running.Wait()
-	ahead := f.l.batcher.ahead
+	ahead := f.l.batcher.sendsAhead
 	f.close()
 	f.open(ahead)
 	f.restarts.Add(1)

@@ -45,17 +45,17 @@ func (l *Local) Usage(ctx context.Context) (u Usage, err error) {
 	b := l.batcher
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	u.StateLimit = b.memory.alone
+	u.StateLimit = b.memory.perRequest
 	u.Waiting = len(b.waiting)
-	u.Running, u.State = b.busy.requests, b.busy.bytes
-	u.Steps, u.Shares = b.busy.steps, b.busy.shares
+	u.Running, u.State = b.counters.running, b.counters.stateBytes
+	u.Steps, u.Shares = b.counters.steps, b.counters.batchSizeSum
 	return u, nil
 }
 
 // busy is what the loop tells of the requests that run.
-type busy struct {
-	requests int
-	bytes    int64 // of their state
-	steps    int64 // so far
-	shares   int64 // of requests in them
+type batcherCounters struct {
+	running      int
+	stateBytes   int64 // of their state
+	steps        int64 // so far
+	batchSizeSum int64 // of requests in them
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // verifyRows is the most rows whose scores are held at once.
-const verifyRows = 256
+const verifyChunk = 256
 
 // Compare runs the reference's tokens through the model and compares scores, and, where the reference has one, a greedy
 // continuation; greedyEqual is nil where it has none. The tokens have as many image tokens as the pictures have vectors.
@@ -28,12 +28,12 @@ func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture
 			return c, nil, fmt.Errorf("tokens[%d] is %d, the vocabulary has %d: %w", i, id, vocab, ErrReference)
 		}
 	}
-	show, err := l.picture(ctx, ref.Tokens, pictures, math.MaxInt)
+	show, err := l.placePictures(ctx, ref.Tokens, pictures, math.MaxInt)
 	if err != nil {
 		return c, nil, err
 	}
-	if show != nil && len(show.prompt) != len(ref.Tokens) {
-		return c, nil, fmt.Errorf("the pictures make %d tokens more than the reference has for them: %w", len(show.prompt)-len(ref.Tokens), ErrReference)
+	if show != nil && len(show.expanded) != len(ref.Tokens) {
+		return c, nil, fmt.Errorf("the pictures make %d tokens more than the reference has for them: %w", len(show.expanded)-len(ref.Tokens), ErrReference)
 	}
 	compare := newComparer(ref)
 	if err := l.forward(ctx, ref.Tokens, show, compare.add); err != nil {
@@ -51,27 +51,27 @@ func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture
 }
 
 // forward gives the scores of every position to row, in order. The context's length does not bound it.
-func (l *Local) forward(ctx context.Context, tokens []int32, show *pictured, row func(scores []float32)) error {
+func (l *Local) forward(ctx context.Context, tokens []int32, show *promptPictures, row func(logits []float32)) error {
 	seq := cache.NewSequence(l.kinds)
 	defer func() {
 		_ = l.thread.Do(context.Background(), func() error { seq.Free(); show.free(); return nil })
 	}()
-	for i := 0; show != nil && i < len(show.seen); i++ {
-		if err := l.see(ctx, show.seen[i]); err != nil {
+	for i := 0; show != nil && i < len(show.distinct); i++ {
+		if err := l.encodePicture(ctx, show.distinct[i]); err != nil {
 			return err
 		}
 	}
-	for chunk := range slices.Chunk(tokens, verifyRows) {
-		var scores []float32
+	for chunk := range slices.Chunk(tokens, verifyChunk) {
+		var logits []float32
 		if err := l.do(ctx, func() error {
 			part := nn.Part{Seq: seq, Tokens: chunk, All: true, Text: len(tokens)}
 			hidden := l.model.Forward(nn.NewBatch(l.thread, show.part(part, seq.Offset())))
-			scores = l.model.Head(hidden).Float32s()
+			logits = l.model.Head(hidden).Float32s()
 			return nil
 		}); err != nil {
 			return err
 		}
-		for r := range slices.Chunk(scores, len(scores)/len(chunk)) {
+		for r := range slices.Chunk(logits, len(logits)/len(chunk)) {
 			row(r)
 		}
 	}
@@ -99,9 +99,9 @@ func (l *Local) Probe(ctx context.Context) (int, error) {
 	tokens := l.probeTokens()
 	position := -1
 	var bad error
-	err := l.forward(ctx, tokens, nil, func(scores []float32) {
+	err := l.forward(ctx, tokens, nil, func(logits []float32) {
 		position++
-		for i, v := range scores {
+		for i, v := range logits {
 			if bad == nil && (math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)) {
 				bad = fmt.Errorf("the score of token %d at position %d is %v: %w", i, position, v, ErrImage)
 			}

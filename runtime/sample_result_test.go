@@ -175,9 +175,9 @@ func speculate(t *testing.T, target chain, d drafting, s Sampling, length, trial
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		for len(running) > 0 {
 			e.Scope(func() {
-				asks := make([]ask, len(running))
+				asks := make([]sampleRequest, len(running))
 				for i, g := range running {
-					asks[i] = ask{s: &g.sampler, logs: -1}
+					asks[i] = sampleRequest{sampler: &g.sampler, topLogProbs: -1}
 				}
 				for step := 0; d.model != nil && step < 3; step++ {
 					var rows []float32
@@ -186,7 +186,7 @@ func speculate(t *testing.T, target chain, d drafting, s Sampling, length, trial
 							rows = append(rows, float32(v))
 						}
 					}
-					tokens, q := guess(mlx.FromSlice(e, rows, len(running), vocab), running, step)
+					tokens, q := draftTokens(mlx.FromSlice(e, rows, len(running), vocab), running, step)
 					for i, token := range mlx.ToSlice[int32](tokens) {
 						asks[i].drafts = append(asks[i].drafts, token)
 						if asks[i].q = append(asks[i].q, q[i]); (q[i] != nil) != d.drawn {
@@ -299,7 +299,7 @@ func TestVerdictsDoNotDependOnCompany(t *testing.T) {
 			out := make([][]int32, len(samplers))
 			for i, s := range samplers {
 				for step := range steps {
-					next := decide(mlx.FromSlice(e, row(i, step), 1, vocab), ask{s: s, logs: -1})[0].next
+					next := decide(mlx.FromSlice(e, row(i, step), 1, vocab), sampleRequest{sampler: s, topLogProbs: -1})[0].next
 					s.history, out[i] = append(s.history, next), append(out[i], next)
 				}
 			}
@@ -309,9 +309,9 @@ func TestVerdictsDoNotDependOnCompany(t *testing.T) {
 			out := make([][]int32, len(samplers))
 			for step := range steps {
 				var rows []float32
-				var asks []ask
+				var asks []sampleRequest
 				for i, s := range samplers {
-					rows, asks = append(rows, row(i, step)...), append(asks, ask{s: s, logs: -1})
+					rows, asks = append(rows, row(i, step)...), append(asks, sampleRequest{sampler: s, topLogProbs: -1})
 				}
 				for i, o := range decide(mlx.FromSlice(e, rows, len(samplers), vocab), asks...) {
 					samplers[i].history, out[i] = append(samplers[i].history, o.next), append(out[i], o.next)
@@ -323,7 +323,7 @@ func TestVerdictsDoNotDependOnCompany(t *testing.T) {
 			out := make([][]int32, len(samplers))
 			for round := 0; ; round++ {
 				var rows []float32
-				var asks []ask
+				var asks []sampleRequest
 				var who []int
 				for i, s := range samplers {
 					at := len(out[i])
@@ -331,7 +331,7 @@ func TestVerdictsDoNotDependOnCompany(t *testing.T) {
 						continue
 					}
 					n := (round + i) % 4
-					a := ask{s: s, drafts: slices.Clone(alone[i][at:min(at+n, steps-1)]), logs: -1}
+					a := sampleRequest{sampler: s, drafts: slices.Clone(alone[i][at:min(at+n, steps-1)]), topLogProbs: -1}
 					if len(a.drafts) > 2 {
 						a.drafts[1] = (a.drafts[1] + 1) % int32(vocab) // a bad one
 					}
@@ -392,9 +392,9 @@ func TestDrawFromManyCandidates(t *testing.T) {
 		seen := map[int32]bool{}
 		nucleus := Sampling{Temperature: 1, TopP: 0.6}
 		for i := range 40 {
-			asks := make([]ask, 3)
+			asks := make([]sampleRequest, 3)
 			for j := range asks {
-				asks[j] = ask{s: &sampler{Sampling: nucleus, seed: uint64(i)}, logs: -1}
+				asks[j] = sampleRequest{sampler: &sampler{Sampling: nucleus, seed: uint64(i)}, topLogProbs: -1}
 			}
 			out := decide(x, asks...)
 			for _, o := range []outcome{out[0], out[2]} {
@@ -441,7 +441,7 @@ func TestMasks(t *testing.T) {
 				{[]int32{69, 69}, outcome{accepted: 0, next: 40}},
 			} {
 				r := sampler{Sampling: s, seed: 3}
-				o := decide(x, ask{s: &r, drafts: test.drafts, masks: masks, logs: -1})[0]
+				o := decide(x, sampleRequest{sampler: &r, drafts: test.drafts, masks: masks, topLogProbs: -1})[0]
 				if o.accepted != test.want.accepted || o.next != test.want.next {
 					t.Errorf("%+v, drafts %v: %d accepted, then %d; want %+v", s, test.drafts, o.accepted, o.next, test.want)
 				}
@@ -474,9 +474,9 @@ func TestLogProbs(t *testing.T) {
 		x := mlx.FromSlice(e, scores, 4, vocab)
 		biased := Sampling{LogitBias: map[int32]float64{4: 50}, Temperature: 0.5}
 		out := decide(x,
-			ask{s: &sampler{}, drafts: []int32{best(0)}, logs: 3},
-			ask{s: &sampler{}, logs: -1},
-			ask{s: &sampler{Sampling: biased}, logs: 0})
+			sampleRequest{sampler: &sampler{}, drafts: []int32{best(0)}, topLogProbs: 3},
+			sampleRequest{sampler: &sampler{}, topLogProbs: -1},
+			sampleRequest{sampler: &sampler{Sampling: biased}, topLogProbs: 0})
 		check := func(name string, p LogProb, row []float64, id int32, top int) {
 			t.Helper()
 			if p.ID != id || math.Abs(float64(p.LogProb)-row[id]) > 1e-5 || len(p.Top) != top {
@@ -488,16 +488,16 @@ func TestLogProbs(t *testing.T) {
 				}
 			}
 		}
-		if o := out[0]; o.accepted != 1 || len(o.logs) != 2 {
+		if o := out[0]; o.accepted != 1 || len(o.logProbs) != 2 {
 			t.Errorf("a greedy draft: %+v", o)
 			return
 		}
-		check("an accepted draft", out[0].logs[0], row(0), best(0), 3)
-		check("the token after it", out[0].logs[1], row(1), best(1), 3)
-		if out[1].logs != nil {
-			t.Errorf("nobody asked for %+v", out[1].logs)
+		check("an accepted draft", out[0].logProbs[0], row(0), best(0), 3)
+		check("the token after it", out[0].logProbs[1], row(1), best(1), 3)
+		if out[1].logProbs != nil {
+			t.Errorf("nobody asked for %+v", out[1].logProbs)
 		}
-		check("a biased token", out[2].logs[0], row(3), 4, 0)
+		check("a biased token", out[2].logProbs[0], row(3), 4, 0)
 	})
 }
 
@@ -505,12 +505,12 @@ func TestLogProbs(t *testing.T) {
 func TestManyWideRows(t *testing.T) {
 	const vocab, rows = 1 << 18, 70
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		peaks, asks := make([]int32, rows), make([]ask, rows)
+		peaks, asks := make([]int32, rows), make([]sampleRequest, rows)
 		for i := range peaks {
 			peaks[i] = int32((i*7919 + 5) % vocab)
-			asks[i] = ask{s: &sampler{Sampling: Sampling{Temperature: float64(i%2) * 0.1}}, logs: -1}
+			asks[i] = sampleRequest{sampler: &sampler{Sampling: Sampling{Temperature: float64(i%2) * 0.1}}, topLogProbs: -1}
 			if i%3 == 0 {
-				asks[i].s.LogitBias = map[int32]float64{peaks[i] + 1: 100}
+				asks[i].sampler.LogitBias = map[int32]float64{peaks[i] + 1: 100}
 			}
 		}
 		scores := mlx.PutAlongAxis(mlx.Zeros(e, mlx.BFloat16, rows, vocab), mlx.FromSlice(e, peaks, rows, 1), mlx.Full(e, 50, mlx.BFloat16, rows, 1), -1)
