@@ -27,7 +27,7 @@ const (
 // Against runs a text through the model and through base, which has the same tokens, and judges the model's scores by base's. Scores of half a
 // window of both are in memory at once.
 func (l *Local) Against(ctx context.Context, base *Local, text string, progress func(done, total int)) ([]quality.Row, error) {
-	begin, tokens, err := l.sameTokens(base, text)
+	begin, tokens, err := l.commonTokens(base, text)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +36,8 @@ func (l *Local) Against(ctx context.Context, base *Local, text string, progress 
 		return nil, fmt.Errorf("a context of %d tokens is too short: %w", window, ErrNotComparable)
 	}
 	rows := make([]quality.Row, len(tokens))
-	first := 1 - len(begin) // that something comes before
-	for at, from := 0, first; from < len(tokens); at += window / 2 {
+	firstRow := 1 - len(begin) // that something comes before
+	for at, from := 0, firstRow; from < len(tokens); at += window / 2 {
 		end := min(at+window, len(tokens))
 		input := slices.Concat(begin, tokens[at:end])
 		ours, err := l.logitsFor(ctx, input, end-from)
@@ -55,11 +55,11 @@ func (l *Local) Against(ctx context.Context, base *Local, text string, progress 
 			progress(end, len(tokens))
 		}
 	}
-	return rows[first:], nil
+	return rows[firstRow:], nil
 }
 
 // sameTokens gives the tokens of a text, and what has to stand before each window of them.
-func (l *Local) sameTokens(base *Local, text string) (begin, tokens []int32, err error) {
+func (l *Local) commonTokens(base *Local, text string) (begin, tokens []int32, err error) {
 	if a, b := l.config.Facts().Vocab, base.config.Facts().Vocab; a != b {
 		return nil, nil, fmt.Errorf("one has scores of %d tokens, the other of %d: %w", a, b, ErrNotComparable)
 	}

@@ -15,7 +15,7 @@ func TestAgainst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, tokens, err := l.sameTokens(l, quality.Text)
+	begin, tokens, err := l.commonTokens(l, quality.Text)
 	if err != nil {
 		t.Fatal(err)
 	}

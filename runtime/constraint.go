@@ -268,7 +268,7 @@ func (g *generation) addForcedPrefix() {
 		}
 		g.append(id)
 		g.sampler.history = append(g.sampler.history, id)
-		g.sampler.drawn++
+		g.sampler.position++
 		g.budget--
 		g.forcedPrefix = append(g.forcedPrefix, id)
 	}
@@ -277,7 +277,7 @@ func (g *generation) addForcedPrefix() {
 // force says the tokens that the request's format leaves no choice about, and tells whether the stream has ended with them.
 func (g *generation) emitForced() (ended bool) {
 	for _, id := range slices.Clone(g.constraint.forced(g.budget)) {
-		g.sampler.drawn++
+		g.sampler.position++
 		if g.emit(id, nil) {
 			return true
 		}

@@ -10,13 +10,13 @@ import (
 // depths decides how many tokens requests draft: what promises most tokens in a second, by how many of their drafts were accepted
 // and by how long steps took. It knows no engine.
 type depthController struct {
-	global        acceptanceStats  // of all requests: what is expected of one that has drafted little
-	plainTimes    map[int]*samples // seconds of a step without drafts, by how many requests speak
-	stepCosts     map[int]curve    // what a step takes, in times of one without drafts, by how many requests speak
-	draftCosts    map[int]*samples // what one step of the draft takes, in the same, by how many requests draft
-	plainSteps    int              // steps without drafts
-	draftRounds   int              // with drafts since a step had none
-	plainStepsDue int              // further steps that have none, to see again what they take
+	global        acceptanceStats       // of all requests: what is expected of one that has drafted little
+	plainTimes    map[int]*measurements // seconds of a step without drafts, by how many requests speak
+	stepCosts     map[int]curve         // what a step takes, in times of one without drafts, by how many requests speak
+	draftCosts    map[int]*measurements // what one step of the draft takes, in the same, by how many requests draft
+	plainSteps    int                   // steps without drafts
+	draftRounds   int                   // with drafts since a step had none
+	plainStepsDue int                   // further steps that have none, to see again what they take
 }
 
 // luck counts drafts by their place in a step: those whose predecessors were accepted, and of them those that were, too. Old ones count
@@ -31,26 +31,26 @@ const (
 )
 
 // saw counts the drafts of a step.
-func (l *acceptanceStats) add(drafted, accepted int) {
+func (s *acceptanceStats) add(drafted, accepted int) {
 	for k := range min(accepted+1, drafted, MaxDraft) {
-		l.tried[k] = l.tried[k]*acceptanceDecay + 1
-		l.accepted[k] *= acceptanceDecay
+		s.tried[k] = s.tried[k]*acceptanceDecay + 1
+		s.accepted[k] *= acceptanceDecay
 		if k < accepted {
-			l.accepted[k]++
+			s.accepted[k]++
 		}
 	}
 }
 
 // rate is the expected share at a place, where before is that of the place before it.
-func (l *acceptanceStats) rate(k int, previous float64) float64 {
-	return (l.accepted[k] + priorDrafts*previous) / (l.tried[k] + priorDrafts)
+func (s *acceptanceStats) rate(k int, previous float64) float64 {
+	return (s.accepted[k] + priorDrafts*previous) / (s.tried[k] + priorDrafts)
 }
 
 // rates are the shares of all places.
-func (l *acceptanceStats) rates(expected func(k int, previous float64) float64) (rates [MaxDraft]float64) {
+func (s *acceptanceStats) rates(prior func(k int, previous float64) float64) (rates [MaxDraft]float64) {
 	previous := priorRate
 	for k := range rates {
-		rates[k] = l.rate(k, expected(k, previous))
+		rates[k] = s.rate(k, prior(k, previous))
 		previous = rates[k]
 	}
 	return rates
@@ -58,26 +58,26 @@ func (l *acceptanceStats) rates(expected func(k int, previous float64) float64) 
 
 // times are the last measurements of one thing. What disturbs them makes some of them longer, the first ones most of all. What is slow for a
 // while is so for everything: what steps with drafts take is therefore measured by those without that were last seen.
-type samples struct {
+type measurements struct {
 	recent [8]float64
 	n      int
 }
 
-func (t *samples) add(v float64) {
+func (t *measurements) add(v float64) {
 	t.recent[t.n%len(t.recent)] = v
 	t.n++
 }
 
 // added adds a measurement to an entry.
-func addSample(known map[int]*samples, key int, v float64) {
+func addSample(known map[int]*measurements, key int, v float64) {
 	if known[key] == nil {
-		known[key] = &samples{}
+		known[key] = &measurements{}
 	}
 	known[key].add(v)
 }
 
 // typical is their lower quartile; 0 without any.
-func (t *samples) lowerQuartile() float64 {
+func (t *measurements) lowerQuartile() float64 {
 	if t == nil || t.n == 0 {
 		return 0
 	}
@@ -88,7 +88,7 @@ func (t *samples) lowerQuartile() float64 {
 }
 
 // curve is what steps take, by rows.
-type curve map[int]*samples
+type curve map[int]*measurements
 
 // rowCosts is what a row more is expected to cost before one was tried, as a share of the step.
 const defaultRowCost = 0.03
@@ -119,13 +119,13 @@ func (c curve) at(rows int) float64 {
 // stepped notes a step of requests that speak.
 func (d *depthController) addStep(decoding, rows int, took time.Duration) {
 	if d.stepCosts == nil {
-		d.plainTimes, d.stepCosts = map[int]*samples{}, map[int]curve{}
+		d.plainTimes, d.stepCosts = map[int]*measurements{}, map[int]curve{}
 	}
 	if rows == decoding {
 		d.plainSteps++
 		addSample(d.plainTimes, decoding, took.Seconds())
 		if d.stepCosts[decoding] == nil {
-			d.stepCosts[decoding] = curve{decoding: &samples{}}
+			d.stepCosts[decoding] = curve{decoding: &measurements{}}
 			d.stepCosts[decoding][decoding].add(1)
 		}
 	} else if unit := d.plainTimes[decoding].lowerQuartile(); unit > 0 {
@@ -140,7 +140,7 @@ func (d *depthController) addDraft(decoding, requests, steps int, took time.Dura
 		return
 	}
 	if d.draftCosts == nil {
-		d.draftCosts = map[int]*samples{}
+		d.draftCosts = map[int]*measurements{}
 	}
 	addSample(d.draftCosts, requests, took.Seconds()/float64(steps)/unit)
 }
@@ -222,7 +222,7 @@ func (d *depthController) plan(decoding int, requests []draftRequest) {
 			}
 		}
 	}
-	patience := d.probeInterval(decoding)
+	interval := d.probeInterval(decoding)
 	for i, r := range requests {
 		r.depth = best[i]
 		switch {
@@ -232,7 +232,7 @@ func (d *depthController) plan(decoding int, requests []draftRequest) {
 			r.skipped, r.retryAfter = 0, initialRetry
 		default:
 			r.skipped++
-			r.retryAfter = max(r.retryAfter, initialRetry, patience)
+			r.retryAfter = max(r.retryAfter, initialRetry, interval)
 			if r.skipped >= r.retryAfter && r.maxTokens > 0 && d.stepCost(decoding, decoding) > 0 {
 				r.depth = min(probeDepth, r.maxTokens)
 				r.skipped, r.retryAfter = 0, min(retryGrowth*r.retryAfter, maxRetry)
@@ -270,50 +270,50 @@ func (d *depthController) bestDepths(decoding int, requests []draftRequest) []in
 		request     int
 		probability float64 // that it and all before it are accepted
 	}
-	var all []candidate
+	var candidates []candidate
 	rows, tokens, deepest := decoding, float64(decoding), 0
 	draftCost, limit := d.draftCost(decoding, len(requests)), MaxDraft
 	if len(d.draftCosts) == 0 {
 		limit = probeDepth
 	}
-	general := d.global.rates(func(_ int, before float64) float64 { return before })
+	priors := d.global.rates(func(_ int, before float64) float64 { return before })
 	for i, r := range requests {
 		probability := 1.0
-		rates := r.acceptance.rates(func(k int, _ float64) float64 { return general[k] })
+		rates := r.acceptance.rates(func(k int, _ float64) float64 { return priors[k] })
 		for k := range min(r.maxTokens, MaxDraft) {
 			probability *= rates[k]
 			if r.fixed {
 				depth[i]++
 				rows, tokens, deepest = rows+1, tokens+probability, max(deepest, k+1)
 			} else if k < limit {
-				all = append(all, candidate{i, probability})
+				candidates = append(candidates, candidate{i, probability})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.probability, a.probability) })
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.probability, a.probability) })
 	throughput := func() float64 { return tokens / (d.stepCost(decoding, rows) + draftCost*float64(deepest)) }
 	best, take := minGain*throughput(), 0
 	tried := slices.Clone(depth)
-	for n, c := range all[:min(len(all), maxCandidates)] {
+	for n, c := range candidates[:min(len(candidates), maxCandidates)] {
 		tried[c.request]++
 		rows, tokens, deepest = rows+1, tokens+c.probability, max(deepest, tried[c.request])
 		if rate := throughput(); rate > best {
 			best, take = rate, n+1
 		}
 	}
-	for _, c := range all[:take] {
+	for _, c := range candidates[:take] {
 		depth[c.request]++
 	}
 	return depth
 }
 
 // due tells whether a request may draft in the next step.
-func (d *depthController) mayDraft(o *draftState) bool {
-	return o.depth > 0 || o.skipped+1 >= o.retryAfter
+func (d *depthController) mayDraft(request *draftState) bool {
+	return request.depth > 0 || request.skipped+1 >= request.retryAfter
 }
 
 // judged counts what became of a request's drafts.
-func (d *depthController) addResult(c *draftState, drafted, accepted int) {
-	c.acceptance.add(drafted, accepted)
+func (d *depthController) addResult(request *draftState, drafted, accepted int) {
+	request.acceptance.add(drafted, accepted)
 	d.global.add(drafted, accepted)
 }

@@ -120,7 +120,7 @@ func (l *Local) checkInput(ids []int32) error {
 		return err
 	}
 	if l.batcher.memory.tokens(len(ids)) < len(ids) {
-		return l.batcher.memory.refuse(len(ids))
+		return l.batcher.memory.promptError(len(ids))
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (b *batcher) pool(plan []batchItem, hidden *mlx.Array) {
 		if rows == nil {
 			rows = hidden.Float32s()
 		}
-		g.pooling.add(rows[(s.firstState+1-n)*width:(s.firstState+1)*width], width)
+		g.pooling.add(rows[(s.firstSampleRow+1-n)*width:(s.firstSampleRow+1)*width], width)
 		if end {
 			g.ended = true
 			g.out.End(nil)

@@ -126,7 +126,7 @@ func TestEmbedBesideAnswers(t *testing.T) {
 				for _, s := range plan {
 					if s.g.pooling != nil {
 						rows += s.rows
-					} else if s.samples {
+					} else if s.wantsToken {
 						speaks = true
 					}
 				}

@@ -101,16 +101,16 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	if err := r.Draft.check(); err != nil {
 		return nil, err
 	}
-	show, err := l.placePictures(ctx, r.Prompt, r.Pictures, limit)
+	placed, err := l.placePictures(ctx, r.Prompt, r.Pictures, limit)
 	if err != nil {
 		return nil, err
 	}
-	if show != nil {
-		r.Prompt = show.expanded
+	if placed != nil {
+		r.Prompt = placed.expanded
 	}
-	room := l.batcher.memory.tokens(limit)
-	if room <= len(r.Prompt) {
-		return nil, l.batcher.memory.refuse(len(r.Prompt))
+	maxTokens := l.batcher.memory.tokens(limit)
+	if maxTokens <= len(r.Prompt) {
+		return nil, l.batcher.memory.promptError(len(r.Prompt))
 	}
 	g := &generation{
 		Local:    l,
@@ -121,10 +121,10 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 		seq:      cache.NewSequence(l.kinds),
 		sampler:  sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
 		text:     newTextStream(l.tok, r.Stop, r.Special),
-		pictures: show,
-		keys:     show.keys(r.Prompt),
+		pictures: placed,
+		keys:     placed.keys(r.Prompt),
 		tokens:   slices.Clone(r.Prompt),
-		budget:   room - len(r.Prompt),
+		budget:   maxTokens - len(r.Prompt),
 		started:  started,
 		stats:    Stats{PromptTokens: len(r.Prompt)},
 	}
@@ -245,7 +245,7 @@ func (g *generation) emitToken(token int32, log *LogProb) (ended bool) {
 }
 
 func (g *generation) done(e Event, reason DoneReason) bool {
-	e.Done, e.Stop = reason, g.text.hit
+	e.Done, e.Stop = reason, g.text.matched
 	e.Stats = g.timed()
 	g.out.Put(e)
 	g.out.End(nil)

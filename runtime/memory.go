@@ -101,7 +101,7 @@ func (m *memory) tokens(most int) int {
 }
 
 // refuse tells of a prompt that leaves no room for a token.
-func (m *memory) refuse(prompt int) error {
+func (m *memory) promptError(prompt int) error {
 	return fmt.Errorf("the state of a prompt of %d tokens takes %s, and requests may take %s: %w",
 		prompt, megabytes(m.shape.Bytes(prompt+1, m.rows)), megabytes(m.perRequest), ErrMemory)
 }

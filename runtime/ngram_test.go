@@ -62,13 +62,13 @@ func TestNgramsLongest(t *testing.T) {
 
 // longest is lookup, by comparing all places.
 func longest(tokens []int32, n int) []int32 {
-	best, alike, tries := 0, ngramLeast-1, 0
-	for at := len(tokens) - 1; at >= ngramLeast && tries < ngramTries && alike < ngramMost; at-- {
+	best, alike, tries := 0, minNgram-1, 0
+	for at := len(tokens) - 1; at >= minNgram && tries < maxNgramTries && alike < maxNgram; at-- {
 		k := 0
-		for k < ngramMost && k < at && tokens[at-1-k] == tokens[len(tokens)-1-k] {
+		for k < maxNgram && k < at && tokens[at-1-k] == tokens[len(tokens)-1-k] {
 			k++
 		}
-		if k >= ngramLeast {
+		if k >= minNgram {
 			tries++
 		}
 		if k > alike {

@@ -57,9 +57,9 @@ func (s *Sampling) penalizes() bool {
 // sampler is how the tokens of one request are chosen, and from where it goes on.
 type sampler struct {
 	Sampling
-	seed    uint64
-	history []int32 // prompt and chosen tokens
-	drawn   uint64  // the place of the next token among those that were chosen
+	seed     uint64
+	history  []int32 // prompt and chosen tokens
+	position uint64  // the place of the next token among those that were chosen
 }
 
 // What a request draws numbers for: a stream each, of which the number of a token depends on (seed, place of the token) only,

@@ -19,31 +19,31 @@ func (s samplingMode) adjust(logits *mlx.Array, rows []row) *mlx.Array {
 
 // change is what becomes of the score of one token: it gets a bias, then is divided by repeat if it is positive, else multiplied,
 // then lowered. The order is that of mlx-lm and llama.cpp, which penalize what a bias has made of the scores.
-type change struct {
-	id                 int32
-	bias, repeat, less float32
+type logitEdit struct {
+	id                      int32
+	bias, penalty, subtract float32
 }
 
 // edit changes the scores of some tokens of each row, all in one go.
 func edit(logits *mlx.Array, rows []row) *mlx.Array {
 	t, vocab := logits.Thread(), logits.Dim(-1)
-	lists := make([][]change, len(rows))
+	lists := make([][]logitEdit, len(rows))
 	longest := 1
 	for i, r := range rows {
-		lists[i] = r.changes(vocab)
+		lists[i] = r.logitEdits(vocab)
 		longest = max(longest, len(lists[i]))
 	}
 	n := len(rows) * longest
 	ids, bias, times, over, less := make([]int32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 	biased := false
 	for i, list := range lists {
-		c := change{repeat: 1}
+		c := logitEdit{penalty: 1}
 		for j := range longest {
 			if j < len(list) { // else the last one again, with the same result
 				c = list[j]
 			}
 			at := i*longest + j
-			ids[at], bias[at], times[at], over[at], less[at] = c.id, c.bias, c.repeat, 1/c.repeat, c.less
+			ids[at], bias[at], times[at], over[at], less[at] = c.id, c.bias, c.penalty, 1/c.penalty, c.subtract
 			biased = biased || c.bias != 0
 		}
 	}
@@ -58,20 +58,20 @@ func edit(logits *mlx.Array, rows []row) *mlx.Array {
 }
 
 // edits tells whether single tokens are treated apart.
-func (s *Sampling) edits() bool {
+func (s *Sampling) editsLogits() bool {
 	return s.penalizes() || len(s.LogitBias) > 0 || len(s.Suppress) > 0
 }
 
 // changes lists what a row's scores go through. Tokens outside the vocabulary have none.
-func (r row) changes(vocab int) []change {
-	var list []change
+func (r row) logitEdits(vocab int) []logitEdit {
+	var list []logitEdit
 	place := map[int32]int{}
-	of := func(id int32) *change {
+	of := func(id int32) *logitEdit {
 		i, ok := place[id]
 		if !ok {
 			i = len(list)
 			place[id] = i
-			list = append(list, change{id: id, repeat: 1})
+			list = append(list, logitEdit{id: id, penalty: 1})
 		}
 		return &list[i]
 	}
@@ -97,13 +97,13 @@ func (r row) changes(vocab int) []change {
 		}
 		for id, n := range count {
 			c := of(id)
-			c.repeat = float32(repeat)
-			c.less = float32(s.PresencePenalty + s.FrequencyPenalty*float64(n))
+			c.penalty = float32(repeat)
+			c.subtract = float32(s.PresencePenalty + s.FrequencyPenalty*float64(n))
 		}
 	}
 	for _, id := range s.Suppress {
 		if inside(id) {
-			of(id).less = float32(math.Inf(1))
+			of(id).subtract = float32(math.Inf(1))
 		}
 	}
 	return list
@@ -124,13 +124,13 @@ func masked(logits *mlx.Array, rows []row) *mlx.Array {
 	t, vocab := logits.Thread(), logits.Dim(-1)
 	may := make([]bool, len(rows)*vocab)
 	for i, r := range rows {
-		spread(may[i*vocab:(i+1)*vocab], r.mask)
+		unpackBits(may[i*vocab:(i+1)*vocab], r.mask)
 	}
 	return mlx.Where(mlx.FromSlice(t, may, len(rows), vocab), logits, mlx.Full(t, math.Inf(-1), logits.DType()))
 }
 
 // spreads has the bits of each byte, lowest first.
-var spreads = func() (table [256][8]bool) {
+var byteBits = func() (table [256][8]bool) {
 	for b := range table {
 		for i := range table[b] {
 			table[b][i] = b>>i&1 != 0
@@ -140,7 +140,7 @@ var spreads = func() (table [256][8]bool) {
 }()
 
 // spread writes bits apart, lowest first.
-func spread(to []bool, bits []uint32) {
+func unpackBits(to []bool, bits []uint32) {
 	for _, word := range bits {
 		if len(to) < 32 {
 			for i := range to {
@@ -149,7 +149,7 @@ func spread(to []bool, bits []uint32) {
 			return
 		}
 		for i := range 4 {
-			*(*[8]bool)(to[i*8:]) = spreads[byte(word>>(8*i))]
+			*(*[8]bool)(to[i*8:]) = byteBits[byte(word>>(8*i))]
 		}
 		to = to[32:]
 	}

@@ -18,7 +18,7 @@ func draftTokens(logits *mlx.Array, of []*generation, drafts int) (tokens *mlx.A
 	groups := map[samplingMode][]row{}
 	for i, g := range of {
 		s := samplingMode{}
-		r := row{sampleRequest: &sampleRequest{sampler: &g.sampler}, number: i, position: g.sampler.drawn + uint64(drafts)}
+		r := row{sampleRequest: &sampleRequest{sampler: &g.sampler}, index: i, position: g.sampler.position + uint64(drafts)}
 		if g.drawsDrafts() {
 			s = r.mode(logits.Dim(-1))
 			s.edited = false
@@ -34,13 +34,13 @@ func draftTokens(logits *mlx.Array, of []*generation, drafts int) (tokens *mlx.A
 			said, p := s.drawDrafts(own, rows)
 			parts = append(parts, said)
 			for i, r := range rows {
-				q[r.number] = mlx.SliceAxis(p, 0, mlx.Range(i, i+1))
+				q[r.index] = mlx.SliceAxis(p, 0, mlx.Range(i, i+1))
 			}
 		} else {
 			parts = append(parts, mlx.AsType(mlx.ArgMax(own, -1, false), mlx.Int32))
 		}
 		for _, r := range rows {
-			order = append(order, int32(r.number))
+			order = append(order, int32(r.index))
 		}
 	}
 	return inOrder(order, parts...), q

@@ -11,13 +11,13 @@ import (
 type row struct {
 	*sampleRequest
 	at       int    // in its ask
-	number   int    // in the scores
+	index    int    // in the scores
 	position uint64 // of the token that follows it
 	mask     []uint32
 }
 
 func newRow(a *sampleRequest, at, number int) row {
-	r := row{sampleRequest: a, at: at, number: number, position: a.sampler.drawn + uint64(at)}
+	r := row{sampleRequest: a, at: at, index: number, position: a.sampler.position + uint64(at)}
 	if a.masks != nil {
 		r.mask = a.masks[at]
 	}
@@ -38,7 +38,7 @@ type samplingMode struct {
 
 func (r row) mode(vocab int) samplingMode {
 	s := r.sampler
-	out := samplingMode{edited: s.edits(), masked: r.mask != nil}
+	out := samplingMode{edited: s.editsLogits(), masked: r.mask != nil}
 	if s.Temperature <= 0 {
 		return out // a drawn draft is kept if it is the likeliest token, and that follows else
 	}

@@ -54,7 +54,7 @@ func newLogProbs(logits *mlx.Array, rows []row, tokens *mlx.Array) *logProbs {
 	}
 	x := mlx.AsType(selectRows(logits, l.rows), mlx.Float32)
 	if len(l.rows) < len(rows) {
-		tokens = mlx.Take(tokens, column(x.Thread(), l.rows, func(r row) int32 { return int32(r.number) }, len(l.rows)), 0)
+		tokens = mlx.Take(tokens, column(x.Thread(), l.rows, func(r row) int32 { return int32(r.index) }, len(l.rows)), 0)
 	}
 	norm := mlx.LogSumExp(x, true, -1)
 	l.chosen = mlx.Subtract(mlx.TakeAlongAxis(x, mlx.Reshape(tokens, len(l.rows), 1), -1), norm)
@@ -87,11 +87,11 @@ func (l *logProbs) read(tokens []int32) []LogProb {
 		top, ids, width = mlx.ToSlice[float32](l.top), mlx.ToSlice[uint32](l.ids), l.top.Dim(-1)
 	}
 	for i, r := range l.rows {
-		p := LogProb{ID: tokens[r.number], LogProb: logProb(own[i])}
+		p := LogProb{ID: tokens[r.index], LogProb: logProb(own[i])}
 		for j := i * width; j < i*width+min(r.topLogProbs, width); j++ {
 			p.Top = append(p.Top, TokenProb{int32(ids[j]), logProb(top[j])})
 		}
-		out[r.number] = p
+		out[r.index] = p
 	}
 	return out
 }

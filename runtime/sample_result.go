@@ -79,7 +79,7 @@ func sampleTokens(logits *mlx.Array, requests []sampleRequest) *sampleResult {
 		for at := range a.rows() {
 			rows = append(rows, newRow(a, at, len(rows)))
 		}
-		a.sampler.drawn++ // what else it may say is added when it has been read
+		a.sampler.position++ // what else it may say is added when it has been read
 	}
 	v.tokens = nextTokens(logits, rows)
 	v.logProbs = newLogProbs(logits, rows, v.tokens)
@@ -104,7 +104,7 @@ func nextTokens(logits *mlx.Array, rows []row) *mlx.Array {
 		for g := range slices.Chunk(groups[s], s.chunkRows(logits.Dim(-1))) {
 			parts = append(parts, s.choose(selectRows(logits, g), g))
 			for _, r := range g {
-				order = append(order, int32(r.number))
+				order = append(order, int32(r.index))
 			}
 		}
 	}
@@ -125,14 +125,14 @@ func inOrder(order []int32, parts ...*mlx.Array) *mlx.Array {
 
 // pick takes some rows of all; those that follow each other are not copied.
 func selectRows(logits *mlx.Array, rows []row) *mlx.Array {
-	first, n := rows[0].number, len(rows)
+	first, n := rows[0].index, len(rows)
 	switch {
 	case n == logits.Dim(0):
 		return logits
-	case rows[n-1].number-first == n-1:
+	case rows[n-1].index-first == n-1:
 		return mlx.SliceAxis(logits, 0, mlx.Range(first, first+n))
 	}
-	return mlx.Take(logits, column(logits.Thread(), rows, func(r row) int32 { return int32(r.number) }, n), 0)
+	return mlx.Take(logits, column(logits.Thread(), rows, func(r row) int32 { return int32(r.index) }, n), 0)
 }
 
 // arrays are what is to be evaluated.
@@ -147,7 +147,7 @@ func (a *pendingSample) read() outcome {
 		v.outcomes = v.computeOutcomes(mlx.ToSlice[int32](v.tokens))
 	}
 	o := v.outcomes[a.index]
-	v.requests[a.index].sampler.drawn += uint64(o.accepted)
+	v.requests[a.index].sampler.position += uint64(o.accepted)
 	a.free()
 	return o
 }

@@ -207,8 +207,8 @@ func speculate(t *testing.T, target chain, d drafting, s Sampling, length, trial
 					g := running[i]
 					one := &g.sampler
 					one.history = append(append(one.history, asks[i].drafts[:o.accepted]...), o.next)
-					if one.drawn != uint64(len(one.history)-1) {
-						t.Errorf("after %d tokens %d are counted", len(one.history)-1, one.drawn)
+					if one.position != uint64(len(one.history)-1) {
+						t.Errorf("after %d tokens %d are counted", len(one.history)-1, one.position)
 					}
 					if len(one.history) <= length {
 						left = append(left, g)

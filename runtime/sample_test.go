@@ -19,7 +19,7 @@ func draws(t *testing.T, s Sampling, seed uint64, scores []float32, history []in
 		for len(out) < n {
 			var asks []sampleRequest
 			for i := len(out); i < min(n, len(out)+500); i++ {
-				asks = append(asks, sampleRequest{sampler: &sampler{Sampling: s, seed: seed, history: history, drawn: uint64(i)}, topLogProbs: -1})
+				asks = append(asks, sampleRequest{sampler: &sampler{Sampling: s, seed: seed, history: history, position: uint64(i)}, topLogProbs: -1})
 			}
 			e.Scope(func() {
 				x := mlx.BroadcastTo(mlx.FromSlice(e, scores, 1, len(scores)), len(asks), len(scores))

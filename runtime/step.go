@@ -49,14 +49,14 @@ func (p *prefillRate) add(rows int, d time.Duration) {
 
 // stepped is what a step evaluates of a request.
 type batchItem struct {
-	g       *generation
-	rows    int
-	samples bool // a token comes of it
+	g          *generation
+	rows       int
+	wantsToken bool // a token comes of it
 
-	depth      int          // most tokens that may be drafted
-	drafts     []int32      // rows beyond those, which the model judges
-	q          []*mlx.Array // what each was drawn from, see ask; it may have more than there are drafts
-	firstState int          // of the hidden states, the one that the first token comes from
+	depth          int          // most tokens that may be drafted
+	drafts         []int32      // rows beyond those, which the model judges
+	q              []*mlx.Array // what each was drawn from, see ask; it may have more than there are drafts
+	firstSampleRow int          // of the hidden states, the one that the first token comes from
 }
 
 // hears is the hidden states that a request's drafts are made from.
@@ -140,7 +140,7 @@ func (b *batcher) step() {
 func (b *batcher) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []outcome) {
 	for i := range plan {
 		s := &plan[i]
-		if !s.samples {
+		if !s.wantsToken {
 			continue
 		}
 		o := outcomes[0]
@@ -151,7 +151,7 @@ func (b *batcher) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []o
 		}
 		s.g.seq.Commit(n) // what was said last was not evaluated, what was said before the drafts was
 		if !s.g.ended {
-			b.keepRows(s.g, hidden, s.firstState, n)
+			b.keepHidden(s.g, hidden, s.firstSampleRow, n)
 			b.drafter.finishRound(s.g, o.accepted)
 			b.depths.addResult(&s.g.draftState, len(s.drafts), o.accepted)
 		}
@@ -176,7 +176,7 @@ func (g *generation) take(drafts []int32, o outcome) int {
 
 // keepRows keeps the hidden states that a request's next tokens are drafted from: of n rows from the first one on, whose last one is that
 // of the last position. It runs on the engine's thread.
-func (b *batcher) keepRows(g *generation, hidden *mlx.Array, first, n int) {
+func (b *batcher) keepHidden(g *generation, hidden *mlx.Array, first, n int) {
 	switch b.neededHiddenStates(g) {
 	case noHiddenStates:
 		return
@@ -230,7 +230,7 @@ func (b *batcher) planDrafts(plan []batchItem) (prompts int) {
 		if g.prefilling() {
 			prompts++
 		}
-		if g.request.Draft.Mode == DraftOff || g.retryAlone || g.prefilling() || s.rows != 1 || !s.samples {
+		if g.request.Draft.Mode == DraftOff || g.retryAlone || g.prefilling() || s.rows != 1 || !s.wantsToken {
 			continue
 		}
 		w := draftRequest{draftState: &g.draftState, maxTokens: min(g.budget-1, MaxDraft), fixed: g.request.Draft.Mode == DraftFixed}
@@ -342,7 +342,7 @@ func (g *generation) usableRows() int {
 }
 
 func (g *generation) batchItem(rows int) batchItem {
-	return batchItem{g: g, rows: rows, samples: rows == g.pending() && g.pooling == nil}
+	return batchItem{g: g, rows: rows, wantsToken: rows == g.pending() && g.pooling == nil}
 }
 
 // forward evaluates a plan: it begins to choose for each request that is to. It gives the hidden states of the rows that were wanted. It runs
@@ -362,7 +362,7 @@ func (b *batcher) forward(plan []batchItem) (hidden *mlx.Array) {
 		if p.All {
 			wanted = len(p.Tokens)
 		}
-		s.firstState = row + wanted - 1 - len(s.drafts)
+		s.firstSampleRow = row + wanted - 1 - len(s.drafts)
 		row += wanted
 		if len(s.drafts) > 0 {
 			s.g.seq.Begin()
@@ -379,7 +379,7 @@ func (b *batcher) forward(plan []batchItem) (hidden *mlx.Array) {
 // takeAnswers takes the answer of each request that is to choose, in order.
 func takeSamples(plan []batchItem) (samples []*pendingSample) {
 	for _, s := range plan {
-		if s.samples {
+		if s.wantsToken {
 			samples = append(samples, s.g.sample)
 			s.g.sample = nil
 		}
@@ -394,10 +394,10 @@ func (b *batcher) sendAhead(plan []batchItem, samples []*pendingSample) {
 	var parts []nn.Part
 	next := make([]*batchItem, len(plan))
 	for i, s := range plan {
-		if !s.samples || s.g.budget <= 1 || s.g.retryAlone || s.g.sampler.penalizes() || s.g.constraint != nil || b.mayDraft(s) {
+		if !s.wantsToken || s.g.budget <= 1 || s.g.retryAlone || s.g.sampler.penalizes() || s.g.constraint != nil || b.mayDraft(s) {
 			return
 		}
-		next[i] = &batchItem{g: s.g, rows: 1, samples: true, firstState: i}
+		next[i] = &batchItem{g: s.g, rows: 1, wantsToken: true, firstSampleRow: i}
 		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt), Shift: s.g.pictures.generatedShift()})
 	}
 	b.sample(next, b.l.model.Forward(nn.NextBatch(sampledTokens(samples), parts...)))
@@ -425,13 +425,13 @@ func (b *batcher) sample(plan []*batchItem, hidden *mlx.Array) {
 			if b.neededHiddenStates(s.g) == allHiddenStates {
 				n = s.rows
 			}
-			b.keepRows(s.g, hidden, s.firstState+1-n, n)
+			b.keepHidden(s.g, hidden, s.firstSampleRow+1-n, n)
 		}
-		if !s.samples {
+		if !s.wantsToken {
 			continue
 		}
 		for i := range len(s.drafts) + 1 {
-			rows = append(rows, int32(s.firstState+i))
+			rows = append(rows, int32(s.firstSampleRow+i))
 		}
 		generations, requests = append(generations, s.g), append(requests, s.g.sampleRequest(s.drafts, s.q))
 	}
@@ -474,17 +474,17 @@ func (b *batcher) takeSnapshots(plan []*batchItem) {
 // that was alone ends; but if something was drafted, that may be to blame.
 func (b *batcher) recoverFrom(s batchItem, alone bool, err error) {
 	g := s.g
-	end := alone && (g.retryAlone || b.neededHiddenStates(g) == noHiddenStates && s.depth == 0)
+	fatal := alone && (g.retryAlone || b.neededHiddenStates(g) == noHiddenStates && s.depth == 0)
 	doErr := b.do(func() error {
 		b.forwards.Forget()
 		g.restart()
-		if !end {
+		if !fatal {
 			g.startSession()
 		}
 		return nil
 	})
 	switch {
-	case end:
+	case fatal:
 		b.finish(g, err)
 	case doErr != nil:
 		b.finish(g, doErr)
@@ -510,5 +510,5 @@ func (g *generation) dropState() {
 	g.seq.Free()
 	g.draftInputs.free()
 	g.pooling.reset()
-	g.sampler.drawn = uint64(len(g.tokens) - len(g.request.Prompt))
+	g.sampler.position = uint64(len(g.tokens) - len(g.request.Prompt))
 }

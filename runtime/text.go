@@ -9,10 +9,10 @@ import (
 // textStream turns tokens into text that may be shown: whole characters, and nothing that may be the start of a stop
 // text. Without a tokenizer there is no text.
 type textStream struct {
-	tokens *tokenizer.Stream // nil without a tokenizer
-	stops  []string
-	held   string // decoded, may begin a stop text
-	hit    string // the stop text that was reached
+	tokens  *tokenizer.Stream // nil without a tokenizer
+	stops   []string
+	held    string // decoded, may begin a stop text
+	matched string // the stop text that was reached
 }
 
 func newTextStream(tok *tokenizer.Tokenizer, stops []string, special bool) *textStream {
@@ -55,7 +55,7 @@ func (s *textStream) add(text string) (string, bool) {
 	first := -1
 	for _, stop := range s.stops {
 		if i := strings.Index(s.held, stop); i >= 0 && (first < 0 || i < first) {
-			first, s.hit = i, stop
+			first, s.matched = i, stop
 		}
 	}
 	if first >= 0 {

@@ -5,11 +5,11 @@ import "testing"
 // The stop text that was reached is known, the earliest of several.
 func TestWhichStop(t *testing.T) {
 	s := newTextStream(nil, []string{"two", "one"}, false)
-	if _, stopped := s.add("a on"); stopped || s.hit != "" {
-		t.Errorf("stopped %v at %q", stopped, s.hit)
+	if _, stopped := s.add("a on"); stopped || s.matched != "" {
+		t.Errorf("stopped %v at %q", stopped, s.matched)
 	}
-	if _, stopped := s.add("e two"); !stopped || s.hit != "one" {
-		t.Errorf("stopped %v at %q", stopped, s.hit)
+	if _, stopped := s.add("e two"); !stopped || s.matched != "one" {
+		t.Errorf("stopped %v at %q", stopped, s.matched)
 	}
 }
 

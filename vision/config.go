@@ -6,7 +6,7 @@ import (
 )
 
 // file is what a preprocessor_config.json says. Old files give the bounds as min_pixels and max_pixels, which win.
-type file struct {
+type preprocessorConfig struct {
 	Patch    *int `json:"patch_size"`
 	Temporal *int `json:"temporal_patch_size"`
 	Merge    *int `json:"merge_size"`
@@ -30,7 +30,7 @@ const bicubic = 3
 
 // Configured puts what a preprocessor_config.json says over p. Numbers that are not positive count as absent.
 func (p Processor) Configured(config []byte) (Processor, error) {
-	var f file
+	var f preprocessorConfig
 	if err := json.Unmarshal(config, &f); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrConfig, err)
 	}

@@ -35,17 +35,17 @@ var formats = []format{
 }
 
 // probed is what is known of a file before it is decoded; sides are those of the upright picture.
-type probed struct {
+type fileInfo struct {
 	format
 	width, height int
-	turn          int   // its orientation, as EXIF has it: 1 is upright
-	memory        int64 // most bytes that decoding takes
+	orientation   int   // its orientation, as EXIF has it: 1 is upright
+	decodeBytes   int64 // most bytes that decoding takes
 }
 
 // probe finds a file's format and size, and bounds it.
-func probe(file []byte) (probed, error) {
+func probe(file []byte) (fileInfo, error) {
 	if len(file) == 0 {
-		return probed{}, fmt.Errorf("the picture is empty: %w", ErrPicture)
+		return fileInfo{}, fmt.Errorf("the picture is empty: %w", ErrPicture)
 	}
 	for _, f := range formats {
 		if !matches(file, f.magic) {
@@ -53,25 +53,25 @@ func probe(file []byte) (probed, error) {
 		}
 		c, err := f.config(file)
 		if err != nil {
-			return probed{}, fmt.Errorf("%s: %w: %w", f.name, ErrPicture, err)
+			return fileInfo{}, fmt.Errorf("%s: %w: %w", f.name, ErrPicture, err)
 		}
 		if c.Width <= 0 || c.Height <= 0 {
-			return probed{}, fmt.Errorf("%s: the picture is empty (%d x %d pixels): %w", f.name, c.Width, c.Height, ErrPicture)
+			return fileInfo{}, fmt.Errorf("%s: the picture is empty (%d x %d pixels): %w", f.name, c.Width, c.Height, ErrPicture)
 		}
 		if c.Width > limits.PicturePixels/c.Height {
-			return probed{}, fmt.Errorf("%s: the picture has %d x %d pixels, more than %d: make it smaller: %w", f.name, c.Width, c.Height, limits.PicturePixels, ErrPicture)
+			return fileInfo{}, fmt.Errorf("%s: the picture has %d x %d pixels, more than %d: make it smaller: %w", f.name, c.Width, c.Height, limits.PicturePixels, ErrPicture)
 		}
-		p := probed{format: f, width: c.Width, height: c.Height, turn: orientation(file)}
-		p.memory = int64(f.cost(file, c) * float64(c.Width*c.Height))
-		if p.turn > 1 {
-			p.memory = max(p.memory, 2*rgb*int64(c.Width)*int64(c.Height))
+		p := fileInfo{format: f, width: c.Width, height: c.Height, orientation: orientation(file)}
+		p.decodeBytes = int64(f.cost(file, c) * float64(c.Width*c.Height))
+		if p.orientation > 1 {
+			p.decodeBytes = max(p.decodeBytes, 2*rgbBytes*int64(c.Width)*int64(c.Height))
 		}
-		if p.turn > 4 {
+		if p.orientation > 4 {
 			p.width, p.height = p.height, p.width
 		}
 		return p, nil
 	}
-	return probed{}, fmt.Errorf("neither PNG, JPEG, GIF, WebP nor BMP: %w", ErrPicture)
+	return fileInfo{}, fmt.Errorf("neither PNG, JPEG, GIF, WebP nor BMP: %w", ErrPicture)
 }
 
 // matches tells whether a file begins with a format's mark.
@@ -100,10 +100,10 @@ func Decode(file []byte) (*Picture, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", kind.name, err)
 	}
-	if kind.turn > 1 {
-		drop(kind.memory)
+	if kind.orientation > 1 {
+		collectGarbage(kind.decodeBytes)
 	}
-	return p.upright(kind.turn), nil
+	return p.upright(kind.orientation), nil
 }
 
 func decodePNG(file []byte) (*Picture, error) {
@@ -111,7 +111,7 @@ func decodePNG(file []byte) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	drop(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy())) // the passes of an interlaced one
+	collectGarbage(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy())) // the passes of an interlaced one
 	return flatten(m), nil
 }
 

@@ -90,19 +90,19 @@ func tiffOrientation(b []byte) int {
 }
 
 // upright undoes an orientation.
-func (p *Picture) upright(turn int) *Picture {
-	if turn <= 1 {
+func (p *Picture) upright(orientation int) *Picture {
+	if orientation <= 1 {
 		return p
 	}
 	width, height := p.Width, p.Height
-	if turn > 4 {
+	if orientation > 4 {
 		width, height = height, width
 	}
 	out := newPicture(width, height)
 	for y := range height {
 		for x := range width {
 			fx, fy := x, y // where the pixel comes from
-			switch turn {
+			switch orientation {
 			case 2:
 				fx = p.Width - 1 - x
 			case 3:

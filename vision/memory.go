@@ -12,20 +12,20 @@ import (
 // same time, and the RGB that is made of it. The figures follow the decoders' sources; TestDecodeMemory holds them.
 
 // rgb is what a Picture takes.
-const rgb = 3
+const rgbBytes = 3
 
 // large is from how many bytes on memory is collected at once, instead of when the heap has doubled.
-const large = 64 << 20
+const gcThreshold = 64 << 20
 
 // drop collects what is not used any more, if it may be a lot.
-func drop(bytes int64) {
-	if bytes >= large {
+func collectGarbage(bytes int64) {
+	if bytes >= gcThreshold {
 		runtime.GC()
 	}
 }
 
 // depth is what the decoders' forms of pictures take.
-func depth(c image.Config) float64 {
+func decodedBytes(c image.Config) float64 {
 	if _, ok := c.ColorModel.(color.Palette); ok {
 		return 1
 	}
@@ -44,20 +44,20 @@ func depth(c image.Config) float64 {
 // until they are collected.
 func costPNG(file []byte, c image.Config) float64 {
 	const interlace = 28 // of the header: signature, length, IHDR, sides, depth, color, compression, filter
-	n := depth(c)
+	n := decodedBytes(c)
 	if len(file) > interlace && file[interlace] != 0 {
-		return max(2*n, n+rgb)
+		return max(2*n, n+rgbBytes)
 	}
-	return n + rgb
+	return n + rgbBytes
 }
 
-func costBMP(_ []byte, c image.Config) float64 { return depth(c) + rgb }
+func costBMP(_ []byte, c image.Config) float64 { return decodedBytes(c) + rgbBytes }
 
 // costGIF has the frame in a palette and in RGB, and the screen.
-func costGIF([]byte, image.Config) float64 { return 1 + rgb + rgb }
+func costGIF([]byte, image.Config) float64 { return 1 + rgbBytes + rgbBytes }
 
 // costWebP is for the lossless form, which has the most of it: pixels before and after transforms.
-func costWebP([]byte, image.Config) float64 { return 3*4 + rgb }
+func costWebP([]byte, image.Config) float64 { return 3*4 + rgbBytes }
 
 // costJPEG counts samples, four times more where they come in several scans, and copies of what is not YCbCr.
 func costJPEG(file []byte, c image.Config) float64 {
@@ -70,7 +70,7 @@ func costJPEG(file []byte, c image.Config) float64 {
 	if c.ColorModel != color.GrayModel && c.ColorModel != color.YCbCrModel {
 		copied = 4
 	}
-	return copied + max(n, samples+rgb)
+	return copied + max(n, samples+rgbBytes)
 }
 
 // jpegFrame reads the frame header: samples for each pixel, and whether they come in several scans. Without one that it

@@ -70,9 +70,9 @@ func TestDecodeMemory(t *testing.T) {
 		_, _ = Decode(file)
 		runtime.ReadMemStats(&after)
 		took := int64(after.TotalAlloc - before.TotalAlloc)
-		const slack = rgb*side*side + 1<<20 // the last form, which may come after others have gone; tables and buffers
-		if took > kind.memory+slack || took < side*side {
-			t.Errorf("%s: decoding took %d bytes, the header says %d", name, took, kind.memory)
+		const slack = rgbBytes*side*side + 1<<20 // the last form, which may come after others have gone; tables and buffers
+		if took > kind.decodeBytes+slack || took < side*side {
+			t.Errorf("%s: decoding took %d bytes, the header says %d", name, took, kind.decodeBytes)
 		}
 	}
 }

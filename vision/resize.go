@@ -20,11 +20,11 @@ func newPicture(width, height int) *Picture {
 func (p *Picture) Resize(height, width int) *Picture {
 	rowsFirst := height < p.Height && p.Height-height > 2*(p.Width-width)
 	if rowsFirst {
-		p = p.down(height)
+		p = p.resizeHeight(height)
 	}
-	p = p.across(width)
+	p = p.resizeWidth(width)
 	if !rowsFirst {
-		p = p.down(height)
+		p = p.resizeHeight(height)
 	}
 	return p
 }
@@ -34,17 +34,17 @@ func (p *Picture) Resize(height, width int) *Picture {
 const precision = 32 - 8 - 2
 
 // taps are the weights of one axis: pixel i of the result is the sum of source pixels from first[i] on, times weights[i].
-type taps struct {
+type axisWeights struct {
 	first   []int
 	weights [][]int32
 }
 
 // newTaps weighs the pixels of an axis of `from` pixels for one of `to` pixels.
-func newTaps(from, to int) taps {
+func newAxisWeights(from, to int) axisWeights {
 	scale := float64(from) / float64(to)
 	stretch := max(scale, 1)
 	support := 2 * stretch // the filter reaches two pixels of the coarser side
-	t := taps{make([]int, to), make([][]int32, to)}
+	t := axisWeights{make([]int, to), make([][]int32, to)}
 	var raw []float64
 	for i := range to {
 		center := (float64(i) + 0.5) * scale
@@ -81,11 +81,11 @@ func cubic(x float64) float64 {
 }
 
 // across changes the width.
-func (p *Picture) across(width int) *Picture {
+func (p *Picture) resizeWidth(width int) *Picture {
 	if width == p.Width {
 		return p
 	}
-	t := newTaps(p.Width, width)
+	t := newAxisWeights(p.Width, width)
 	out := newPicture(len(t.first), p.Height)
 	for y := range p.Height {
 		line, to := p.Pix[3*y*p.Width:][:3*p.Width], out.Pix[3*y*out.Width:][:3*out.Width]
@@ -105,11 +105,11 @@ func (p *Picture) across(width int) *Picture {
 }
 
 // down changes the height, a whole row at a time.
-func (p *Picture) down(height int) *Picture {
+func (p *Picture) resizeHeight(height int) *Picture {
 	if height == p.Height {
 		return p
 	}
-	t := newTaps(p.Height, height)
+	t := newAxisWeights(p.Height, height)
 	out := newPicture(p.Width, len(t.first))
 	stride := 3 * p.Width
 	sums := make([]int32, stride)

@@ -111,8 +111,8 @@ func (p Processor) Measure(file []byte) (Measured, error) {
 	m := Measured{Grid: Grid{Rows: h / p.Patch, Cols: w / p.Patch, Merge: p.Merge}}
 	pixels := int64(kind.width) * int64(kind.height)
 	between := max(int64(h)*int64(kind.width), int64(kind.height)*int64(w)) // after one axis was resized
-	m.Held = 4 * rgb * int64(p.Temporal) * int64(h) * int64(w)
-	m.Memory = max(kind.memory, rgb*(pixels+between), rgb*(between+int64(h)*int64(w))+m.Held)
+	m.Held = 4 * rgbBytes * int64(p.Temporal) * int64(h) * int64(w)
+	m.Memory = max(kind.decodeBytes, rgbBytes*(pixels+between), rgbBytes*(between+int64(h)*int64(w))+m.Held)
 	return m, nil
 }
 
@@ -126,7 +126,7 @@ func (p Processor) Read(file []byte) (Patches, error) {
 	if err != nil {
 		return Patches{}, err
 	}
-	drop(m.Memory)
+	collectGarbage(m.Memory)
 	patches, err := p.Patches(picture)
 	if err == nil && patches.Grid != m.Grid {
 		err = fmt.Errorf("the picture is not as large as its header says: %w", ErrPicture)

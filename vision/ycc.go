@@ -21,10 +21,10 @@ func decodeJPEG(file []byte) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	drop(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy()))
+	collectGarbage(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy()))
 	switch m := m.(type) {
 	case *image.YCbCr:
-		return fromYCbCr(m, fullChroma, jfif), nil
+		return fromYCbCr(m, fancyUpsample, jfifToRGB), nil
 	case *image.CMYK:
 		return fromCMYK(m), nil
 	}
@@ -39,9 +39,9 @@ func decodeWebP(file []byte) (*Picture, error) {
 	}
 	switch m := m.(type) {
 	case *image.YCbCr:
-		return fromYCbCr(m, diamond, bt601), nil
+		return fromYCbCr(m, webpUpsample, bt601ToRGB), nil
 	case *image.NYCbCrA:
-		p := fromYCbCr(&m.YCbCr, diamond, bt601)
+		p := fromYCbCr(&m.YCbCr, webpUpsample, bt601ToRGB)
 		for y := range p.Height {
 			for x := range p.Width {
 				at, a := 3*(y*p.Width+x), m.A[y*m.AStride+x]
@@ -109,14 +109,14 @@ func subsampling(r image.YCbCrSubsampleRatio) (x, y int) {
 
 // fullChroma interpolates halved chroma by a triangle, as libjpeg-turbo's "fancy upsampling" does: three parts of the nearer
 // sample to one of the other, with a rounding that alternates. Other ratios, and pictures of very few columns, repeat it.
-func fullChroma(to []uint8, c plane, y int, ratio image.YCbCrSubsampleRatio) {
+func fancyUpsample(to []uint8, c plane, y int, ratio image.YCbCrSubsampleRatio) {
 	near, far := c.row(y/2), c.row(y/2-1+y%2*2)
 	switch {
 	case ratio == image.YCbCrSubsampleRatio422 && c.width > 2:
 		near = c.row(y)
-		spread(to, len(near), func(i int) int { return int(near[i]) }, 2, 1, 2)
+		upsample2(to, len(near), func(i int) int { return int(near[i]) }, 2, 1, 2)
 	case ratio == image.YCbCrSubsampleRatio420 && c.width > 2:
-		spread(to, len(near), func(i int) int { return 3*int(near[i]) + int(far[i]) }, 4, 8, 7)
+		upsample2(to, len(near), func(i int) int { return 3*int(near[i]) + int(far[i]) }, 4, 8, 7)
 	case ratio == image.YCbCrSubsampleRatio440:
 		for i := range near {
 			to[i] = uint8((3*int(near[i]) + int(far[i]) + 1 + y%2) >> 2)
@@ -131,7 +131,7 @@ func fullChroma(to []uint8, c plane, y int, ratio image.YCbCrSubsampleRatio) {
 }
 
 // spread doubles n samples; the sums of neighbours are shifted after left or right was added.
-func spread(to []uint8, n int, sample func(i int) int, shift, left, right int) {
+func upsample2(to []uint8, n int, sample func(i int) int, shift, left, right int) {
 	for i := range n {
 		v := sample(i)
 		before, after := v, v
@@ -147,7 +147,7 @@ func spread(to []uint8, n int, sample func(i int) int, shift, left, right int) {
 }
 
 // jfif converts as libjpeg does, in 16 bits of fraction.
-func jfif(to []uint8, y, cb, cr uint8) {
+func jfifToRGB(to []uint8, y, cb, cr uint8) {
 	const one, round = 1 << 16, 1 << 15
 	l, b, r := int32(y), int32(cb)-128, int32(cr)-128
 	to[0] = saturate(l + (91881*r+round)>>16)
@@ -158,7 +158,7 @@ func jfif(to []uint8, y, cb, cr uint8) {
 func saturate(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 
 // diamond interpolates chroma of half the size both ways, as libwebp does: 9, 3, 3 and 1 parts of the four nearest.
-func diamond(to []uint8, c plane, y int, _ image.YCbCrSubsampleRatio) {
+func webpUpsample(to []uint8, c plane, y int, _ image.YCbCrSubsampleRatio) {
 	near, far := c.row(y/2), c.row(y/2-1+y%2*2)
 	for x := range to {
 		a, b := x/2, min(max(x/2-1+x%2*2, 0), c.width-1)
@@ -173,7 +173,7 @@ func mix(a, b, c, d int) uint8 {
 }
 
 // bt601 converts video levels (16 to 235) as libwebp does.
-func bt601(to []uint8, y, cb, cr uint8) {
+func bt601ToRGB(to []uint8, y, cb, cr uint8) {
 	high := func(v uint8, factor int32) int32 { return int32(v) * factor >> 8 }
 	l := high(y, 19077)
 	to[0] = saturate((l + high(cr, 26149) - 14234) >> 6)

@@ -57,31 +57,31 @@ type Pool struct {
 	opts Options
 
 	mu      sync.Mutex
-	models  []*entry // in order of loading
-	waiting []*wait  // for room, in order of arrival
+	models  []*entry  // in order of loading
+	waiting []*waiter // for room, in order of arrival
 	closed  bool
-	ends    sync.WaitGroup // of models that are being unloaded
+	unloads sync.WaitGroup // of models that are being unloaded
 }
 
 // entry is a model that is loaded, being loaded, or being unloaded.
 type entry struct {
-	source  Source
-	ready   chan struct{} // closed when it is loaded, or failed to
-	model   Model         // nil before that, and where it failed
-	err     error
-	cancel  context.CancelFunc // of the load
-	leases  int                // who have it or wait for it
-	part    float64            // of it is loaded
-	keep    time.Duration
-	used    time.Time // when the last lease was released
-	timer   *time.Timer
-	stale   bool // not to be given to anybody else
-	leaving bool // being unloaded; its room is not free yet
+	source    Source
+	ready     chan struct{} // closed when it is loaded, or failed to
+	model     Model         // nil before that, and where it failed
+	err       error
+	cancel    context.CancelFunc // of the load
+	leases    int                // who have it or wait for it
+	loaded    float64            // of it is loaded
+	keepAlive time.Duration
+	lastUsed  time.Time // when the last lease was released
+	timer     *time.Timer
+	stale     bool // not to be given to anybody else
+	unloading bool // being unloaded; its room is not free yet
 }
 
 // wait is somebody who waits for room.
-type wait struct {
-	again chan struct{} // one element: it is first in the queue, and something has changed
+type waiter struct {
+	retry chan struct{} // one element: it is first in the queue, and something has changed
 }
 
 // New makes an empty pool.
@@ -107,7 +107,7 @@ func (l *Lease) Release(keep *time.Duration) {
 
 // Acquire gives the model that a source describes, loaded. progress may be nil; it gets how much is loaded, 0 to 1.
 func (p *Pool) Acquire(ctx context.Context, s Source, progress func(part float64)) (*Lease, error) {
-	e, err := p.queue(ctx, s)
+	e, err := p.acquireEntry(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -119,16 +119,16 @@ func (p *Pool) Acquire(ctx context.Context, s Source, progress func(part float64
 }
 
 // queue gives the entry of a source with a lease on it, when there is room for it.
-func (p *Pool) queue(ctx context.Context, s Source) (*entry, error) {
-	w := &wait{make(chan struct{}, 1)}
-	defer p.leave(w)
+func (p *Pool) acquireEntry(ctx context.Context, s Source) (*entry, error) {
+	w := &waiter{make(chan struct{}, 1)}
+	defer p.dequeue(w)
 	for {
 		e, err := p.claim(s, w)
 		if e != nil || err != nil {
 			return e, err
 		}
 		select {
-		case <-w.again:
+		case <-w.retry:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -137,7 +137,7 @@ func (p *Pool) queue(ctx context.Context, s Source) (*entry, error) {
 
 // claim gives the entry of a source with a lease on it and begins to load it if need be. Where there is no room, or others wait for it
 // already, it gives neither entry nor error and puts w into the queue.
-func (p *Pool) claim(s Source, w *wait) (*entry, error) {
+func (p *Pool) claim(s Source, w *waiter) (*entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -167,7 +167,7 @@ func (p *Pool) claim(s Source, w *wait) (*entry, error) {
 		return nil, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	e := &entry{source: s, ready: make(chan struct{}), cancel: cancel, leases: 1, keep: p.opts.KeepAlive}
+	e := &entry{source: s, ready: make(chan struct{}), cancel: cancel, leases: 1, keepAlive: p.opts.KeepAlive}
 	p.models = append(p.models, e)
 	go p.load(ctx, e)
 	return e, nil
@@ -188,10 +188,10 @@ func (e *entry) dead() bool {
 
 // makeRoom lets idle models go until there is room, and reports whether there is: not before they are gone.
 func (p *Pool) makeRoom(size int64) bool {
-	var leaving []*entry
+	var evicted []*entry
 	free, count := int64(0), 0
-	idle := slices.DeleteFunc(slices.Clone(p.models), func(e *entry) bool { return e.leases > 0 && !e.leaving })
-	slices.SortStableFunc(idle, func(a, b *entry) int { return a.used.Compare(b.used) })
+	idle := slices.DeleteFunc(slices.Clone(p.models), func(e *entry) bool { return e.leases > 0 && !e.unloading })
+	slices.SortStableFunc(idle, func(a, b *entry) int { return a.lastUsed.Compare(b.lastUsed) })
 	enough := func() bool {
 		var used int64
 		for _, e := range p.models {
@@ -207,12 +207,12 @@ func (p *Pool) makeRoom(size int64) bool {
 			break
 		}
 		free, count = free+e.source.Size, count+1
-		if !e.leaving {
-			leaving = append(leaving, e)
+		if !e.unloading {
+			evicted = append(evicted, e)
 		}
 	}
 	if enough() { // else they would go for nothing
-		for _, e := range leaving {
+		for _, e := range evicted {
 			p.retire(e)
 		}
 	}
@@ -225,13 +225,13 @@ func (p *Pool) retire(e *entry) {
 	if e.timer != nil {
 		e.timer.Stop()
 	}
-	if e.leases > 0 || e.leaving {
+	if e.leases > 0 || e.unloading {
 		return
 	}
-	e.leaving = true
-	p.ends.Add(1)
+	e.unloading = true
+	p.unloads.Add(1)
 	go func() {
-		defer p.ends.Done()
+		defer p.unloads.Done()
 		e.cancel()
 		<-e.ready
 		if e.model != nil {
@@ -250,16 +250,16 @@ func (p *Pool) wake() {
 		return
 	}
 	select {
-	case p.waiting[0].again <- struct{}{}:
+	case p.waiting[0].retry <- struct{}{}:
 	default:
 	}
 }
 
 // leave takes somebody out of the queue, who need not be in it.
-func (p *Pool) leave(w *wait) {
+func (p *Pool) dequeue(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting = slices.DeleteFunc(p.waiting, func(x *wait) bool { return x == w })
+	p.waiting = slices.DeleteFunc(p.waiting, func(x *waiter) bool { return x == w })
 	p.wake()
 }
 
@@ -267,13 +267,13 @@ func (p *Pool) leave(w *wait) {
 func (p *Pool) load(ctx context.Context, e *entry) {
 	m, err := e.source.Load(ctx, func(part float64) {
 		p.mu.Lock()
-		e.part = part
+		e.loaded = part
 		p.mu.Unlock()
 	})
 	p.mu.Lock()
 	e.model, e.err = m, err
 	if err == nil {
-		e.part = 1
+		e.loaded = 1
 	} else {
 		e.stale = true
 	}
@@ -308,7 +308,7 @@ func (p *Pool) await(ctx context.Context, e *entry, progress func(float64)) erro
 			return context.Cause(ctx)
 		case <-tick:
 			p.mu.Lock()
-			part := e.part
+			part := e.loaded
 			p.mu.Unlock()
 			progress(part)
 		}
@@ -319,9 +319,9 @@ func (p *Pool) release(e *entry, keep *time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if keep != nil {
-		e.keep = *keep
+		e.keepAlive = *keep
 	}
-	e.used = time.Now()
+	e.lastUsed = time.Now()
 	if e.leases--; e.leases > 0 {
 		return
 	}
@@ -331,12 +331,12 @@ func (p *Pool) release(e *entry, keep *time.Duration) {
 		p.retire(e)
 		return
 	}
-	if e.stale || p.closed || e.keep == 0 {
+	if e.stale || p.closed || e.keepAlive == 0 {
 		p.retire(e)
 		return
 	}
-	if e.keep > 0 {
-		e.timer = time.AfterFunc(e.keep, func() {
+	if e.keepAlive > 0 {
+		e.timer = time.AfterFunc(e.keepAlive, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if e.leases == 0 && !e.stale {
@@ -367,9 +367,9 @@ func (p *Pool) List() []Info {
 		if e.stale {
 			continue
 		}
-		i := Info{Name: e.source.Name, Key: e.source.Key, Size: e.source.Size, Loaded: e.part, Leases: e.leases, Model: e.model}
-		if e.leases == 0 && e.keep > 0 {
-			i.Expires = e.used.Add(e.keep)
+		i := Info{Name: e.source.Name, Key: e.source.Key, Size: e.source.Size, Loaded: e.loaded, Leases: e.leases, Model: e.model}
+		if e.leases == 0 && e.keepAlive > 0 {
+			i.Expires = e.lastUsed.Add(e.keepAlive)
 		}
 		list = append(list, i)
 	}
@@ -399,10 +399,10 @@ func (p *Pool) Close() {
 	}
 	for _, w := range p.waiting {
 		select {
-		case w.again <- struct{}{}:
+		case w.retry <- struct{}{}:
 		default:
 		}
 	}
 	p.mu.Unlock()
-	p.ends.Wait()
+	p.unloads.Wait()
 }

@@ -28,7 +28,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 	defer close(returned)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &childEnd{out: &lines{w: out}, running: map[uint64]context.CancelFunc{}}
+	c := &childState{out: &lines{w: out}, running: map[uint64]context.CancelFunc{}}
 	input := make(chan toChild)
 	go func() { // also while the model loads: the end of the input ends that too
 		read(ctx, in, input)
@@ -62,10 +62,10 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 				wg.Go(func() { c.usage(ctx, engine, m.ID) })
 			case m.Generate != nil || m.Embed != nil:
 				one, stop := context.WithCancel(ctx)
-				c.add(m.ID, stop)
+				c.register(m.ID, stop)
 				wg.Go(func() {
 					defer c.cancel(m.ID)
-					c.answer(m.ID, func() error {
+					c.run(m.ID, func() error {
 						if m.Embed != nil {
 							return c.embed(one, engine, m.ID, *m.Embed)
 						}
@@ -94,20 +94,20 @@ func read(ctx context.Context, in io.Reader, to chan<- toChild) {
 }
 
 // childEnd is the state of Serve.
-type childEnd struct {
+type childState struct {
 	out     *lines
 	mu      sync.Mutex
 	running map[uint64]context.CancelFunc
 }
 
-func (c *childEnd) add(id uint64, stop context.CancelFunc) {
+func (c *childState) register(id uint64, stop context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running[id] = stop
 }
 
 // cancel ends a request; one that has ended already is not there.
-func (c *childEnd) cancel(id uint64) {
+func (c *childState) cancel(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if stop := c.running[id]; stop != nil {
@@ -117,7 +117,7 @@ func (c *childEnd) cancel(id uint64) {
 }
 
 // usage tells how the engine does.
-func (c *childEnd) usage(ctx context.Context, engine runtime.Engine, id uint64) {
+func (c *childState) usage(ctx context.Context, engine runtime.Engine, id uint64) {
 	last := toParent{ID: id, Ended: true}
 	u, err := usage(ctx, engine)
 	if err != nil {
@@ -137,7 +137,7 @@ func usage(ctx context.Context, engine runtime.Engine) (runtime.Usage, error) {
 }
 
 // answer runs a request and tells how it ended. A panic in it is its own error.
-func (c *childEnd) answer(id uint64, run func() error) {
+func (c *childState) run(id uint64, run func() error) {
 	last := toParent{ID: id, Ended: true}
 	defer func() {
 		if p := recover(); p != nil {
@@ -150,25 +150,25 @@ func (c *childEnd) answer(id uint64, run func() error) {
 	}
 }
 
-func (c *childEnd) generate(ctx context.Context, engine runtime.Engine, id uint64, r runtime.Request) error {
+func (c *childState) generate(ctx context.Context, engine runtime.Engine, id uint64, r runtime.Request) error {
 	for e, err := range engine.Generate(ctx, r) {
 		if err != nil {
 			return err
 		}
-		if err := c.tell(toParent{ID: id, Event: wireEvent(e)}); err != nil {
+		if err := c.send(toParent{ID: id, Event: wireEvent(e)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *childEnd) embed(ctx context.Context, engine runtime.Engine, id uint64, r runtime.EmbedRequest) error {
+func (c *childState) embed(ctx context.Context, engine runtime.Engine, id uint64, r runtime.EmbedRequest) error {
 	e, err := runtime.Embed(ctx, engine, r)
 	if err != nil {
 		return err
 	}
 	for _, v := range e.Vectors {
-		if err := c.tell(toParent{ID: id, Vector: wireVector(v)}); err != nil {
+		if err := c.send(toParent{ID: id, Vector: wireVector(v)}); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (c *childEnd) embed(ctx context.Context, engine runtime.Engine, id uint64, 
 // errGone ends a request whose parent reads no more.
 var errGone = errors.New("the parent is gone")
 
-func (c *childEnd) tell(m toParent) error {
+func (c *childState) send(m toParent) error {
 	err := c.out.write(m)
 	if errors.Is(err, io.ErrClosedPipe) {
 		return errGone

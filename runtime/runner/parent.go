@@ -76,7 +76,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("start the model's process: %w", err)
 	}
 	ready := make(chan error, 1)
-	go r.read(out, o.Loaded, ready)
+	go r.readMessages(out, o.Loaded, ready)
 	select {
 	case err = <-ready:
 	case <-ctx.Done():
@@ -106,7 +106,7 @@ func (r *Runner) Err() error {
 }
 
 // read takes the child's lines until they end, and then buries it.
-func (r *Runner) read(out io.Reader, loaded func(float64), ready chan<- error) {
+func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- error) {
 	told := false // whether ready was
 	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
 	var garbled error

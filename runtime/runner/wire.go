@@ -31,7 +31,7 @@ type toParent struct {
 	Event  *event         `json:"event,omitempty"`
 	Vector vector         `json:"vector,omitempty"` // of the next input of an Embed
 	Usage  *runtime.Usage `json:"usage,omitempty"`
-	Error  *failed        `json:"error,omitempty"`
+	Error  *wireFailure   `json:"error,omitempty"`
 	Ended  bool           `json:"ended,omitempty"` // nothing more comes of the request
 	Ready  bool           `json:"ready,omitempty"`
 	Loaded float64        `json:"loaded,omitempty"` // 0 to 1
@@ -90,7 +90,7 @@ func (e *event) event() runtime.Event {
 }
 
 // failed is an error on the wire.
-type failed struct {
+type wireFailure struct {
 	Kind    string `json:"kind,omitempty"`
 	Message string `json:"message"`
 }
@@ -119,8 +119,8 @@ var kinds = []struct {
 }
 
 // wireError encodes an error with the first of kinds that it matches, if any.
-func wireError(err error) *failed {
-	f := &failed{Message: err.Error()}
+func wireError(err error) *wireFailure {
+	f := &wireFailure{Message: err.Error()}
 	for _, k := range kinds {
 		if errors.Is(err, k.is) {
 			f.Kind = k.name
@@ -139,7 +139,7 @@ type remoteError struct {
 func (e *remoteError) Error() string { return e.message }
 func (e *remoteError) Unwrap() error { return e.kind }
 
-func (f *failed) error() error {
+func (f *wireFailure) error() error {
 	if f == nil {
 		return errors.New("the model's process gave no answer")
 	}

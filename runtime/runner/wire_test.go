@@ -56,7 +56,7 @@ func overWire(t *testing.T, err error) error {
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	var f failed
+	var f wireFailure
 	if fault := json.Unmarshal(b, &f); fault != nil {
 		t.Fatal(fault)
 	}
