@@ -11,44 +11,50 @@ import (
 	"github.com/ingotml/ingot/models"
 )
 
-// ErrBusy says that a model has as many requests as it takes; a later try may go through.
+// ErrBusy reports that the queue of a model is full; a later request may succeed.
 var ErrBusy = errors.New("too many requests are waiting")
 
-// batcher runs the requests of a model together: each step is one forward over what all of them need next. Its goroutine lives
-// while there are requests. Requests come in by add, and leave by their end, an error or their context's end, at the next step.
+// batcher schedules a model's requests with continuous batching: each step runs one forward pass over the next tokens
+// of every running request. Requests join and leave between steps: they are added with add, and leave when they end,
+// fail or are canceled. Its goroutine exits when there are no requests.
 type batcher struct {
 	l *Local
 
-	mu       sync.Mutex
-	waiting  []*generation // in order of arrival
-	looping  bool
-	counters batcherCounters // since the loop last looked
+	mu       sync.Mutex    // guards the following three fields
+	waiting  []*generation // in order of arrival, preempted requests first
+	looping  bool          // the loop's goroutine is running
+	counters batcherCounters
 
-	running     []*generation // in order of admission; the loop's
-	onThread    bool          // the loop is on the engine's thread; the loop's
-	stalled     bool          // all that run wait for their pictures; the loop's
-	wakeup      chan struct{} // has room for one: what idle waits for
-	maxWaiting  int           // most that wait
-	maxRunning  int           // most that run
-	sendsAhead  bool          // the next step is sent before the last one is read
-	chunk       int           // rows of prompts in a step; 0: as many as fit its time
-	prefillRate prefillRate
-	depths      depthController
-	lastStepEnd time.Time // of the step before; zero where nothing ran
+	// The following fields are owned by the loop, or constant.
+	running     []*generation   // in order of admission
+	onThread    bool            // the loop is running on the engine's thread
+	stalled     bool            // all running requests wait for their pictures
+	wakeup      chan struct{}   // wakes a stalled loop; capacity 1
+	maxWaiting  int             // requests in the queue
+	maxRunning  int             // requests in a batch
+	sendsAhead  bool            // enqueue the next step before the tokens of the last one are read
+	chunk       int             // prefill rows in a step; 0: as many as fit into its target time
+	prefillRate prefillRate     // sizes prefill chunks
+	depths      depthController // chooses draft depths
+	lastStepEnd time.Time       // zero if nothing was running
 	memory      memory
 	drafter     drafter
 	forwards    *models.Repeater
-	onStep      func([]batchItem) error // for tests: sees what a step will do, and may fail it
+	onStep      func([]batchItem) error // test hook: sees the plan of a step and may fail it
 }
 
-// Bounds where the options give none.
+// Defaults of Options.
 const (
 	defaultQueue     = 512
 	defaultSequences = 32
 )
 
 func newBatcher(l *Local, o Options) *batcher {
-	b := &batcher{l: l, wakeup: make(chan struct{}, 1), maxWaiting: o.Queue, maxRunning: o.Sequences, sendsAhead: l.thread.Info().GPU, chunk: o.Chunk, drafter: l.newDrafter(o.Draft), forwards: models.NewRepeater(l.thread, l.model)}
+	b := &batcher{
+		l: l, wakeup: make(chan struct{}, 1), maxWaiting: o.Queue, maxRunning: o.Sequences,
+		sendsAhead: l.thread.Info().GPU, chunk: o.Chunk, drafter: l.newDrafter(o.Draft),
+		forwards: models.NewRepeater(l.thread, l.model),
+	}
 	if b.maxWaiting <= 0 {
 		b.maxWaiting = defaultQueue
 	}
@@ -58,7 +64,7 @@ func newBatcher(l *Local, o Options) *batcher {
 	return b
 }
 
-// add queues a request.
+// add appends a request to the queue and starts the loop if needed. It returns ErrBusy if the queue is full.
 func (b *batcher) add(g *generation) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,16 +80,16 @@ func (b *batcher) add(g *generation) error {
 	return nil
 }
 
-// wake has an idle loop look again.
+// wake wakes the loop if it is stalled. It never blocks.
 func (b *batcher) wake() {
 	select {
 	case b.wakeup <- struct{}{}:
-	default: // it will anyway
+	default: // a wakeup is already pending
 	}
 }
 
-// loop steps until nobody is left. It stays on the engine's thread from one step to the next, as waking that and being woken by it costs
-// a small model some percent of a token, and leaves it as soon as somebody else asks for it.
+// loop runs steps until there are no requests. It keeps the engine's thread between steps, because a handoff costs a
+// small model a few percent per token, and yields it when another caller is waiting.
 func (b *batcher) loop() {
 	for more := true; more; {
 		err := b.l.do(context.Background(), func() error {
@@ -94,7 +100,7 @@ func (b *batcher) loop() {
 			}
 			return nil
 		})
-		if err != nil { // the model was closed: requests end one by one
+		if err != nil { // the model is closed: iterate ends the requests with that error
 			more = b.iterate()
 		}
 		if more && b.stalled {
@@ -111,7 +117,8 @@ func (b *batcher) do(fn func() error) error {
 	return b.l.do(context.Background(), fn)
 }
 
-// turn lets requests come and go and runs a step. It is false once nobody is left.
+// iterate ends canceled requests, preempts and admits requests, and runs one step. It returns false if no requests are
+// left.
 func (b *batcher) iterate() bool {
 	b.stalled = false
 	b.endCanceled()
@@ -135,7 +142,8 @@ func (b *batcher) iterate() bool {
 	return true
 }
 
-// count keeps what others see of the requests that run. It comes before a request's end is told, for whoever looks then.
+// updateCounters publishes the counters that Usage reads. finish calls it before it ends the request's stream, so that
+// a caller who sees the end also sees current counters.
 func (b *batcher) updateCounters() {
 	used := b.used()
 	b.mu.Lock()
@@ -143,7 +151,8 @@ func (b *batcher) updateCounters() {
 	b.counters.running, b.counters.stateBytes = len(b.running), used
 }
 
-// admit lets waiting requests in, first come first served, as long as there is memory for them. One alone always gets in.
+// admit moves waiting requests into the batch, first come, first served, while memory and slots are free. If nothing is
+// running, it admits a request regardless of memory.
 func (b *batcher) admit() {
 	for {
 		b.mu.Lock()
@@ -162,7 +171,7 @@ func (b *batcher) admit() {
 	}
 }
 
-// retire ends requests whose context has ended.
+// endCanceled ends running and waiting requests whose context has ended.
 func (b *batcher) endCanceled() {
 	for _, g := range slices.Clone(b.running) {
 		if err := g.ctx.Err(); err != nil {
@@ -184,12 +193,13 @@ func (b *batcher) endCanceled() {
 	}
 }
 
-// leave ends a request. What it has evaluated stays in the prefix cache. Without an error its last event was sent.
+// finish removes a request and frees its engine memory; its state moves to the prefix cache. If err is nil, the caller
+// has already sent the last event.
 func (b *batcher) finish(g *generation, err error) {
 	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
 	g.decodeJob.stop()
 	g.decodeJob = nil
-	// Also of a closed model: what it holds must go. An error here means that the engine is gone, and the memory with it.
+	// A closed model needs this too, so do is not enough. An error means that the engine is gone, and its memory with it.
 	free := func() error { b.forwards.Forget(); g.free(); return nil }
 	if b.onThread {
 		_ = b.l.thread.Within(free)
@@ -203,9 +213,10 @@ func (b *batcher) finish(g *generation, err error) {
 	close(g.freed)
 }
 
-// enter finds what the prefix cache knows of the prompt. It runs on the engine's thread.
+// startSession looks the request's tokens up in the prefix cache and restores their longest cached prefix. It runs on
+// the engine's thread.
 func (g *generation) startSession() {
-	if g.tree == nil || g.pooling != nil { // a text that is embedded is no beginning of another
+	if g.tree == nil || g.pooling != nil { // embedding inputs do not use the prefix cache
 		return
 	}
 	g.session = g.tree.Begin(g.seq, g.keys[:len(g.tokens)])
@@ -215,14 +226,16 @@ func (g *generation) startSession() {
 	g.snapshots = g.planSnapshots()
 }
 
-// How far points of a prompt lie apart, and how far the last one is from its end: the tail of a chat template, such as an opened
-// thinking block, differs between retries.
+// Positions of the snapshots that prefill takes: every snapshotInterval tokens, and snapshotTail tokens before the
+// prompt's end. The last tokens of a chat template, such as an opened thinking block, often differ when a prompt is
+// retried, so a snapshot at the very end would not be reused.
 const (
 	snapshotInterval = 8192
 	snapshotTail     = 4
 )
 
-// plan lists where the prefill stops to keep the state, for layers that cannot be cut later.
+// planSnapshots returns the prompt positions at which prefill pauses to take a snapshot, ascending. Only models with
+// layers whose state cannot be truncated to an earlier position need them.
 func (g *generation) planSnapshots() []int {
 	if !g.needsSnapshots {
 		return nil
@@ -243,7 +256,7 @@ func (g *generation) planSnapshots() []int {
 	return slices.Compact(points)
 }
 
-// free gives back what a request has on the engine, and leaves the state in the prefix cache. It runs on the engine's thread.
+// free releases a request's engine memory and hands its state to the prefix cache. It runs on the engine's thread.
 func (g *generation) free() {
 	g.sample.free()
 	g.sample = nil
@@ -256,7 +269,7 @@ func (g *generation) free() {
 	g.draftInputs.free()
 }
 
-// keys are what a prompt's positions depend on: tokens, and pictures by their content.
+// keys returns the prefix cache's keys of a prompt: token ids, and the content hash of a picture at its positions.
 func (p *promptPictures) keys(prompt []int32) []prefix.Key {
 	keys := prefix.Tokens(prompt)
 	if p == nil {

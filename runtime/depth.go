@@ -7,30 +7,32 @@ import (
 	"time"
 )
 
-// depths decides how many tokens requests draft: what promises most tokens in a second, by how many of their drafts were accepted
-// and by how long steps took. It knows no engine.
+// depthController chooses the draft depth that maximizes expected tokens per second, given measured acceptance rates
+// and step times. It has no dependency on the engine.
+//
+// A plain step is a step without drafts. Costs are times relative to a plain step.
 type depthController struct {
-	global        acceptanceStats       // of all requests: what is expected of one that has drafted little
-	plainTimes    map[int]*measurements // seconds of a step without drafts, by how many requests speak
-	stepCosts     map[int]curve         // what a step takes, in times of one without drafts, by how many requests speak
-	draftCosts    map[int]*measurements // what one step of the draft takes, in the same, by how many requests draft
-	plainSteps    int                   // steps without drafts
-	draftRounds   int                   // with drafts since a step had none
-	plainStepsDue int                   // further steps that have none, to see again what they take
+	global        acceptanceStats       // over all requests: the prior of a request with few drafts
+	plainTimes    map[int]*measurements // seconds of a plain step, by number of decoding requests
+	stepCosts     map[int]curve         // cost of a step, by number of decoding requests
+	draftCosts    map[int]*measurements // cost of one step of the draft model, by number of drafting requests
+	plainSteps    int                   // plain steps so far
+	draftRounds   int                   // steps with drafts since the last plain one
+	plainStepsDue int                   // plain steps to run next, to measure their time again
 }
 
-// luck counts drafts by their place in a step: those whose predecessors were accepted, and of them those that were, too. Old ones count
-// less.
+// acceptanceStats estimates the acceptance rate at each draft position, conditional on all earlier positions being
+// accepted. Older observations decay exponentially.
 type acceptanceStats struct{ tried, accepted [MaxDraft]float64 }
 
-// Weights of what was seen.
+// Weights of observations.
 const (
-	acceptanceDecay = 0.97 // at each further draft of its place
-	priorDrafts     = 2    // drafts that what is expected counts for
-	priorRate       = 0.7  // what is expected before anything was seen
+	acceptanceDecay = 0.97 // factor on older observations, for each new one at the same position
+	priorDrafts     = 2    // weight of the prior, in drafts
+	priorRate       = 0.7  // acceptance rate assumed without any observation
 )
 
-// saw counts the drafts of a step.
+// add records the drafts of one step.
 func (s *acceptanceStats) add(drafted, accepted int) {
 	for k := range min(accepted+1, drafted, MaxDraft) {
 		s.tried[k] = s.tried[k]*acceptanceDecay + 1
@@ -41,12 +43,13 @@ func (s *acceptanceStats) add(drafted, accepted int) {
 	}
 }
 
-// rate is the expected share at a place, where before is that of the place before it.
-func (s *acceptanceStats) rate(k int, previous float64) float64 {
-	return (s.accepted[k] + priorDrafts*previous) / (s.tried[k] + priorDrafts)
+// rate returns the acceptance rate at position k, smoothed towards a prior.
+func (s *acceptanceStats) rate(k int, prior float64) float64 {
+	return (s.accepted[k] + priorDrafts*prior) / (s.tried[k] + priorDrafts)
 }
 
-// rates are the shares of all places.
+// rates returns the acceptance rates of all positions. prior returns the prior at position k, given the rate at the
+// previous position.
 func (s *acceptanceStats) rates(prior func(k int, previous float64) float64) (rates [MaxDraft]float64) {
 	previous := priorRate
 	for k := range rates {
@@ -56,8 +59,8 @@ func (s *acceptanceStats) rates(prior func(k int, previous float64) float64) (ra
 	return rates
 }
 
-// times are the last measurements of one thing. What disturbs them makes some of them longer, the first ones most of all. What is slow for a
-// while is so for everything: what steps with drafts take is therefore measured by those without that were last seen.
+// measurements holds the most recent measurements of one quantity. Noise only makes a measurement longer, so we use the
+// lower quartile. The machine's speed drifts, so draft steps are normalized by recent plain steps.
 type measurements struct {
 	recent [8]float64
 	n      int
@@ -68,7 +71,7 @@ func (t *measurements) add(v float64) {
 	t.n++
 }
 
-// added adds a measurement to an entry.
+// addSample adds a measurement to the entry of a key.
 func addSample(known map[int]*measurements, key int, v float64) {
 	if known[key] == nil {
 		known[key] = &measurements{}
@@ -76,7 +79,7 @@ func addSample(known map[int]*measurements, key int, v float64) {
 	known[key].add(v)
 }
 
-// typical is their lower quartile; 0 without any.
+// lowerQuartile returns 0 if there are no measurements.
 func (t *measurements) lowerQuartile() float64 {
 	if t == nil || t.n == 0 {
 		return 0
@@ -87,13 +90,13 @@ func (t *measurements) lowerQuartile() float64 {
 	return list[(len(list)-1)/4]
 }
 
-// curve is what steps take, by rows.
+// curve maps the number of rows in a step to its cost.
 type curve map[int]*measurements
 
-// rowCosts is what a row more is expected to cost before one was tried, as a share of the step.
+// defaultRowCost is the relative cost that is assumed for each additional row before one is measured.
 const defaultRowCost = 0.03
 
-// at estimates what a step of so many rows takes; 0 where nothing is known.
+// at estimates the cost of a step by linear interpolation and extrapolation; 0 without measurements.
 func (c curve) at(rows int) float64 {
 	if t, ok := c[rows]; ok || len(c) == 0 {
 		return t.lowerQuartile()
@@ -116,7 +119,7 @@ func (c curve) at(rows int) float64 {
 	return (1-share)*c[low].lowerQuartile() + share*c[high].lowerQuartile()
 }
 
-// stepped notes a step of requests that speak.
+// addStep records a step without prefill. rows counts the tokens of the decoding requests and their drafts.
 func (d *depthController) addStep(decoding, rows int, took time.Duration) {
 	if d.stepCosts == nil {
 		d.plainTimes, d.stepCosts = map[int]*measurements{}, map[int]curve{}
@@ -133,7 +136,7 @@ func (d *depthController) addStep(decoding, rows int, took time.Duration) {
 	}
 }
 
-// drafted notes what it took to draft for so many of the requests that speak, in so many steps.
+// addDraft records the time in which some of the decoding requests drafted, in the given number of draft steps.
 func (d *depthController) addDraft(decoding, requests, steps int, took time.Duration) {
 	unit := d.plainTimes[decoding].lowerQuartile()
 	if unit == 0 {
@@ -145,12 +148,12 @@ func (d *depthController) addDraft(decoding, requests, steps int, took time.Dura
 	addSample(d.draftCosts, requests, took.Seconds()/float64(steps)/unit)
 }
 
-// step estimates what a step takes, in times of one without drafts of about as many requests; 0 where nothing is known.
+// stepCost estimates the cost of a step, relative to a plain step of about as many requests; 0 without measurements.
 func (d *depthController) stepCost(decoding, rows int) float64 {
 	return nearest(d.stepCosts, decoding).at(rows)
 }
 
-// nearest is what is known of the number that comes closest.
+// nearest returns the value of the key nearest to n; of two equally near keys, the smaller one wins.
 func nearest[V any](known map[int]V, n int) (v V) {
 	best, found := 0, false
 	for k := range known {
@@ -163,50 +166,52 @@ func nearest[V any](known map[int]V, n int) (v V) {
 
 func abs(n int) int { return max(n, -n) }
 
-// outlook is what a request's drafts are decided by. The zero value has seen nothing.
+// draftState holds what depth decisions know about one request. The zero value has no observations.
 type draftState struct {
 	acceptance acceptanceStats
-	depth      int // that was decided last
-	skipped    int // steps without a draft
-	retryAfter int // idle steps after which one is tried
+	depth      int // the last decision
+	skipped    int // steps without drafts since the last one with drafts
+	retryAfter int // number of skipped steps after which to probe
 }
 
-// How long those wait whose drafts do not pay, and how much they try then.
+// Probing: a request for which drafting does not pay drafts probeDepth tokens now and then. The interval starts at
+// initialRetry steps and grows by retryGrowth up to maxRetry.
 const (
 	initialRetry   = 16
 	retryGrowth    = 4
 	maxRetry       = 256
 	probeDepth     = 2
-	probeTimeShare = 0.02 // of the time may go into trying
+	probeTimeShare = 0.02 // largest share of time that probes may cost
 )
 
-// draftAtOnce is what a step of the draft is expected to take before one was seen. A small model speaks thousands of tokens in a second, and
-// waits for a first try longer than its text may be.
+// defaultDraftTime is the assumed time of a draft step before one is measured. Relative to the short steps of a small
+// model it is large, so the first probe of such a model comes late, possibly not before its text ends.
 const defaultDraftTime = 500 * time.Microsecond
 
-// wish is what a request may draft.
+// draftRequest is one request that may draft in a step.
 type draftRequest struct {
 	*draftState
-	maxTokens int // tokens
-	fixed     bool
+	maxTokens int  // upper bound of the depth
+	fixed     bool // the depth is maxTokens, whatever the measurements say
 }
 
-// Drafting must promise so much more than not to.
+// minGain is the ratio of expected throughput with and without drafts above which drafting pays.
 const minGain = 1.02
 
-// leastSeen is how many steps without drafts come before the first one with some: the first steps of all take longer.
+// minPlainSteps is the number of plain steps before the first drafts. The very first steps are slower than later ones.
 const minPlainSteps = 3
 
-// mostRowsDrafted bounds the rows of a step that is being planned.
+// maxCandidates bounds the drafts that are considered for a step.
 const maxCandidates = 256
 
-// After so many rounds with drafts come steps without, which nobody else measures: what they took long ago may not hold any more.
+// After maxDraftRounds steps with drafts, plainStepsAfter plain steps follow, so that the measured plain times stay
+// current.
 const (
 	maxDraftRounds  = 128
 	plainStepsAfter = 3
 )
 
-// plan decides the depth of each wish, beside so many requests that speak, these included.
+// plan sets the depth of each request. decoding is the number of decoding requests in the step, including these.
 func (d *depthController) plan(decoding int, requests []draftRequest) {
 	best := d.bestDepths(decoding, requests)
 	if slices.Max(best) == 0 {
@@ -241,14 +246,14 @@ func (d *depthController) plan(decoding int, requests []draftRequest) {
 	}
 }
 
-// patience is how many steps make up for a try that is in vain.
+// probeInterval returns the number of steps between probes that limits the cost of failed probes to probeTimeShare.
 func (d *depthController) probeInterval(decoding int) int {
-	lost := d.stepCost(decoding, decoding+probeDepth) + probeDepth*d.draftCost(decoding, 1) - d.stepCost(decoding, decoding)
+	lost := d.stepCost(decoding, decoding+probeDepth) + probeDepth*d.draftCost(decoding, 1) - d.stepCost(decoding,
+		decoding)
 	return int(min(lost/probeTimeShare, 1<<20))
 }
 
-// drafting estimates what a step of the draft takes for so many requests, in times of a step without drafts; 0 where nothing is known of
-// those.
+// draftCost estimates the cost of one draft step; 0 if no plain step was measured.
 func (d *depthController) draftCost(decoding, requests int) float64 {
 	if t := nearest(d.draftCosts, requests).lowerQuartile(); t > 0 {
 		return t
@@ -259,16 +264,17 @@ func (d *depthController) draftCost(decoding, requests int) float64 {
 	return 0
 }
 
-// best adds drafts one by one, the likeliest first, and takes the number of them that promises most.
+// bestDepths adds drafts one at a time, the most likely first, and returns the depths with the highest expected
+// throughput.
 func (d *depthController) bestDepths(decoding int, requests []draftRequest) []int {
 	depth := make([]int, len(requests))
 	plain := d.stepCost(decoding, decoding)
 	if plain == 0 || d.plainSteps < minPlainSteps {
-		return depth // steps without drafts tell first
+		return depth // plain steps have to be measured first
 	}
 	type candidate struct {
 		request     int
-		probability float64 // that it and all before it are accepted
+		probability float64 // that it and all drafts before it are accepted
 	}
 	var candidates []candidate
 	rows, tokens, deepest := decoding, float64(decoding), 0
@@ -307,12 +313,12 @@ func (d *depthController) bestDepths(decoding int, requests []draftRequest) []in
 	return depth
 }
 
-// due tells whether a request may draft in the next step.
+// mayDraft reports whether a request may draft in the next step.
 func (d *depthController) mayDraft(request *draftState) bool {
 	return request.depth > 0 || request.skipped+1 >= request.retryAfter
 }
 
-// judged counts what became of a request's drafts.
+// addResult records how many of a request's drafts were accepted.
 func (d *depthController) addResult(request *draftState, drafted, accepted int) {
 	request.acceptance.add(drafted, accepted)
 	d.global.add(drafted, accepted)

@@ -27,7 +27,7 @@ func (l *Local) Generate(ctx context.Context, r Request) iter.Seq2[Event, error]
 func (l *Local) generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		defer cancel() // a reader who leaves early ends the request
+		defer cancel() // a caller that stops reading cancels the request
 		g, err := l.begin(ctx, r)
 		if err != nil {
 			yield(Event{}, err)
@@ -49,31 +49,31 @@ func (l *Local) generate(ctx context.Context, r Request) iter.Seq2[Event, error]
 	}
 }
 
-// generation is one running request. What is not said to be otherwise belongs to the batcher once the request was added.
+// generation is one running request. Unless noted, its fields are owned by the batcher once the request is added.
 type generation struct {
 	*Local
 	ctx     context.Context
 	request Request
-	out     *stream.Stream[Event] // anybody's
-	freed   chan struct{}         // closed when nothing of it is left on the engine
+	out     *stream.Stream[Event] // safe for concurrent use
+	freed   chan struct{}         // closed when the request's engine memory is freed
 
 	seq             *cache.Sequence
-	session         *prefix.Session // nil before it is admitted and without a prefix cache
+	session         *prefix.Session // in the prefix cache; nil before admission and without a cache
 	sampler         sampler
-	constraint      *constraint // nil where the answer is free
-	forcedPrefix    []int32     // of the tokens, those that every answer begins with and that were not told
+	constraint      *constraint // enforces the format; nil without one
+	forcedPrefix    []int32     // leading tokens that the format forces; in tokens already, not emitted yet
 	text            *textStream
 	pictures        *promptPictures // nil without pictures
-	encodedPictures int             // pictures that have been through the tower
-	decodeJob       *decodeJob      // the next picture; nil: nobody is at it
-	keys            []prefix.Key
-	tokens          []int32        // the prompt and what was chosen
-	snapshots       []int          // positions of the prompt where the state is kept, ascending, the passed ones taken away
-	sample          *pendingSample // says which token comes next, or nil: the device may still be at it
-	retryAlone      bool           // its next step runs without others, since one with others failed
-	budget          int            // new tokens that may still come
-	ended           bool           // nothing more comes
-	pooling         *poolState     // of an input whose vector is wanted; nil where an answer is
+	encodedPictures int             // pictures that the vision tower has encoded
+	decodeJob       *decodeJob      // decodes the next picture; nil if none is running
+	keys            []prefix.Key    // of tokens
+	tokens          []int32         // the prompt and the generated tokens
+	snapshots       []int           // prompt positions at which to take a snapshot, ascending, without passed ones
+	sample          *pendingSample  // the next token, which the device may still be computing; nil if none
+	retryAlone      bool            // run the next step alone and without drafts, because the last one failed
+	budget          int             // tokens that may still be generated
+	ended           bool            // the last event was sent
+	pooling         *poolState      // of an embedding input; nil for a generation
 
 	draftInputs draftInputs
 	draftState  draftState
@@ -81,7 +81,7 @@ type generation struct {
 	stats       Stats
 }
 
-// begin checks a request and prepares what needs no engine.
+// begin validates a request and prepares everything that does not need the engine.
 func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	started := time.Now()
 	facts := l.config.Facts()
@@ -96,7 +96,8 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 		return nil, err
 	}
 	if r.TopLogProbs < 0 || r.TopLogProbs > MostTopLogProbs {
-		return nil, fmt.Errorf("%d likeliest tokens at each place, want 0 to %d: %w", r.TopLogProbs, MostTopLogProbs, ErrSampling)
+		return nil, fmt.Errorf("%d likeliest tokens at each place, want 0 to %d: %w", r.TopLogProbs, MostTopLogProbs,
+			ErrSampling)
 	}
 	if err := r.Draft.check(); err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	return g, nil
 }
 
-// checkTokens tells what is wrong with a prompt's ids.
+// checkTokens returns an error if a prompt is empty or has ids outside the vocabulary.
 func (l *Local) checkTokens(prompt []int32) error {
 	if len(prompt) == 0 {
 		return fmt.Errorf("the prompt is empty: %w", ErrPrompt)
@@ -155,29 +156,30 @@ func (l *Local) checkTokens(prompt []int32) error {
 	return nil
 }
 
-// wait ends a request whose reader is gone, and waits until nothing of it is left.
+// wait cancels a request whose caller has stopped reading, and waits until its engine memory is freed.
 func (g *generation) wait(cancel context.CancelFunc) {
 	cancel()
 	<-g.freed
 }
 
-// pending is how many tokens the caches have not seen.
+// pending returns the number of tokens that are not in the KV cache yet.
 func (g *generation) pending() int { return len(g.tokens) - g.seq.Offset() }
 
-// prefilling tells whether more is to be evaluated than the token that was chosen last.
+// prefilling reports whether the request evaluates its prompt, or its earlier tokens again after a restart, rather than
+// only the token sampled last.
 func (g *generation) prefilling() bool {
 	return g.sample == nil && g.pending() > 1 || g.stats.Tokens == 0
 }
 
-// part is the request's next n tokens, and drafts after them.
+// part returns the request's next n tokens, followed by drafts, as input of a forward pass.
 func (g *generation) part(n int, drafts []int32) nn.Part {
 	at := g.seq.Offset()
 	tokens := slices.Concat(g.tokens[at:at+n], drafts)
 	return g.pictures.part(nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)}, at)
 }
 
-// emit takes a chosen token, and its log-probability if that is wanted, decides what it means for the stream, and tells whether that
-// has ended.
+// emit appends a sampled token to the request and sends it, after the forced prefix if this is the first token. log is
+// nil if log-probabilities are not wanted. It reports whether the stream has ended.
 func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 	if g.stats.Tokens == 0 && g.stats.PromptTime == 0 {
 		g.stats.PromptTime = time.Since(g.started)
@@ -203,21 +205,21 @@ func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 	switch {
 	case err == nil:
 		return g.emitToken(token, log)
-	case errors.Is(err, grammar.ErrBudget): // what it comes after took too long
+	case errors.Is(err, grammar.ErrBudget): // the format starts here and does not fit into the remaining budget
 		g.budget = 0
 		return g.emitToken(token, log)
 	}
-	g.out.End(err) // a mask forbids that
+	g.out.End(err) // unreachable: masks allow only tokens that the constraint accepts
 	return true
 }
 
-// append adds a token to what the model reads.
+// append adds a token to the sequence that the model evaluates.
 func (g *generation) append(token int32) {
 	g.tokens = append(g.tokens, token)
 	g.keys = append(g.keys, prefix.Tokens([]int32{token})...)
 }
 
-// tell sends a token that was said, and tells whether the stream has ended with it.
+// emitToken sends an event for a token and reports whether the stream has ended with it.
 func (g *generation) emitToken(token int32, log *LogProb) (ended bool) {
 	g.stats.Tokens++
 	e := Event{IDs: []int32{token}}

@@ -8,26 +8,28 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// How long a step with rows of prompts should take: others wait for it, most of all those who speak. Nobody waits for a prompt
-// that is alone but who comes then: it has longer, in multiples of wholeRows, of which kernels make better use.
+// Target durations of a step that includes prefill. Other requests wait for the step, and decoding ones most of all. A
+// prompt that runs alone delays only requests that arrive during its step, so its steps may be longer; their rows are a
+// multiple of rowMultiple, which suits the kernels.
 const (
 	soloStepTime   = 3 * time.Second
 	promptStepTime = time.Second
 	sharedStepTime = 250 * time.Millisecond
-	rowMultiple    = 256 // what a CPU kernel unpacks weights once for
+	rowMultiple    = 256 // rows for which a CPU kernel unpacks weights once
 )
 
-// Bounds of the rows of prompts in a step, and how many it has before anything was measured.
+// Bounds of the prefill rows in a step, and their number before the first measurement.
 const (
 	minRows     = 32
 	initialRows = 128
 	maxRows     = 2048
 )
 
-// pace is how many rows a second the model evaluates.
+// prefillRate is the measured throughput in rows per second, smoothed over recent steps; 0 before the first
+// measurement.
 type prefillRate float64
 
-// rows are what fits into a time.
+// rows returns how many rows a step of duration d can evaluate.
 func (p prefillRate) rows(d time.Duration) int {
 	if p == 0 {
 		return initialRows
@@ -35,7 +37,7 @@ func (p prefillRate) rows(d time.Duration) int {
 	return min(max(int(float64(p)*d.Seconds())/minRows*minRows, minRows), maxRows)
 }
 
-// saw takes a measurement into account. Steps of few rows tell nothing of many.
+// add records a step. Steps with few rows are ignored: they do not predict the throughput of larger ones.
 func (p *prefillRate) add(rows int, d time.Duration) {
 	if rows < minRows || d <= 0 {
 		return
@@ -47,19 +49,19 @@ func (p *prefillRate) add(rows int, d time.Duration) {
 	*p += (now - *p) / 3
 }
 
-// stepped is what a step evaluates of a request.
+// batchItem is one request's part of a step.
 type batchItem struct {
 	g          *generation
-	rows       int
-	wantsToken bool // a token comes of it
+	rows       int  // tokens to evaluate, without drafts; 0 if the previous step sent them ahead
+	wantsToken bool // a token is sampled after the last row
 
-	depth          int          // most tokens that may be drafted
-	drafts         []int32      // rows beyond those, which the model judges
-	q              []*mlx.Array // what each was drawn from, see ask; it may have more than there are drafts
-	firstSampleRow int          // of the hidden states, the one that the first token comes from
+	depth          int          // draft depth: most tokens to draft
+	drafts         []int32      // drafted tokens, evaluated after rows and verified by the model
+	q              []*mlx.Array // distributions of the drafts, see sampleRequest; may be longer than drafts
+	firstSampleRow int          // index of the hidden state from which the first token is sampled
 }
 
-// hears is the hidden states that a request's drafts are made from.
+// neededHiddenStates returns which hidden states of the request's rows its drafts need.
 func (b *batcher) neededHiddenStates(g *generation) hiddenStates {
 	if g.request.Draft.Mode == DraftOff || g.retryAlone {
 		return noHiddenStates
@@ -71,13 +73,14 @@ func (b *batcher) neededHiddenStates(g *generation) hiddenStates {
 	return r
 }
 
-// step runs one forward for the requests at hand. When it fails, each of them has its next one alone, and ends when that fails.
+// step runs one forward pass for the running requests. If it fails, each of its requests runs its next step alone, and
+// ends if that fails too.
 func (b *batcher) step() {
 	if b.encodeNextPicture() {
 		return
 	}
 	plan := b.planStep()
-	if len(plan) == 0 { // pictures are being decoded
+	if len(plan) == 0 { // all running requests wait for their pictures
 		b.stalled = true
 		return
 	}
@@ -102,12 +105,12 @@ func (b *batcher) step() {
 		hidden := b.forward(plan)
 		b.pool(plan, hidden)
 		samples := takeSamples(plan)
-		defer func() { // what was not read
+		defer func() { // samples that were not read, after an error
 			for _, a := range samples {
 				a.free()
 			}
 		}()
-		if b.sendsAhead && len(plan) == len(b.running) { // else a prompt waits for its rows
+		if b.sendsAhead && len(plan) == len(b.running) { // else a prompt without rows in this step wants to join the next
 			b.sendAhead(plan, samples)
 		}
 		outcomes := make([]outcome, len(samples))
@@ -126,7 +129,7 @@ func (b *batcher) step() {
 	}
 	for _, s := range plan {
 		switch {
-		case s.g.ended: // also where something failed after that
+		case s.g.ended: // even if the step failed after that
 			b.finish(s.g, nil)
 		case err != nil:
 			b.recoverFrom(s, len(plan) == 1, err)
@@ -136,7 +139,8 @@ func (b *batcher) step() {
 	}
 }
 
-// settle hands requests what was said to them, and ends transactions. It runs on the engine's thread.
+// applyResults appends the sampled tokens to their requests. For requests with drafts it also commits the accepted rows
+// to the KV cache and drops the rest. It runs on the engine's thread.
 func (b *batcher) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []outcome) {
 	for i := range plan {
 		s := &plan[i]
@@ -149,7 +153,8 @@ func (b *batcher) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []o
 		if len(s.drafts) == 0 {
 			continue
 		}
-		s.g.seq.Commit(n) // what was said last was not evaluated, what was said before the drafts was
+		// Of the n tokens, the last one is not evaluated yet; the rows also include the token before the drafts.
+		s.g.seq.Commit(n)
 		if !s.g.ended {
 			b.keepHidden(s.g, hidden, s.firstSampleRow, n)
 			b.drafter.finishRound(s.g, o.accepted)
@@ -158,8 +163,8 @@ func (b *batcher) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []o
 	}
 }
 
-// take gives a request the drafts that were accepted and the token after them, as far as its text does not end before. It gives how many
-// tokens it took.
+// take appends the accepted drafts and the token after them to the request, until its text ends. It returns how many
+// tokens it appended.
 func (g *generation) take(drafts []int32, o outcome) int {
 	g.stats.TargetSteps++
 	for i, token := range drafts[:o.accepted] {
@@ -174,8 +179,8 @@ func (g *generation) take(drafts []int32, o outcome) int {
 	return o.accepted + 1
 }
 
-// keepRows keeps the hidden states that a request's next tokens are drafted from: of n rows from the first one on, whose last one is that
-// of the last position. It runs on the engine's thread.
+// keepHidden stores the hidden states from which the request's next tokens are drafted: n rows of hidden from first on,
+// which end at the sequence's last position. It runs on the engine's thread.
 func (b *batcher) keepHidden(g *generation, hidden *mlx.Array, first, n int) {
 	switch b.neededHiddenStates(g) {
 	case noHiddenStates:
@@ -190,7 +195,7 @@ func (b *batcher) keepHidden(g *generation, hidden *mlx.Array, first, n int) {
 	g.draftInputs.hidden.add(hidden, g.seq.Offset())
 }
 
-// follow lets the draft read on where the model has read a prompt. It runs on the engine's thread.
+// catchUpDrafts lets the draft model prefill what the target has evaluated. It runs on the engine's thread.
 func (b *batcher) catchUpDrafts(plan []batchItem) {
 	var generations []*generation
 	for _, s := range plan {
@@ -201,12 +206,13 @@ func (b *batcher) catchUpDrafts(plan []batchItem) {
 	b.drafter.catchUp(generations)
 }
 
-// measure notes how long a step without prompts took to draft, and all the rest since the step before it.
+// measure records the timing of a step without prefill: the time for drafting, and the remaining time since the
+// previous step ended.
 func (b *batcher) measure(plan []batchItem, drafting, running time.Duration) {
 	rows, drafted, deepest := 0, 0, 0
 	for _, s := range plan {
 		if s.rows == 0 {
-			return // the device had begun before
+			return // sent ahead: the device started before this step was timed
 		}
 		rows += s.rows + len(s.drafts)
 		if n := len(s.drafts); n > 0 {
@@ -219,8 +225,8 @@ func (b *batcher) measure(plan []batchItem, drafting, running time.Duration) {
 	}
 }
 
-// deepen decides how many tokens each request of a step may draft: never so many that with the one after them they exceed what may still
-// come. It gives the number of prompts in the step.
+// planDrafts sets the draft depth of each item. A step generates one token more than it drafts, so the depth stays
+// below the request's token budget. It returns the number of items in prefill.
 func (b *batcher) planDrafts(plan []batchItem) (prompts int) {
 	var items []*batchItem
 	var requests []draftRequest
@@ -233,7 +239,9 @@ func (b *batcher) planDrafts(plan []batchItem) (prompts int) {
 		if g.request.Draft.Mode == DraftOff || g.retryAlone || g.prefilling() || s.rows != 1 || !s.wantsToken {
 			continue
 		}
-		w := draftRequest{draftState: &g.draftState, maxTokens: min(g.budget-1, MaxDraft), fixed: g.request.Draft.Mode == DraftFixed}
+		w := draftRequest{
+			draftState: &g.draftState, maxTokens: min(g.budget-1, MaxDraft), fixed: g.request.Draft.Mode == DraftFixed,
+		}
 		if w.fixed {
 			w.maxTokens = min(w.maxTokens, g.request.Draft.N)
 		}
@@ -251,8 +259,9 @@ func (b *batcher) planDrafts(plan []batchItem) (prompts int) {
 	return prompts
 }
 
-// compose decides who gets how many rows: a token for each request that has begun to speak, and shares of a chunk for prompts. One that has
-// to be alone is. Those whose pictures are not decoded wait.
+// planStep decides which rows each request evaluates in the next step: one token of each decoding request, and a share
+// of the prefill rows for each prompt. Requests whose pictures are not encoded yet are left out. A request with
+// retryAlone set is the only one in its step.
 func (b *batcher) planStep() []batchItem {
 	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.retryAlone }); i >= 0 {
 		g := b.running[i]
@@ -292,9 +301,10 @@ func (b *batcher) planStep() []batchItem {
 	return plan
 }
 
-// shareOut shares a step's rows among prompts, which are in the order in which they came, need so many rows until they speak, and have room for so
-// many now. Half of the rows are for whoever came first, so that nobody waits for ever; the others go to those who need least, so that a short
-// prompt does not wait for a long one, nor all for each other.
+// divideRows divides the prefill rows of a step among prompts, which are in order of admission. needed is the number of
+// rows until a prompt's first token, capacity the number that it can use in this step. The oldest prompt gets half of
+// the rows, so that it never starves. The rest goes to the prompts with the fewest needed rows first, so that a short
+// prompt does not wait for a long one.
 func divideRows(rows int, needed, capacity []int) []int {
 	counts := make([]int, len(needed))
 	order := make([]int, len(needed))
@@ -316,7 +326,7 @@ func divideRows(rows int, needed, capacity []int) []int {
 	return counts
 }
 
-// rows is how many rows of so many prompts a step has, beside requests that speak.
+// rowLimit returns the number of prefill rows in a step with the given numbers of prompts and decoding requests.
 func (b *batcher) rowLimit(prompts, decoding int) int {
 	switch {
 	case b.chunk > 0:
@@ -329,11 +339,12 @@ func (b *batcher) rowLimit(prompts, decoding int) int {
 	return max(b.prefillRate.rows(soloStepTime)/rowMultiple, 1) * rowMultiple
 }
 
-// room is how many rows the request can use in the next step: up to the end of its tokens or to a point where its state is kept.
+// usableRows returns how many rows the request can use in the next step: up to the end of its tokens or the next
+// snapshot.
 func (g *generation) usableRows() int {
 	n := g.pending()
 	if at := g.seq.Offset(); g.pictures != nil && at < len(g.request.Prompt) {
-		n = min(n, len(g.request.Prompt)-at) // what follows has no place among pictures
+		n = min(n, len(g.request.Prompt)-at) // tokens after the prompt have no grid positions
 	}
 	if len(g.snapshots) > 0 {
 		n = min(n, g.snapshots[0]-g.seq.Offset())
@@ -345,8 +356,8 @@ func (g *generation) batchItem(rows int) batchItem {
 	return batchItem{g: g, rows: rows, wantsToken: rows == g.pending() && g.pooling == nil}
 }
 
-// forward evaluates a plan: it begins to choose for each request that is to. It gives the hidden states of the rows that were wanted. It runs
-// on the engine's thread.
+// forward evaluates a plan and starts sampling for the items that want a token. It returns the hidden states of the
+// rows that sampling, drafting and pooling need; nil if no item has rows. It runs on the engine's thread.
 func (b *batcher) forward(plan []batchItem) (hidden *mlx.Array) {
 	var parts []nn.Part
 	var evaluated []*batchItem
@@ -376,7 +387,8 @@ func (b *batcher) forward(plan []batchItem) (hidden *mlx.Array) {
 	return hidden
 }
 
-// takeAnswers takes the answer of each request that is to choose, in order.
+// takeSamples takes the pending sample from each request that wants a token, in the plan's order. The caller frees
+// them.
 func takeSamples(plan []batchItem) (samples []*pendingSample) {
 	for _, s := range plan {
 		if s.wantsToken {
@@ -387,14 +399,15 @@ func takeSamples(plan []batchItem) (samples []*pendingSample) {
 	return samples
 }
 
-// sendAhead builds the next step upon tokens that are not yet read, so that a GPU does not wait for the host while it is
-// told what to do. For a token that ends its stream that was for nothing. Penalties, formats and drafts need a token's value first, and who
-// still reads a prompt wants to be a part of the next step.
+// sendAhead enqueues the next step on the device before the tokens of this one are read, so that a GPU does not wait
+// for the host. If a token turns out to end its request, that work is discarded. It does nothing if a request needs the
+// token's value first (for penalties, formats or drafts), or is in prefill and has to join the next step.
 func (b *batcher) sendAhead(plan []batchItem, samples []*pendingSample) {
 	var parts []nn.Part
 	next := make([]*batchItem, len(plan))
 	for i, s := range plan {
-		if !s.wantsToken || s.g.budget <= 1 || s.g.retryAlone || s.g.sampler.penalizes() || s.g.constraint != nil || b.mayDraft(s) {
+		if !s.wantsToken || s.g.budget <= 1 || s.g.retryAlone || s.g.sampler.penalizes() || s.g.constraint != nil ||
+			b.mayDraft(s) {
 			return
 		}
 		next[i] = &batchItem{g: s.g, rows: 1, wantsToken: true, firstSampleRow: i}
@@ -403,7 +416,8 @@ func (b *batcher) sendAhead(plan []batchItem, samples []*pendingSample) {
 	b.sample(next, b.l.model.Forward(nn.NextBatch(sampledTokens(samples), parts...)))
 }
 
-// drafts tells whether a request of a step drafts in it, so that nobody knows yet where it will stand, or may draft in the next one.
+// mayDraft reports whether the item drafts in this step, so that its next position is not known yet, or may draft in
+// the next one.
 func (b *batcher) mayDraft(s batchItem) bool {
 	switch {
 	case len(s.drafts) > 0:
@@ -414,13 +428,14 @@ func (b *batcher) mayDraft(s batchItem) bool {
 	return s.g.request.Draft.Mode == DraftFixed || b.depths.mayDraft(&s.g.draftState)
 }
 
-// choose begins to choose the tokens of those that are to have one, from the hidden states of a plan's wanted rows.
+// sample starts sampling for the items that want a token. hidden has the rows that forward evaluated. It also stores
+// the hidden states for drafting and takes snapshots that are due.
 func (b *batcher) sample(plan []*batchItem, hidden *mlx.Array) {
 	var rows []int32
 	var generations []*generation
 	var requests []sampleRequest
 	for _, s := range plan {
-		if len(s.drafts) == 0 { // those of others depend on what is accepted
+		if len(s.drafts) == 0 { // with drafts, the rows to keep are known after verification
 			n := 1
 			if b.neededHiddenStates(s.g) == allHiddenStates {
 				n = s.rows
@@ -446,7 +461,7 @@ func (b *batcher) sample(plan []*batchItem, hidden *mlx.Array) {
 		}
 		wanted = result.arrays()
 	}
-	if len(generations) < len(plan) { // of a part of a prompt, nothing else asks for the state
+	if len(generations) < len(plan) { // nothing else evaluates the state of a partial prompt
 		for _, s := range plan {
 			wanted = append(wanted, s.g.seq.State()...)
 		}
@@ -454,11 +469,11 @@ func (b *batcher) sample(plan []*batchItem, hidden *mlx.Array) {
 	mlx.AsyncEval(wanted...)
 	b.takeSnapshots(plan)
 	if len(generations) == 0 {
-		mlx.Eval(wanted...) // so that the time of the step is known
+		mlx.Eval(wanted...) // so that the step's time can be measured
 	}
 }
 
-// keepPoints copies the state of sequences that have come to a point of their prompts.
+// takeSnapshots stores the state of sequences that have reached a snapshot position of their prompt.
 func (b *batcher) takeSnapshots(plan []*batchItem) {
 	for _, s := range plan {
 		g := s.g
@@ -470,8 +485,9 @@ func (b *batcher) takeSnapshots(plan []*batchItem) {
 	}
 }
 
-// failed brings a request back to where a step that failed began: it starts over from what the prefix cache has, and then runs alone. One
-// that was alone ends; but if something was drafted, that may be to blame.
+// recoverFrom resets a request after a failed step: it restarts from the prefix cache and runs its next step alone. A
+// request that was already alone ends with err, unless drafting may have caused the failure: it then gets another try
+// without drafts.
 func (b *batcher) recoverFrom(s batchItem, alone bool, err error) {
 	g := s.g
 	fatal := alone && (g.retryAlone || b.neededHiddenStates(g) == noHiddenStates && s.depth == 0)
@@ -493,8 +509,8 @@ func (b *batcher) recoverFrom(s batchItem, alone bool, err error) {
 	}
 }
 
-// abandon gives up the sequence's state, which may be of any position, and with it the place in the prefix cache: all tokens so far are to
-// be evaluated again. It runs on the engine's thread.
+// restart discards the sequence's state, because its position is undefined after a failure, and leaves the prefix
+// cache's session without storing it. All tokens are evaluated again. It runs on the engine's thread.
 func (g *generation) restart() {
 	if g.session != nil {
 		g.session.Leave()
@@ -503,7 +519,7 @@ func (g *generation) restart() {
 	g.dropState()
 }
 
-// forget gives up the sequence, and a token that was chosen and not read: it is chosen again.
+// dropState frees the sequence and discards a pending sample, which will be drawn again.
 func (g *generation) dropState() {
 	g.sample.free()
 	g.sample = nil
