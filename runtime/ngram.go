@@ -1,21 +1,22 @@
 package runtime
 
-// Bounds of a search for what was said before.
+// Bounds of an n-gram lookup.
 const (
-	minNgram      = 2   // tokens that must be alike
-	maxNgram      = 16  // more make no better guess
-	maxNgramTries = 256 // places that are compared, the newest first
+	minNgram      = 2   // tokens that must match
+	maxNgram      = 16  // longer matches do not draft better
+	maxNgramTries = 256 // occurrences to compare, latest first
 )
 
-// ngrams drafts from the text itself: it finds where the last tokens were said before, and guesses that the same follows.
-// The zero value has seen no text.
+// ngrams drafts from the text itself: it finds the longest match of the last tokens earlier in the text, and drafts the
+// tokens that followed it. The zero value has seen no text.
 type ngrams struct {
-	latest   map[[minNgram]int32]int32 // where the tokens after these begin, at the end of the text that was read
-	previous []int32                   // of each position of the text, the one before it in newest; 0: none
+	latest   map[[minNgram]int32]int32 // by n-gram: the position after its latest occurrence
+	previous []int32                   // by position: the position after the previous occurrence of its n-gram; 0: none
 }
 
-// lookup drafts n tokens, or none where the end of the text has not been said before. Of places with as much alike it takes the
-// newest. The tokens are those of the call before and what was added since, whose number the cost depends on, not the text's.
+// lookup drafts n tokens, or none if the last tokens have not occurred before. Of equally long matches, the latest
+// wins. tokens must extend those of the previous call. The cost depends on the number of added tokens, not on the
+// length of the text.
 func (g *ngrams) lookup(tokens []int32, n int) []int32 {
 	g.index(tokens)
 	if n <= 0 || len(tokens) < minNgram {
@@ -34,7 +35,7 @@ func (g *ngrams) lookup(tokens []int32, n int) []int32 {
 	}
 	drafts := make([]int32, n)
 	for i := range drafts {
-		// What repeats itself goes on into what was drafted.
+		// If the match reaches the end of the text, assume that the text repeats itself: continue with the drafts.
 		if from := int(source) + i; from < len(tokens) {
 			drafts[i] = tokens[from]
 		} else {
@@ -44,7 +45,7 @@ func (g *ngrams) lookup(tokens []int32, n int) []int32 {
 	return drafts
 }
 
-// read enters the positions before the end of the text. The end itself has nothing after it.
+// index adds the n-grams of new tokens. It leaves out the last n-gram of the text, which no token follows yet.
 func (g *ngrams) index(tokens []int32) {
 	if g.latest == nil {
 		g.latest = map[[minNgram]int32]int32{}
@@ -59,12 +60,12 @@ func (g *ngrams) index(tokens []int32) {
 	}
 }
 
-// pair is the key of a position: the tokens before it.
+// ngramKey returns the n-gram before a position.
 func ngramKey(tokens []int32, at int) [minNgram]int32 {
 	return [minNgram]int32(tokens[at-minNgram : at])
 }
 
-// same counts the tokens before a position that are those at the end of the text.
+// matchLength counts the tokens before a position that equal the last tokens of the text.
 func matchLength(tokens []int32, at int) int {
 	n := 0
 	for n < maxNgram && n < at && tokens[at-1-n] == tokens[len(tokens)-1-n] {

@@ -4,28 +4,28 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// proposer guesses what comes next. It runs on the engine's thread. What it keeps of a request lies in the request's drafting.
+// drafter proposes tokens. It runs on the engine's thread. Its state of a request is in the request's draftInputs.
 type drafter interface {
-	// reads says of which rows that the model evaluates it wants the hidden states.
+	// neededHiddenStates returns which hidden states of the target the drafter needs.
 	neededHiddenStates() hiddenStates
-	// propose sets the drafts of each step of a round, at most as many as its depth.
+	// propose sets the drafts of each item, at most as many as its depth.
 	propose(round []*batchItem)
-	// follow lets it read what the model has read of requests, where that saves time later.
+	// catchUp may evaluate tokens that the target has evaluated already, where that saves time later.
 	catchUp(of []*generation)
-	// judged ends a round for a request, of whose drafts the first accepted ones have become its tokens.
+	// finishRound ends a round for a request, whose first accepted drafts have become tokens.
 	finishRound(g *generation, accepted int)
 }
 
-// reading is the rows whose hidden states a proposer wants.
+// hiddenStates selects the rows whose hidden states a drafter needs.
 type hiddenStates int
 
 const (
 	noHiddenStates  hiddenStates = iota
-	lastHiddenState              // the one from which a token was chosen
+	lastHiddenState              // of the row from which the last token was sampled
 	allHiddenStates
 )
 
-// guesser asks a function.
+// funcDrafter calls a function.
 type funcDrafter func(tokens []int32, n int) []int32
 
 func (funcDrafter) neededHiddenStates() hiddenStates { return noHiddenStates }
@@ -37,7 +37,7 @@ func (f funcDrafter) propose(round []*batchItem) {
 	}
 }
 
-// textual drafts from a request's own text.
+// ngramDrafter looks n-grams up in the request's own text.
 type ngramDrafter struct{}
 
 func (ngramDrafter) neededHiddenStates() hiddenStates { return noHiddenStates }
@@ -49,7 +49,7 @@ func (ngramDrafter) propose(round []*batchItem) {
 	}
 }
 
-// newProposer picks what drafts for a model.
+// newDrafter returns the drafter of the model.
 func (l *Local) newDrafter(o DraftOptions) drafter {
 	switch {
 	case o.Guess != nil:
@@ -60,7 +60,8 @@ func (l *Local) newDrafter(o DraftOptions) drafter {
 	return ngramDrafter{}
 }
 
-// propose lets those draft who are to in this step, and keeps what can be used.
+// propose runs the drafter for the items with a draft depth, and discards drafts beyond the depth, outside the
+// vocabulary or outside the request's format.
 func (b *batcher) propose(plan []batchItem) {
 	var round []*batchItem
 	for i := range plan {
@@ -82,33 +83,33 @@ func (b *batcher) propose(plan []batchItem) {
 				break
 			}
 		}
-		if s.drafts = s.g.allowedDrafts(s.drafts); len(s.drafts) == 0 && n > 0 { // the round ends before it began
+		if s.drafts = s.g.allowedDrafts(s.drafts); len(s.drafts) == 0 && n > 0 { // no draft is left to verify
 			b.drafter.finishRound(s.g, 0)
 			b.depths.addResult(&s.g.draftState, n, 0)
 		}
 	}
 }
 
-// draftState is what a request's drafts are made from.
+// draftInputs is the drafter's state of one request.
 type draftInputs struct {
 	ngrams ngrams
 	hidden hiddenRows
 	cache  draftCache
 }
 
-// free gives back what is on the engine.
+// free releases the engine memory.
 func (d *draftInputs) free() {
 	d.hidden.free()
 	d.cache.free()
 }
 
-// heldRows are hidden states that the model gave for the positions [from, to) of a sequence.
+// hiddenRows holds the target's hidden states at positions [from, to) of a sequence.
 type hiddenRows struct {
 	pieces   []*mlx.Array // [n, hidden] each, kept
 	from, to int
 }
 
-// add notes the rows of the positions that end before to. What does not follow the rows before takes their place.
+// add appends rows that end at position to. If they do not follow the stored rows, they replace them.
 func (h *hiddenRows) add(x *mlx.Array, to int) {
 	if from := to - x.Dim(0); from != h.to || len(h.pieces) == 0 {
 		h.free()
@@ -117,7 +118,7 @@ func (h *hiddenRows) add(x *mlx.Array, to int) {
 	h.pieces, h.to = append(h.pieces, mlx.Keep(x)), to
 }
 
-// of gives the rows of the positions [from, to), which are all there.
+// slice returns the rows of positions [from, to), which must be stored.
 func (h *hiddenRows) slice(from, to int) *mlx.Array {
 	x := h.pieces[0]
 	if len(h.pieces) > 1 {
@@ -129,7 +130,7 @@ func (h *hiddenRows) slice(from, to int) *mlx.Array {
 	return mlx.SliceAxis(x, 0, mlx.Range(from-h.from, to-h.from))
 }
 
-// drop forgets the rows before a position.
+// dropBefore frees the rows before a position.
 func (h *hiddenRows) dropBefore(before int) {
 	if before <= h.from {
 		return

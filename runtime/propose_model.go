@@ -9,16 +9,17 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// How many rows a draft with state of its own must be behind to read them in a step of their own, and the most of such a step.
+// A draft model with its own KV cache catches up in a separate step if it is at least minCatchUpRows behind. Such a
+// step evaluates at most maxCatchUpRows rows.
 const (
 	minCatchUpRows = 32
 	maxCatchUpRows = 512
 )
 
-// ownState is the state that a draft keeps of a sequence.
+// draftCache is a draft model's own KV cache of a sequence.
 type draftCache struct {
 	seq  *cache.Sequence // nil before the first step
-	read int             // position up to which its rows are those of the text
+	read int             // position up to which it holds the generated text, without drafts
 }
 
 func (o *draftCache) free() {
@@ -28,16 +29,18 @@ func (o *draftCache) free() {
 	*o = draftCache{}
 }
 
-// modelDraft drafts with a models.Draft. A row of a standalone draft at a position is the token there. A row of another is the token after
-// the position, and the hidden state there, from which the model chose it.
+// modelDrafter drafts with a models.Draft. A row of a standalone draft is the token at the row's position. A row of any
+// other draft is the token after the position and the target's hidden state at the position, from which that token was
+// sampled.
 //
-// A draft with state of its own reads the text behind the model. Where the model has skipped what the prefix cache knew, a standalone one
-// reads it then; the other begins after it, since it would need the hidden states.
+// A draft with its own KV cache evaluates the text after the target has. If the target restored a prefix from the
+// prefix cache, a standalone draft evaluates that prefix itself. Any other draft starts after the prefix, because the
+// hidden states of the prefix are missing.
 type modelDrafter struct {
 	l          *Local
 	draft      models.Draft
 	kinds      []cache.Kind
-	tokenShift int // of the token of a row against the row's position
+	tokenShift int // position of a row's token, relative to the row
 }
 
 func newModelDrafter(l *Local) *modelDrafter {
@@ -58,8 +61,8 @@ func (d *modelDrafter) neededHiddenStates() hiddenStates {
 	return allHiddenStates
 }
 
-// unread gives the positions of the rows that the draft has to read before it can guess what follows the request's tokens; ok is false where
-// it cannot.
+// pendingRows returns the positions [from, to) of the rows that the draft has to evaluate before it can draft. ok is
+// false if the hidden states of these rows are missing.
 func (d *modelDrafter) pendingRows(g *generation) (from, to int, ok bool) {
 	x, to := &g.draftInputs, len(g.tokens)-d.tokenShift
 	if len(d.kinds) == 0 {
@@ -68,12 +71,12 @@ func (d *modelDrafter) pendingRows(g *generation) (from, to int, ok bool) {
 	if d.tokenShift == 0 {
 		return x.cache.read, to, true
 	}
-	// What was skipped is missing: the draft sees a text without it.
+	// Restored positions have no hidden states: the draft never sees them.
 	x.cache.read = max(x.cache.read, x.hidden.from)
 	return x.cache.read, to, len(x.hidden.pieces) > 0 && x.hidden.to >= to && x.cache.read < to
 }
 
-// part is rows of a request, and their hidden states if the draft wants them.
+// part returns rows of a request as input of the draft, and their hidden states if it needs them.
 func (d *modelDrafter) part(g *generation, from, to int) (nn.Part, *mlx.Array) {
 	x := &g.draftInputs
 	if x.cache.seq == nil {
@@ -86,7 +89,7 @@ func (d *modelDrafter) part(g *generation, from, to int) (nn.Part, *mlx.Array) {
 	return p, x.hidden.slice(from, to)
 }
 
-// batch is the input of a step.
+// batch returns the input of a draft step.
 func (d *modelDrafter) batch(b *nn.Batch, generations []*generation, hidden *mlx.Array) *models.DraftBatch {
 	x := &models.DraftBatch{Batch: b, Hidden: hidden}
 	if d.tokenShift == 0 {
@@ -99,7 +102,7 @@ func (d *modelDrafter) batch(b *nn.Batch, generations []*generation, hidden *mlx
 	return x
 }
 
-// read lets the draft read rows [from, to) of each request. It gives what the step does.
+// step evaluates rows [from, to) of each request. It returns the hidden states and logits of the draft.
 func (d *modelDrafter) step(generations []*generation, from, to []int) (hidden, logits *mlx.Array) {
 	var parts []nn.Part
 	var states []*mlx.Array
@@ -122,7 +125,7 @@ func (d *modelDrafter) step(generations []*generation, from, to []int) (hidden, 
 	return hidden, logits
 }
 
-// follow reads what the model has evaluated, where that is many rows.
+// catchUp evaluates the pending rows of requests that have many of them.
 func (d *modelDrafter) catchUp(generations []*generation) {
 	if len(d.kinds) == 0 {
 		return
@@ -131,7 +134,7 @@ func (d *modelDrafter) catchUp(generations []*generation) {
 	var from, to []int
 	for _, g := range generations {
 		begin, end, _ := d.pendingRows(g)
-		if end = min(end-1, g.seq.Offset()); d.tokenShift > 0 { // the last row is what drafting begins with
+		if end = min(end-1, g.seq.Offset()); d.tokenShift > 0 { // drafting starts with the last row
 			end = min(end, g.draftInputs.hidden.to)
 		}
 		if end-begin < minCatchUpRows {
@@ -150,7 +153,7 @@ func (d *modelDrafter) catchUp(generations []*generation) {
 	mlx.Eval(state...)
 }
 
-// propose implements proposer: all steps of all requests are one graph, and are evaluated at once.
+// propose implements drafter. All draft steps of all requests form one graph, which is evaluated at once.
 func (d *modelDrafter) propose(round []*batchItem) {
 	round = slices.Clone(round)
 	slices.SortStableFunc(round, func(a, b *batchItem) int { return b.depth - a.depth })
@@ -202,8 +205,8 @@ func (d *modelDrafter) propose(round []*batchItem) {
 	}
 }
 
-// judged implements proposer. What a draft with state read of its own guesses stays as far as they were right, if it depends on the tokens
-// alone.
+// finishRound implements drafter. A standalone draft keeps the cached rows of accepted drafts. Any other draft drops
+// all of them, because they were computed without the target's hidden states.
 func (d *modelDrafter) finishRound(g *generation, accepted int) {
 	own := &g.draftInputs.cache
 	if own.seq == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// adjust gives scores after bias, penalties and masks.
+// adjust applies bias, penalties and masks to logits.
 func (s samplingMode) adjust(logits *mlx.Array, rows []row) *mlx.Array {
 	if s.edited {
 		logits = edit(mlx.AsType(logits, mlx.Float32), rows)
@@ -17,14 +17,14 @@ func (s samplingMode) adjust(logits *mlx.Array, rows []row) *mlx.Array {
 	return logits
 }
 
-// change is what becomes of the score of one token: it gets a bias, then is divided by repeat if it is positive, else multiplied,
-// then lowered. The order is that of mlx-lm and llama.cpp, which penalize what a bias has made of the scores.
+// logitEdit changes the logit of one token: it adds bias, then divides a positive logit by penalty or multiplies a
+// negative one by it, then subtracts. mlx-lm and llama.cpp use the same order: they penalize biased logits.
 type logitEdit struct {
 	id                      int32
 	bias, penalty, subtract float32
 }
 
-// edit changes the scores of some tokens of each row, all in one go.
+// edit applies the logit edits of all rows with one gather and one scatter.
 func edit(logits *mlx.Array, rows []row) *mlx.Array {
 	t, vocab := logits.Thread(), logits.Dim(-1)
 	lists := make([][]logitEdit, len(rows))
@@ -34,12 +34,13 @@ func edit(logits *mlx.Array, rows []row) *mlx.Array {
 		longest = max(longest, len(lists[i]))
 	}
 	n := len(rows) * longest
-	ids, bias, times, over, less := make([]int32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+	ids, bias, times, over, less := make([]int32, n), make([]float32, n), make([]float32, n), make([]float32, n),
+		make([]float32, n)
 	biased := false
 	for i, list := range lists {
 		c := logitEdit{penalty: 1}
 		for j := range longest {
-			if j < len(list) { // else the last one again, with the same result
+			if j < len(list) { // pad with the last edit: its result is the same
 				c = list[j]
 			}
 			at := i*longest + j
@@ -57,12 +58,12 @@ func edit(logits *mlx.Array, rows []row) *mlx.Array {
 	return mlx.PutAlongAxis(logits, at, mlx.Subtract(x, values(less)), -1)
 }
 
-// edits tells whether single tokens are treated apart.
+// editsLogits reports whether logits of single tokens are changed.
 func (s *Sampling) editsLogits() bool {
 	return s.penalizes() || len(s.LogitBias) > 0 || len(s.Suppress) > 0
 }
 
-// changes lists what a row's scores go through. Tokens outside the vocabulary have none.
+// logitEdits lists the edits of a row's logits. It ignores tokens outside the vocabulary.
 func (r row) logitEdits(vocab int) []logitEdit {
 	var list []logitEdit
 	place := map[int32]int{}
@@ -109,7 +110,7 @@ func (r row) logitEdits(vocab int) []logitEdit {
 	return list
 }
 
-// recent are the tokens that penalties look at: the last ones of the history and of the drafts before the row.
+// recent returns the tokens that penalties apply to: the last ones of the history and of the drafts before the row.
 func (r row) recent() [2][]int32 {
 	history, drafts := r.sampler.history, r.drafts[:r.at]
 	if n := r.sampler.RepeatLastN; n >= 0 {
@@ -119,7 +120,7 @@ func (r row) recent() [2][]int32 {
 	return [2][]int32{history, drafts}
 }
 
-// masked makes tokens impossible that have no bit in their row's mask.
+// masked sets the logits of tokens outside their row's mask to -Inf.
 func masked(logits *mlx.Array, rows []row) *mlx.Array {
 	t, vocab := logits.Thread(), logits.Dim(-1)
 	may := make([]bool, len(rows)*vocab)
@@ -129,7 +130,7 @@ func masked(logits *mlx.Array, rows []row) *mlx.Array {
 	return mlx.Where(mlx.FromSlice(t, may, len(rows), vocab), logits, mlx.Full(t, math.Inf(-1), logits.DType()))
 }
 
-// spreads has the bits of each byte, lowest first.
+// byteBits holds the bits of each byte value, lowest first.
 var byteBits = func() (table [256][8]bool) {
 	for b := range table {
 		for i := range table[b] {
@@ -139,7 +140,7 @@ var byteBits = func() (table [256][8]bool) {
 	return table
 }()
 
-// spread writes bits apart, lowest first.
+// unpackBits writes each bit to an element, lowest first.
 func unpackBits(to []bool, bits []uint32) {
 	for _, word := range bits {
 		if len(to) < 32 {

@@ -4,15 +4,17 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// draws tells whether drafts of a request are drawn. That keeps more of them than the likeliest tokens would, but what is said then depends
-// on how many there are, which a seed has to rule out; and what is drawn beyond a format is of no use.
+// drawsDrafts reports whether the request's drafts are drawn from the draft's distribution; else they are its most
+// likely tokens. More drawn drafts are accepted. However, the generated tokens then depend on how many were drafted,
+// which a seed forbids, and with a format many drawn drafts would be rejected.
 func (g *generation) drawsDrafts() bool {
 	return g.sampler.Temperature > 0 && (g.sampler.Seed == nil || *g.sampler.Seed < 0) && g.constraint == nil
 }
 
-// guess gives a draft for each row of a draft model's scores [n, vocab], whose request has had so many drafts before it, int32 [n]: the
-// likeliest token, or for requests that draw one that is drawn as theirs are. The latter have the probabilities that it was drawn with,
-// float32 [1, vocab]; others have nil.
+// draftTokens samples a draft token for each row of a draft model's logits [n, vocab], int32 [n]: the most likely
+// token, or if the request draws drafts, a token drawn with its sampling parameters. q holds the distribution of each
+// drawn token, float32 [1, vocab], and nil for others. drafts is the number of tokens that were drafted before in this
+// round.
 func draftTokens(logits *mlx.Array, of []*generation, drafts int) (tokens *mlx.Array, q []*mlx.Array) {
 	q = make([]*mlx.Array, len(of))
 	groups := map[samplingMode][]row{}
@@ -22,7 +24,7 @@ func draftTokens(logits *mlx.Array, of []*generation, drafts int) (tokens *mlx.A
 		if g.drawsDrafts() {
 			s = r.mode(logits.Dim(-1))
 			s.edited = false
-			s.nucleus = s.nucleus && s.k > 0 // it would have to be sorted; a wider choice is as good
+			s.nucleus = s.nucleus && s.k > 0 // top_p alone would need a sort; a wider q is as good
 		}
 		groups[s] = append(groups[s], r)
 	}
@@ -46,13 +48,14 @@ func draftTokens(logits *mlx.Array, of []*generation, drafts int) (tokens *mlx.A
 	return inOrder(order, parts...), q
 }
 
-// guess draws drafts of one shape, and gives the probabilities over the vocabulary.
+// drawDrafts draws drafts for rows of one mode. It also returns the distributions over the vocabulary.
 func (s samplingMode) drawDrafts(logits *mlx.Array, rows []row) (tokens, q *mlx.Array) {
 	t := logits.Thread()
 	p, ids := s.candidates(logits, rows)
 	p = s.trim(p, ids, rows)
 	q = mlx.Divide(p, mlx.Sum(p, true, -1))
-	tokens = tokensAt(draw(p, column(t, rows, func(r row) float32 { return r.sampler.uniform(drawDraft, r.position) })), ids)
+	tokens = tokensAt(draw(p, column(t, rows, func(r row) float32 { return r.sampler.uniform(drawDraft, r.position) })),
+		ids)
 	if ids != nil {
 		q = mlx.PutAlongAxis(mlx.Zeros(t, mlx.Float32, logits.Shape()...), ids, q, -1)
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// row is a row of scores and who asks for what follows it.
+// row is one row of logits and the request that it belongs to.
 type row struct {
 	*sampleRequest
-	at       int    // in its ask
-	index    int    // in the scores
-	position uint64 // of the token that follows it
+	at       int    // index among the request's rows
+	index    int    // index among the rows of the logits
+	position uint64 // of the token that follows it, see sampler.position
 	mask     []uint32
 }
 
@@ -24,15 +24,16 @@ func newRow(a *sampleRequest, at, number int) row {
 	return r
 }
 
-// judges tells whether the row has a drawn draft to judge.
+// verifies reports whether the row verifies a draft that was drawn from a distribution.
 func (r row) verifies() bool { return r.at < min(len(r.q), len(r.drafts)) && r.q[r.at] != nil }
 
-// shape is what rows have in common that go through the same operations. What differs between them is in columns.
+// samplingMode identifies the rows that are processed by the same operations. Parameters that differ between them are
+// passed as columns.
 type samplingMode struct {
 	edited, masked bool
-	draws          bool
-	k              int // candidates; 0: the vocabulary
-	nucleus, floor bool
+	draws          bool // false: greedy
+	k              int  // top_k; 0: the whole vocabulary
+	nucleus, floor bool // top_p, min_p
 	verifies       bool
 }
 
@@ -40,7 +41,7 @@ func (r row) mode(vocab int) samplingMode {
 	s := r.sampler
 	out := samplingMode{edited: s.editsLogits(), masked: r.mask != nil}
 	if s.Temperature <= 0 {
-		return out // a drawn draft is kept if it is the likeliest token, and that follows else
+		return out // a drawn draft is accepted if it is the most likely token
 	}
 	out.draws, out.verifies = true, r.verifies()
 	if s.TopK > 0 && s.TopK < vocab {
@@ -51,8 +52,8 @@ func (r row) mode(vocab int) samplingMode {
 	return out
 }
 
-// atOnce is how many rows go through the operations together: what they make of whole rows of many requests with drafts would
-// take more memory than the model's own step.
+// chunkRows returns how many rows are processed together. The temporary arrays of all rows of many requests with drafts
+// could take more memory than the model's step.
 func (s samplingMode) chunkRows(vocab int) int {
 	const most = 1 << 23 // elements
 	if s.edited || s.masked || s.verifies || s.draws && s.k == 0 {
@@ -61,7 +62,7 @@ func (s samplingMode) chunkRows(vocab int) int {
 	return math.MaxInt
 }
 
-// choose gives the tokens that follow rows of one shape, int32 [len(rows)], from their scores [len(rows), vocab].
+// choose samples the tokens that follow rows of one mode, int32 [len(rows)], from their logits [len(rows), vocab].
 func (s samplingMode) choose(logits *mlx.Array, rows []row) *mlx.Array {
 	logits = s.adjust(logits, rows)
 	if !s.draws {
@@ -74,22 +75,25 @@ func (s samplingMode) choose(logits *mlx.Array, rows []row) *mlx.Array {
 	return s.from(p, ids, rows)
 }
 
-// weigh gives candidates and their probabilities [rows, n]; ids are their tokens, in descending order of probability, or nil for the
-// whole vocabulary.
+// candidates returns the candidates' probabilities [rows, n]. ids are their tokens in descending order of probability,
+// or nil for the whole vocabulary.
 func (s samplingMode) candidates(logits *mlx.Array, rows []row) (p, ids *mlx.Array) {
 	if s.k > 0 {
 		best := mlx.Largest(logits, s.k)
 		logits, ids = best[0], mlx.AsType(best[1], mlx.Int32)
 	}
-	inverseTemperature := column(logits.Thread(), rows, func(r row) float32 { return float32(min(1/r.sampler.Temperature, maxInverseTemperature)) })
+	inverseTemperature := column(logits.Thread(), rows, func(r row) float32 {
+		return float32(min(1/r.sampler.Temperature, maxInverseTemperature))
+	})
 	return mlx.Softmax(mlx.Multiply(mlx.AsType(logits, mlx.Float32), inverseTemperature), true, -1), ids
 }
 
-// likely is how many tokens hold the nucleus but where a model has no idea what comes.
+// nucleusCandidates is the number of most likely tokens that contain the nucleus, unless the distribution is nearly
+// flat.
 const nucleusCandidates = 2048
 
-// chooseLikely looks for the nucleus in the likeliest tokens, of all rows at once, and sorts the vocabulary only for rows where it is not among
-// them: that takes 40 ms of a CPU for 262,144 tokens. It waits for the scores.
+// chooseNucleus looks for the nucleus among the most likely tokens of all rows at once. It sorts the whole vocabulary
+// only for rows with a larger nucleus: sorting 262,144 tokens takes a CPU 40 ms. It waits for the logits.
 func (s samplingMode) chooseNucleus(p *mlx.Array, rows []row) *mlx.Array {
 	t := p.Thread()
 	best := mlx.Largest(p, nucleusCandidates)
@@ -124,7 +128,7 @@ func (s samplingMode) chooseNucleus(p *mlx.Array, rows []row) *mlx.Array {
 	return inOrder(slices.Concat(near, far), part(near, best[0], ids), part(far, p, nil))
 }
 
-// from chooses among what weigh gave.
+// from samples from candidates.
 func (s samplingMode) from(p, ids *mlx.Array, rows []row) *mlx.Array {
 	p = s.trim(p, ids, rows)
 	uniforms := column(p.Thread(), rows, func(r row) float32 { return r.sampler.uniform(drawToken, r.position) })
@@ -134,7 +138,7 @@ func (s samplingMode) from(p, ids *mlx.Array, rows []row) *mlx.Array {
 	return mlx.Reshape(tokensAt(draw(p, uniforms), ids), len(rows))
 }
 
-// trim makes unlikely candidates impossible.
+// trim sets the probability of candidates outside top_p and min_p to 0.
 func (s samplingMode) trim(p, ids *mlx.Array, rows []row) *mlx.Array {
 	t := p.Thread()
 	if s.nucleus {
@@ -147,10 +151,11 @@ func (s samplingMode) trim(p, ids *mlx.Array, rows []row) *mlx.Array {
 	return p
 }
 
-// mostHeat bounds 1/temperature: what is below is greedy but in name, and its products would not be finite.
+// maxInverseTemperature bounds 1/temperature. At lower temperatures sampling is greedy in effect, and products with
+// logits would not be finite.
 const maxInverseTemperature = 1e6
 
-// column makes an array [len(rows), 1] of a number for each row, or one of another shape.
+// column makes an array [len(rows), 1] with one value for each row. dims overrides its shape.
 func column[T mlx.Element](t *mlx.Thread, rows []row, of func(row) T, dims ...int) *mlx.Array {
 	list := make([]T, len(rows))
 	for i, r := range rows {
@@ -162,13 +167,13 @@ func column[T mlx.Element](t *mlx.Thread, rows []row, of func(row) T, dims ...in
 	return mlx.FromSlice(t, list, dims...)
 }
 
-// kept makes what is not kept impossible.
+// keepWhere sets p to 0 where keep is false.
 func keepWhere(p, keep *mlx.Array) *mlx.Array {
 	return mlx.Where(keep, p, mlx.Scalar(p.Thread(), float32(0)))
 }
 
-// nucleus keeps the most likely candidates of p [rows, n], as long as those before one sum to less than limit [rows, 1]. Among
-// candidates that are not ordered, those that equal the last one stay too.
+// nucleus keeps the most likely candidates of p [rows, n]: those whose more likely candidates sum to less than limit
+// [rows, 1]. If the candidates are not ordered, ties with the last one are kept too.
 func nucleus(p, limit *mlx.Array, ordered bool) *mlx.Array {
 	if ordered {
 		return keepWhere(p, mlx.Less(mlx.CumSum(p, -1, false, false), limit))
@@ -179,14 +184,14 @@ func nucleus(p, limit *mlx.Array, ordered bool) *mlx.Array {
 	return keepWhere(p, mlx.GreaterEqual(p, least))
 }
 
-// Drawing from more than narrow candidates first finds a block of so many.
+// A draw from more than maxFlatDraw candidates first selects a block of drawBlock candidates.
 const (
 	maxFlatDraw = 2048
 	drawBlock   = 256
 )
 
-// draw picks an index of each row of p [rows, n], which need not sum to 1, with the probability that p gives it: where the sum
-// of those before it and itself first exceeds the chance [rows, 1] of the whole. It gives int32 [rows, 1].
+// draw draws an index of each row of p [rows, n] with probability proportional to p: the first index whose cumulative
+// sum exceeds the row's total times its variate in uniforms [rows, 1]. It returns int32 [rows, 1].
 func draw(p, uniforms *mlx.Array) *mlx.Array {
 	rows, n := p.Dim(0), p.Dim(1)
 	if n <= maxFlatDraw {
@@ -206,21 +211,22 @@ func draw(p, uniforms *mlx.Array) *mlx.Array {
 	for i := range first {
 		first[i] = int32(i * blocks)
 	}
-	inside := mlx.Take(mlx.Reshape(p, rows*blocks, drawBlock), mlx.Add(mlx.Reshape(at, rows), mlx.FromSlice(p.Thread(), first)), 0)
+	inside := mlx.Take(mlx.Reshape(p, rows*blocks, drawBlock),
+		mlx.Add(mlx.Reshape(at, rows), mlx.FromSlice(p.Thread(), first)), 0)
 	sums = mlx.CumSum(inside, -1, false, true)
-	// The two sums of a block differ in their last bits: the goal must stay within.
+	// A block's sum is computed twice, in different order, so its last bits differ: clamp the target to the block.
 	target = mlx.Minimum(mlx.MaximumScalar(mlx.Subtract(target, before), 0), mlx.MultiplyScalar(last(sums), 1-1.0/(1<<20)))
 	return mlx.Add(mlx.MultiplyScalar(at, drawBlock), count(sums, target))
 }
 
-// count is how many sums of a row do not exceed its goal, which is the index of the first that does.
+// count returns how many sums of a row do not exceed its target: the index of the first one that does.
 func count(sums, target *mlx.Array) *mlx.Array {
 	return mlx.Sum(mlx.LessEqual(sums, target), true, -1)
 }
 
 func last(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, -1, mlx.Range(x.Dim(-1)-1, x.Dim(-1))) }
 
-// named gives the tokens at indices of candidates.
+// tokensAt maps indices of candidates to tokens.
 func tokensAt(at, ids *mlx.Array) *mlx.Array {
 	if ids == nil {
 		return at
@@ -228,8 +234,8 @@ func tokensAt(at, ids *mlx.Array) *mlx.Array {
 	return mlx.TakeAlongAxis(ids, at, -1)
 }
 
-// judge keeps the rows' drafts with probability min(1, p/q), and draws from max(p-q, 0) where it does not. p is of the candidates
-// [rows, n], in proportion.
+// verifyDrafts accepts each row's draft with probability min(1, p/q), and otherwise draws from max(p-q, 0). p are the
+// candidates' probabilities [rows, n], which need not be normalized.
 func verifyDrafts(p, ids *mlx.Array, rows []row, uniforms *mlx.Array) *mlx.Array {
 	t := p.Thread()
 	p = mlx.Divide(p, mlx.Sum(p, true, -1))
@@ -243,15 +249,16 @@ func verifyDrafts(p, ids *mlx.Array, rows []row, uniforms *mlx.Array) *mlx.Array
 		pDraft = mlx.Sum(keepWhere(p, mlx.Equal(ids, drafts)), true, -1)
 		q = mlx.TakeAlongAxis(q, ids, -1)
 	}
-	keep := mlx.Less(mlx.Multiply(column(t, rows, func(r row) float32 { return r.sampler.uniform(drawAccept, r.position) }), qDraft), pDraft)
+	keep := mlx.Less(mlx.Multiply(column(t, rows,
+		func(r row) float32 { return r.sampler.uniform(drawAccept, r.position) }), qDraft), pDraft)
 	rest := mlx.MaximumScalar(mlx.Subtract(p, q), 0)
-	// Where rounding leaves nothing of a difference, there is none: p is q.
+	// If rounding leaves nothing of the difference, p equals q: draw from p.
 	some := mlx.Greater(mlx.Sum(rest, true, -1), mlx.Scalar(t, float32(0)))
 	other := tokensAt(draw(mlx.Where(some, rest, p), uniforms), ids)
 	return mlx.Reshape(mlx.Where(keep, drafts, other), len(rows))
 }
 
-// drawnFrom gathers the distributions of the rows' drafts, [len(rows), vocab].
+// draftDistributions gathers the distributions of the rows' drafts, [len(rows), vocab].
 func draftDistributions(rows []row) *mlx.Array {
 	q := make([]*mlx.Array, len(rows))
 	for i, r := range rows {

@@ -4,20 +4,21 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// LogProb is how likely the model found a token, by its own scores: before bias, penalties, masks and temperature.
+// LogProb is the log-probability of a token by the model's own logits: before bias, penalties, masks and temperature.
 type LogProb struct {
 	ID      int32       `json:"i"`
-	LogProb float32     `json:"l"`           // the natural logarithm
-	Top     []TokenProb `json:"t,omitempty"` // the likeliest tokens at its place, in descending order
+	LogProb float32     `json:"l"`           // natural logarithm
+	Top     []TokenProb `json:"t,omitempty"` // the most likely tokens at this position, in descending order
 }
 
-// TokenProb is a token and the logarithm of its probability.
+// TokenProb is a token and its log-probability.
 type TokenProb struct {
 	ID      int32   `json:"i"`
 	LogProb float32 `json:"l"`
 }
 
-// leastLogProb stands for what is even less likely, and for no number: JSON has neither, and OpenAI's API uses this one.
+// leastLogProb is the least log-probability that is reported, and replaces -Inf and NaN, which JSON cannot encode.
+// OpenAI's API uses this value.
 const leastLogProb = -9999
 
 func logProb(v float32) float32 {
@@ -30,16 +31,16 @@ func logProb(v float32) float32 {
 // MostTopLogProbs bounds Request.TopLogProbs.
 const MostTopLogProbs = 100
 
-// logs are the log-probabilities of rows whose ask wants them.
+// logProbs holds the log-probabilities of the rows whose request wants them.
 type logProbs struct {
 	rows   []row
-	all    int        // rows of the verdict
+	all    int        // number of rows of the sampleResult
 	chosen *mlx.Array // [rows, 1]
-	top    *mlx.Array // [rows, most that a row wants], or nil
+	top    *mlx.Array // [rows, largest topLogProbs of a row], or nil
 	ids    *mlx.Array // uint32, of top
 }
 
-// newLogs gives nil where nobody wants any. said are the tokens that follow all rows.
+// newLogProbs returns nil if no row wants log-probabilities. tokens are the sampled tokens of all rows.
 func newLogProbs(logits *mlx.Array, rows []row, tokens *mlx.Array) *logProbs {
 	l := &logProbs{all: len(rows)}
 	most := 0
@@ -65,7 +66,7 @@ func newLogProbs(logits *mlx.Array, rows []row, tokens *mlx.Array) *logProbs {
 	return l
 }
 
-// arrays are what is to be evaluated.
+// arrays returns the arrays to evaluate.
 func (l *logProbs) arrays() []*mlx.Array {
 	if l == nil {
 		return nil
@@ -73,7 +74,7 @@ func (l *logProbs) arrays() []*mlx.Array {
 	return []*mlx.Array{l.chosen, l.top, l.ids}
 }
 
-// read gives those of all rows of the verdict, where said are the tokens that follow them.
+// read returns the log-probabilities of all rows of the sampleResult, whose tokens are given.
 func (l *logProbs) read(tokens []int32) []LogProb {
 	if l == nil {
 		return nil

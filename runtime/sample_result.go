@@ -6,21 +6,21 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// ask is what a step wants to know of one request: the tokens that follow its rows. Row i comes after i of the drafts, and so
-// judges draft i; the last row has none to judge.
+// sampleRequest is one request's part of a step's sampling: the tokens that follow its rows. Row i follows i of the
+// drafts and verifies draft i; the last row verifies none.
 type sampleRequest struct {
 	sampler *sampler
 	drafts  []int32
-	// q are the probabilities that each draft was drawn with, float32 [1, vocab]; nil where each was the only one that might have come, as
-	// the likeliest token of a draft model or one that was looked up.
+	// q holds the distribution that each draft was drawn from, float32 [1, vocab]; nil for a draft that was not drawn,
+	// such as a draft model's most likely token or the result of an n-gram lookup.
 	q           []*mlx.Array
-	masks       [][]uint32 // of each row, one bit for each token that may come; nil: all may
-	topLogProbs int        // how many of the likeliest tokens are told beside the log-probability of each that is chosen; -1: neither
+	masks       [][]uint32 // of each row: one bit for each allowed token; nil: all are allowed
+	topLogProbs int        // number of most likely tokens to report with each log-probability; -1: report none at all
 }
 
 func (a *sampleRequest) rows() int { return len(a.drafts) + 1 }
 
-// ask is what a step wants to know of the request, whose drafts are lawful (see ask).
+// sampleRequest returns the request's part of a step's sampling. drafts must satisfy its format.
 func (g *generation) sampleRequest(drafts []int32, q []*mlx.Array) sampleRequest {
 	a := sampleRequest{sampler: &g.sampler, drafts: drafts, q: q, topLogProbs: -1}
 	if g.request.wantsLogProbs() {
@@ -32,29 +32,30 @@ func (g *generation) sampleRequest(drafts []int32, q []*mlx.Array) sampleRequest
 	return a
 }
 
-// verdict is what a step says to its asks. It is on the device until it is read.
+// sampleResult holds the tokens sampled in a step. They are on the device until they are read.
 //
-// For each row it has the token that follows it. A draft is kept as long as it equals that: where drafts were certain, the token
-// is drawn as if there were none, which keeps a draft with its probability p and else gives one of the others in proportion, so
-// that a request says the same with drafts and without. Where they were drawn from q, it is the draft with min(1, p/q), else it is
-// drawn from max(p-q, 0), where the draft itself has no part.
+// It has one token for each row. Drafts are verified in order, and a draft is accepted if it equals the token of its
+// row. If the draft was not drawn, that token is sampled as if there were no drafts, so a request generates the same
+// tokens with drafts and without. If the draft was drawn from q, the token is the draft with probability min(1, p/q),
+// and is otherwise drawn from max(p-q, 0), which excludes the draft. This keeps the distribution p: see speculative
+// sampling, https://arxiv.org/abs/2211.17192.
 type sampleResult struct {
 	requests []sampleRequest
-	starts   []int      // the first row of each ask
+	starts   []int      // the first row of each request
 	tokens   *mlx.Array // int32 [rows], kept
-	logProbs *logProbs  // nil where nobody wants them
-	unread   int        // asks that have neither been read nor given up
-	outcomes []outcome  // nil before it was read
+	logProbs *logProbs  // nil if no request wants them
+	unread   int        // requests whose pendingSample was neither read nor freed
+	outcomes []outcome  // nil before the first read
 }
 
-// outcome is what a verdict says to an ask: so many of its drafts are kept, and a token follows them.
+// outcome is the result of a sampleRequest: the number of accepted drafts, and the token after them.
 type outcome struct {
 	accepted int
 	next     int32
-	logProbs []LogProb // of the accepted drafts and the next token, or nil
+	logProbs []LogProb // of the accepted drafts and the next token; nil if not wanted
 }
 
-// log is the log-probability of the i-th token of the outcome, nil where it is not wanted.
+// logProb returns the log-probability of token i of the outcome; nil if not wanted.
 func (o *outcome) logProb(i int) *LogProb {
 	if o.logProbs == nil {
 		return nil
@@ -62,14 +63,14 @@ func (o *outcome) logProb(i int) *LogProb {
 	return &o.logProbs[i]
 }
 
-// answer is the place of a request in a verdict. A nil one is none.
+// pendingSample is one request's part of a sampleResult. A nil pendingSample can be freed.
 type pendingSample struct {
 	result *sampleResult
 	index  int
 }
 
-// verdicts begins to decide for all requests of a step, in one pass over their rows' scores [rows, vocab]. It runs on the engine's
-// thread; arrays gives what is to be evaluated.
+// sampleTokens starts sampling for all requests of a step, from the logits [rows, vocab] of their rows. The caller
+// evaluates the result's arrays. It runs on the engine's thread.
 func sampleTokens(logits *mlx.Array, requests []sampleRequest) *sampleResult {
 	v := &sampleResult{requests: slices.Clone(requests), unread: len(requests)}
 	var rows []row
@@ -79,7 +80,7 @@ func sampleTokens(logits *mlx.Array, requests []sampleRequest) *sampleResult {
 		for at := range a.rows() {
 			rows = append(rows, newRow(a, at, len(rows)))
 		}
-		a.sampler.position++ // what else it may say is added when it has been read
+		a.sampler.position++ // read adds the accepted drafts
 	}
 	v.tokens = nextTokens(logits, rows)
 	v.logProbs = newLogProbs(logits, rows, v.tokens)
@@ -87,7 +88,8 @@ func sampleTokens(logits *mlx.Array, requests []sampleRequest) *sampleResult {
 	return v
 }
 
-// follow gives the tokens that follow rows, int32 [len(rows)]: rows that are chosen in the same way go through the same operations.
+// nextTokens samples the token that follows each row, int32 [len(rows)]. Rows with the same sampling mode are processed
+// together.
 func nextTokens(logits *mlx.Array, rows []row) *mlx.Array {
 	groups := map[samplingMode][]row{}
 	var shapes []samplingMode
@@ -111,10 +113,10 @@ func nextTokens(logits *mlx.Array, rows []row) *mlx.Array {
 	return inOrder(order, parts...)
 }
 
-// inOrder puts parts together so that their i-th element comes to the place order[i].
+// inOrder concatenates parts and moves their element i to index order[i].
 func inOrder(order []int32, parts ...*mlx.Array) *mlx.Array {
 	if len(parts) == 1 {
-		return parts[0] // it has all in order
+		return parts[0] // a single part is in order already
 	}
 	from := make([]int32, len(order))
 	for i, place := range order {
@@ -123,7 +125,7 @@ func inOrder(order []int32, parts ...*mlx.Array) *mlx.Array {
 	return mlx.Take(mlx.Concatenate(0, parts...), mlx.FromSlice(parts[0].Thread(), from), 0)
 }
 
-// pick takes some rows of all; those that follow each other are not copied.
+// selectRows returns the logits of some rows. It copies only if they are not contiguous.
 func selectRows(logits *mlx.Array, rows []row) *mlx.Array {
 	first, n := rows[0].index, len(rows)
 	switch {
@@ -135,12 +137,12 @@ func selectRows(logits *mlx.Array, rows []row) *mlx.Array {
 	return mlx.Take(logits, column(logits.Thread(), rows, func(r row) int32 { return int32(r.index) }, n), 0)
 }
 
-// arrays are what is to be evaluated.
+// arrays returns the arrays to evaluate.
 func (v *sampleResult) arrays() []*mlx.Array {
 	return append(v.logProbs.arrays(), v.tokens)
 }
 
-// read takes the outcome of a request, which may wait for the device. It runs on the engine's thread; the answer is used up.
+// read returns the request's outcome and frees the sample. It may wait for the device. It runs on the engine's thread.
 func (a *pendingSample) read() outcome {
 	v := a.result
 	if v.outcomes == nil {
@@ -152,7 +154,7 @@ func (a *pendingSample) read() outcome {
 	return o
 }
 
-// free gives an answer up. It runs on the engine's thread.
+// free discards a sample. It runs on the engine's thread.
 func (a *pendingSample) free() {
 	if a == nil || a.result == nil {
 		return
@@ -163,7 +165,7 @@ func (a *pendingSample) free() {
 	a.result = nil
 }
 
-// outcomes walks the rows of each ask as far as its drafts are kept.
+// computeOutcomes accepts the drafts of each request up to the first that differs from the token of its row.
 func (v *sampleResult) computeOutcomes(tokens []int32) []outcome {
 	logs := v.logProbs.read(tokens)
 	out := make([]outcome, len(v.requests))
@@ -181,7 +183,8 @@ func (v *sampleResult) computeOutcomes(tokens []int32) []outcome {
 	return out
 }
 
-// tokens are what answers without drafts say, int32 [len(answers)], not read: a next step can be built upon them.
+// sampledTokens returns the tokens of samples without drafts, int32 [len(samples)]. It does not read them, so the next
+// step can be enqueued while they are computed.
 func sampledTokens(samples []*pendingSample) *mlx.Array {
 	all, one := samples[0].result, true
 	parts := make([]*mlx.Array, len(samples))
