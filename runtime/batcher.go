@@ -234,8 +234,9 @@ const (
 	snapshotTail     = 4
 )
 
-// planSnapshots returns the prompt positions at which prefill pauses to take a snapshot, ascending. Only models with
-// layers whose state cannot be truncated to an earlier position need them.
+// planSnapshots returns the prompt positions at which prefill pauses to take a snapshot, ascending. They include the
+// position where the prompt diverges from cached ones. Only models with layers whose state cannot be truncated to an
+// earlier position need them.
 func (g *generation) planSnapshots() []int {
 	if !g.needsSnapshots {
 		return nil

@@ -10,44 +10,46 @@ import (
 	"github.com/ingotml/ingot/grammar"
 )
 
-// constraint keeps what a request says to its format. A nil one allows everything. It belongs to one goroutine at a time.
+// constraint enforces a request's format, and the bound on tokens before it. A nil constraint allows everything. It is
+// not safe for concurrent use.
 type constraint struct {
-	m         *grammar.Matcher // nil before the text that the format comes after
-	maskWords int              // of a mask
-	ends      []int32          // end-of-sequence tokens, which may come where the text may end; none where they are ignored
-	forcing   bool             // tokens without an alternative are said without asking the model
+	m         *grammar.Matcher // nil before the format starts
+	maskWords int              // length of a mask
+	ends      []int32          // end-of-sequence tokens, allowed where the text may end; empty if they are ignored
+	forcing   bool             // tokens without an alternative are emitted without asking the model
 
-	after        string  // what the format comes after
-	text         []byte  // what has come, or its end
-	tokensBefore int     // tokens that may come before
-	inserted     []int32 // what is said when so many have come; nil: nothing
-	opening      string  // what has to come first for that; empty: nothing, or it has
+	after        string  // the format starts after this text; empty: at once
+	text         []byte  // generated before the format, or the end of it in which after may begin
+	tokensBefore int     // tokens that may be generated before after; see inserted
+	inserted     []int32 // tokens of after, emitted when tokensBefore is used up; nil: none, or already emitted
+	opening      string  // inserted applies only if the text begins with this; empty: always, or it has begun so
 	tokenText    func(id int32) []byte
-	newMatcher   func(left int) (*grammar.Matcher, error) // nil: there is no format, but only what would come before
-	inactive     bool                                     // nothing is kept to any more
+	newMatcher   func(left int) (*grammar.Matcher, error) // nil: no format, only a bound on the tokens before after
+	inactive     bool                                     // nothing is left to enforce
 
-	unbounded bool // an optional format does not fit into what is left, and need not
+	unbounded bool // an optional format does not fit into the remaining budget: follow it as far as it goes
 
-	// The masks that were made last, with so many tokens left, along drafts.
+	// The masks computed last: along maskDrafts, with maskBudget tokens left.
 	maskBudget int
 	maskDrafts []int32
 	masks      [][]uint32
 }
 
-// constrain begins a format for an answer of at most budget tokens.
+// constrain returns the constraint of a request that may generate budget tokens; nil if it needs none.
 func (l *Local) constrain(ctx context.Context, r Request, budget int) (*constraint, error) {
-	cuts := r.Format.After != "" && r.Format.Within > 0
-	if r.Format.Kind == "" && !cuts {
+	bounded := r.Format.After != "" && r.Format.Within > 0
+	if r.Format.Kind == "" && !bounded {
 		return nil, nil
 	}
 	if l.tok == nil {
-		return nil, fmt.Errorf("%w: a format needs the text of tokens", ErrNoTokenizer)
+		return nil, fmt.Errorf("%w: a format requires one", ErrNoTokenizer)
 	}
-	c := &constraint{forcing: !r.wantsLogProbs(), after: r.Format.After, tokensBefore: r.Format.Within, tokenText: l.tokenBytes}
+	c := &constraint{forcing: !r.wantsLogProbs(), after: r.Format.After, tokensBefore: r.Format.Within,
+		tokenText: l.tokenBytes}
 	if r.Format.Kind == "" {
 		c.opening = r.Format.Open
 	}
-	if cuts {
+	if bounded {
 		var err error
 		if c.inserted, err = l.tok.Encode(r.Format.After, false); err != nil {
 			return nil, err
@@ -56,23 +58,23 @@ func (l *Local) constrain(ctx context.Context, r Request, budget int) (*constrai
 	if r.Format.Kind == "" {
 		return c, nil
 	}
-	of, err := l.formats.grammar(ctx, r.Format)
+	compiled, err := l.formats.grammar(ctx, r.Format)
 	if err != nil {
 		return nil, err
 	}
 	v := l.formats.vocabulary()
 	c.maskWords = grammar.Words(v.Size())
 	c.newMatcher = func(left int) (*grammar.Matcher, error) {
-		m, err := of.Matcher(v, left)
+		m, err := compiled.Matcher(v, left)
 		if c.unbounded = r.Format.Optional && errors.Is(err, grammar.ErrBudget); c.unbounded {
-			m, err = of.Matcher(v, -1)
+			m, err = compiled.Matcher(v, -1)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		}
 		return m, nil
 	}
-	m, err := c.newMatcher(budget) // also where it comes later: then it must fit all the more
+	m, err := c.newMatcher(budget) // a format that starts later must fit into this budget too
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +87,7 @@ func (l *Local) constrain(ctx context.Context, r Request, budget int) (*constrai
 	return c, nil
 }
 
-// bytes is what a token writes, special ones by their names.
+// tokenBytes returns the bytes of a token; of a special token, its name.
 func (l *Local) tokenBytes(id int32) []byte {
 	if b, ok := l.tok.Bytes(id); ok {
 		return b
@@ -94,8 +96,8 @@ func (l *Local) tokenBytes(id int32) []byte {
 	return []byte(text)
 }
 
-// mask gives the tokens that may follow, of which so many are left. Those that end the text are the runtime's to allow, whatever they
-// would write.
+// mask returns the tokens that may come next, if left tokens remain. It allows end-of-sequence tokens where the text
+// may end, whatever their bytes are.
 func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
 	bits := make([]uint32, c.maskWords)
 	m.Mask(bits, c.matcherBudget(left))
@@ -112,10 +114,10 @@ func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
 	return bits
 }
 
-// along gives the masks of the rows before and after drafts, as far as they keep to the format: one more than such drafts. left is
-// how many tokens may come.
+// masksAlong returns the masks of the rows before and after drafts, up to the first draft that violates the format: one
+// mask more than there are valid drafts. left is the number of tokens that remain.
 func (c *constraint) masksAlong(drafts []int32, left int) [][]uint32 {
-	if c.m == nil { // up to the token that the format comes after: what follows has masks when it has been said
+	if c.m == nil { // accept drafts up to the start of the format: masks apply to the tokens after it
 		n, text := 0, slices.Clone(c.text)
 		for n < len(drafts) {
 			if text = append(text, c.tokenText(drafts[n])...); bytes.Contains(text, []byte(c.after)) {
@@ -138,7 +140,7 @@ func (c *constraint) masksAlong(drafts []int32, left int) [][]uint32 {
 			break
 		}
 		if slices.Contains(c.ends, id) {
-			c.masks = append(c.masks, nil) // nothing comes after it
+			c.masks = append(c.masks, nil) // no token follows it
 			break
 		}
 		if m.Accept(id) != nil {
@@ -153,7 +155,7 @@ func has(bits []uint32, id int32) bool {
 	return id >= 0 && int(id)/32 < len(bits) && bits[id/32]>>(id%32)&1 != 0
 }
 
-// accept takes a token that was chosen, after which so many may come.
+// accept adds a sampled token, after which left tokens remain.
 func (c *constraint) accept(id int32, left int) error {
 	switch {
 	case c == nil:
@@ -168,7 +170,8 @@ func (c *constraint) accept(id int32, left int) error {
 	return nil
 }
 
-// wait takes a token before the format. What of a token comes after the text that the format waits for belongs to neither.
+// acceptBefore adds a token before the format. If the token extends beyond the text after which the format starts, the
+// excess bytes are not checked.
 func (c *constraint) acceptBefore(id int32, left int) (err error) {
 	c.text = append(c.text, c.tokenText(id)...)
 	if c.opening != "" {
@@ -198,19 +201,19 @@ func (c *constraint) acceptBefore(id int32, left int) (err error) {
 	return err
 }
 
-// forced are the tokens that come next whatever the model thinks, where left may come.
+// forced returns the tokens that must come next, whatever the logits are, if left tokens remain.
 func (c *constraint) forced(left int) (ids []int32) {
 	switch {
 	case c == nil:
 	case c.m == nil && c.tokensBefore <= 0 && c.opening == "":
-		ids, c.inserted = c.inserted, nil // once
+		ids, c.inserted = c.inserted, nil // only once
 	case c.m != nil && c.forcing:
 		ids = c.m.Forced(c.matcherBudget(left))
 	}
 	return ids
 }
 
-// room is how many tokens the format has to fit into where so many are left; -1: any number.
+// matcherBudget returns the number of tokens that the format has to fit into; -1: any number.
 func (c *constraint) matcherBudget(left int) int {
 	if c.unbounded {
 		return -1
@@ -218,8 +221,8 @@ func (c *constraint) matcherBudget(left int) int {
 	return left
 }
 
-// lead are the tokens that every text of the format begins with, but for the last of those that leave nothing to add: the model
-// is asked for one token at least.
+// prefix returns the forced tokens at the start of the format. If they complete it, it leaves out the last one, because
+// the model samples at least one token.
 func (c *constraint) prefix(left int) []int32 {
 	ids := slices.Clone(c.forced(left))
 	if len(ids) == 0 {
@@ -237,7 +240,7 @@ func (c *constraint) prefix(left int) []int32 {
 	return ids
 }
 
-// over tells whether the text is complete and nothing can be added with so many tokens left, and why it ends.
+// ended reports whether the text is complete and cannot continue with left tokens, and the finish reason.
 func (c *constraint) ended(left int) (DoneReason, bool) {
 	if c == nil || c.m == nil || !c.m.Done() {
 		return "", false
@@ -252,7 +255,7 @@ func (c *constraint) ended(left int) (DoneReason, bool) {
 	return DoneStop, true
 }
 
-// lawful gives the drafts before the first that leaves the request's format.
+// allowedDrafts returns the drafts before the first one that violates the request's format.
 func (g *generation) allowedDrafts(drafts []int32) []int32 {
 	if g.constraint == nil {
 		return drafts
@@ -260,7 +263,8 @@ func (g *generation) allowedDrafts(drafts []int32) []int32 {
 	return drafts[:len(g.constraint.masksAlong(drafts, g.budget))-1]
 }
 
-// lead puts what every answer begins with behind the prompt, so that it is read with it. It is told when the first token is chosen.
+// addForcedPrefix appends the forced prefix to the prompt, so that prefill includes it. emit sends it before the first
+// sampled token.
 func (g *generation) addForcedPrefix() {
 	for _, id := range g.constraint.prefix(g.budget) {
 		if g.constraint.accept(id, g.budget-1) != nil {
@@ -274,7 +278,7 @@ func (g *generation) addForcedPrefix() {
 	}
 }
 
-// force says the tokens that the request's format leaves no choice about, and tells whether the stream has ended with them.
+// emitForced emits the tokens that the format forces next, and reports whether the stream has ended.
 func (g *generation) emitForced() (ended bool) {
 	for _, id := range slices.Clone(g.constraint.forced(g.budget)) {
 		g.sampler.position++

@@ -177,17 +177,17 @@ func (l *Local) probeDraft(draft models.Draft) error {
 	tokens := l.probeTokens()
 	hidden := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: tokens, All: true}))
 	logits := l.model.Head(hidden)
-	said := tokens[1:] // a draft with its own KV cache evaluates the prompt too
+	prompt := tokens[1:] // a draft with its own KV cache evaluates the prompt too
 	if len(draft.Layers()) == 0 {
-		said, hidden = nil, lastRow(hidden)
+		prompt, hidden = nil, lastRow(hidden)
 	}
 	for step := range probeDraftSteps {
 		next := int32(mlx.ArgMax(lastRow(logits), -1, false).Int())
-		b := nn.NewBatch(l.thread, nn.Part{Seq: own, Tokens: append(slices.Clone(said), next)})
+		b := nn.NewBatch(l.thread, nn.Part{Seq: own, Tokens: append(slices.Clone(prompt), next)})
 		hidden, logits = draft.Step(&models.DraftBatch{
 			Batch: b, Target: []*cache.Sequence{seq}, Vectors: l.model.Embed(b.Tokens), Hidden: hidden,
 		})
-		said = nil
+		prompt = nil
 		for id, v := range logits.Float32s() {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 				return fmt.Errorf("the logit of token %d in step %d is %v: %w", id, step, v, ErrImage)

@@ -18,17 +18,17 @@ import (
 	"github.com/ingotml/ingot/vision"
 )
 
-// ErrPictures says that a model cannot be given the pictures of a request.
+// ErrPictures reports that a model cannot process the pictures of a request.
 var ErrPictures = errors.New("pictures cannot be used")
 
-// Picture is a picture of a prompt.
+// Picture is one picture of a prompt.
 type Picture struct {
-	ID   int    // of [img-ID] in a text
-	Name string // in errors; without one it is counted
+	ID   int    // of its mark [img-ID] in a text
+	Name string // used in errors; without one, they use its index
 	Data []byte // a PNG, JPEG, GIF, WebP or BMP file
 }
 
-// name is what errors call the picture that comes i-th, from 0 on.
+// name returns what errors call the picture with index i.
 func (p Picture) name(i int) string {
 	if p.Name != "" {
 		return "picture " + p.Name
@@ -36,14 +36,14 @@ func (p Picture) name(i int) string {
 	return fmt.Sprintf("picture %d", i+1)
 }
 
-// sight is how a model takes pictures.
+// visionConfig says how a model processes pictures.
 type visionConfig struct {
 	arch.Pictures
 	processor vision.Processor
 	tower     models.Tower
 }
 
-// readSight is nil for models without a tower. The tower is not there before the model is built.
+// readVision returns nil for a model without a vision tower. setTower adds the tower when the model is built.
 func (f files) readVision(config arch.Model) (*visionConfig, error) {
 	m, ok := config.(interface{ Pictures() *arch.Pictures })
 	if !ok || m.Pictures() == nil {
@@ -61,8 +61,8 @@ func (f files) readVision(config arch.Model) (*visionConfig, error) {
 	return s, nil
 }
 
-// preprocessor reads what the checkpoint says of preparing pictures, and where; nil where it says nothing. transformers 5
-// saves it as a part of processor_config.json and reads that first.
+// preprocessor returns the checkpoint's configuration for preparing pictures and the name of its file; nil if it has
+// none. transformers 5 writes it as a part of processor_config.json, and reads that file first.
 func (f files) preprocessor() (name string, config []byte, err error) {
 	name = "processor_config.json"
 	whole, err := f.read(manifest.KindFile, name)
@@ -85,7 +85,7 @@ func (f files) preprocessor() (name string, config []byte, err error) {
 	return name, config, err
 }
 
-// look takes the tower of a model that was built.
+// setTower takes the vision tower of a model that was built.
 func (s *visionConfig) setTower(m models.Model) {
 	if s == nil {
 		return
@@ -95,7 +95,7 @@ func (s *visionConfig) setTower(m models.Model) {
 	}
 }
 
-// needSight gives how the model takes pictures, or why it does not.
+// needVision returns how the model processes pictures, or an error if it does not.
 func (l *Local) needVision() (*visionConfig, error) {
 	if l.vision != nil && l.vision.tower == nil {
 		return nil, l.noTowerError()
@@ -103,7 +103,7 @@ func (l *Local) needVision() (*visionConfig, error) {
 	return l.needImageToken()
 }
 
-// needPlaces gives how a prompt shows pictures, or why none can.
+// needImageToken returns how a prompt represents pictures, or an error if it cannot.
 func (p *Processor) needImageToken() (*visionConfig, error) {
 	switch {
 	case p.vision == nil:
@@ -118,44 +118,46 @@ func (p *Processor) noTowerError() error {
 	return fmt.Errorf("%s without a vision tower: %w", p.config.Facts().ModelType, ErrPictures)
 }
 
-// refuseVideo names the token of a video in a prompt.
+// checkNoVideo returns an error if a prompt contains a video token.
 func (l *Local) checkNoVideo(prompt []int32) error {
 	if l.vision == nil || l.vision.Video == 0 {
 		return nil
 	}
 	if i := slices.Index(prompt, int32(l.vision.Video)); i >= 0 {
-		return fmt.Errorf("token %d of the prompt stands for a video, which no model here takes: %w", i, ErrPictures)
+		return fmt.Errorf("token %d of the prompt stands for a video: videos are not supported: %w", i, ErrPictures)
 	}
 	return nil
 }
 
-// pictured is what the pictures of a prompt add to its rows. It belongs to one request.
+// promptPictures holds what the pictures of a prompt add to its rows. It belongs to one request.
 type promptPictures struct {
-	expanded []int32          // with as many image tokens as the pictures have vectors
-	grid     [3][]int32       // time, height and width of each token
-	shift    int              // of text after the prompt against its place in the sequence
+	expanded []int32          // the prompt, with one image token for each vector
+	grid     [3][]int32       // time, height and width position of each token
+	shift    int              // position of generated text, relative to its index in the sequence
 	spans    []span           // in order
-	distinct []*promptPicture // the different pictures
+	distinct []*promptPicture // without duplicates
 }
 
-// span is where a picture stands in a prompt.
+// span is the range of a picture's tokens in a prompt.
 type span struct {
 	start, end int // tokens
 	picture    *promptPicture
 }
 
-// seen is a picture, however often it is shown.
+// promptPicture is a distinct picture of a prompt, which may appear in it several times.
 type promptPicture struct {
 	vision.Measured
 	picture Picture
-	name    string     // in errors
-	hash    uint64     // of its file
-	vectors *mlx.Array // [tokens, hidden], kept; nil before the tower has seen it
+	name    string     // used in errors
+	hash    uint64     // of the file
+	vectors *mlx.Array // [tokens, hidden], kept; nil before the picture is encoded
 }
 
-// picture puts pictures in the places that a prompt has for them: single image tokens, which become as many as there are
-// vectors, or runs of as many. It is nil without pictures. It reads their headers alone: see decodes them, one at a time.
-func (l *Local) placePictures(ctx context.Context, prompt []int32, pictures []Picture, limit int) (*promptPictures, error) {
+// placePictures assigns pictures to the image tokens of a prompt, in order. A picture has one image token, which is
+// expanded to one for each of its vectors, or a run of that many. It returns nil without pictures. It reads only the
+// headers of the pictures; they are decoded later, one at a time.
+func (l *Local) placePictures(ctx context.Context, prompt []int32, pictures []Picture, limit int) (*promptPictures,
+	error) {
 	if len(pictures) == 0 {
 		return nil, nil
 	}
@@ -166,7 +168,8 @@ func (l *Local) placePictures(ctx context.Context, prompt []int32, pictures []Pi
 	image := int32(s.Image)
 	runs := runsOf(prompt, image)
 	if len(runs) != len(pictures) {
-		return nil, fmt.Errorf("the prompt has places for %d pictures, %d were given: %w", len(runs), len(pictures), ErrPictures)
+		return nil, fmt.Errorf("the prompt has places for %d pictures, %d were given: %w", len(runs), len(pictures),
+			ErrPictures)
 	}
 	p := &promptPictures{}
 	known := map[[sha256.Size]byte]*promptPicture{}
@@ -182,19 +185,22 @@ func (l *Local) placePictures(ctx context.Context, prompt []int32, pictures []Pi
 			if err != nil {
 				return nil, err
 			}
-			of = &promptPicture{Measured: size, picture: pictures[i], name: pictures[i].name(i), hash: binary.LittleEndian.Uint64(key[:])}
+			of = &promptPicture{Measured: size, picture: pictures[i], name: pictures[i].name(i),
+				hash: binary.LittleEndian.Uint64(key[:])}
 			known[key], p.distinct = of, append(p.distinct, of)
 		}
 		n := of.Tokens()
 		if length := run[1] - run[0]; length != 1 && length != n {
-			return nil, fmt.Errorf("%s makes %d tokens, the prompt has %d for it at token %d: %w", pictures[i].name(i), n, length, run[0], ErrPictures)
+			return nil, fmt.Errorf("%s makes %d tokens, the prompt has %d for it at token %d: %w", pictures[i].name(i), n,
+				length, run[0], ErrPictures)
 		}
 		p.expanded = append(p.expanded, prompt[done:run[0]]...)
 		p.spans = append(p.spans, span{len(p.expanded), len(p.expanded) + n, of})
 		p.expanded = append(p.expanded, slices.Repeat([]int32{image}, n)...)
 		done = run[1]
 		if len(p.expanded)+len(prompt)-done >= limit {
-			return nil, fmt.Errorf("the prompt has %d tokens with %s, the model's context %d: %w", len(p.expanded)+len(prompt)-done, pictures[i].name(i), limit, ErrPrompt)
+			return nil, fmt.Errorf("the prompt has %d tokens with %s, the model's context %d: %w",
+				len(p.expanded)+len(prompt)-done, pictures[i].name(i), limit, ErrPrompt)
 		}
 	}
 	p.expanded = append(p.expanded, prompt[done:]...)
@@ -202,7 +208,7 @@ func (l *Local) placePictures(ctx context.Context, prompt []int32, pictures []Pi
 	return p, nil
 }
 
-// runsOf lists where a token stands, once or several times in a row: starts and ends.
+// runsOf returns the start and end of each run of a token.
 func runsOf(tokens []int32, token int32) (runs [][2]int) {
 	for i := 0; i < len(tokens); i++ {
 		if tokens[i] != token {
@@ -217,8 +223,9 @@ func runsOf(tokens []int32, token int32) (runs [][2]int) {
 	return runs
 }
 
-// place gives each token its three positions. Text takes the next one in all three; a picture stands at one time, its rows
-// and columns count from there, and what follows comes after the longer side.
+// assignPositions computes the three positions of each token. Text advances all three together. All tokens of a picture
+// have the same time position; their rows and columns count from there. Text after a picture continues beyond its
+// longer side.
 func (p *promptPictures) assignPositions() {
 	at, done := int32(0), 0
 	text := func(end int) {
@@ -244,7 +251,7 @@ func (p *promptPictures) assignPositions() {
 	p.shift = int(at) - len(p.expanded)
 }
 
-// see decodes a picture and runs it through the tower.
+// encodePicture decodes a picture and runs it through the vision tower.
 func (l *Local) encodePicture(ctx context.Context, s *promptPicture) error {
 	p := l.decode(ctx, s)
 	defer p.free()
@@ -254,7 +261,7 @@ func (l *Local) encodePicture(ctx context.Context, s *promptPicture) error {
 	return l.do(ctx, func() error { return l.runTower(ctx, s, p.patches) })
 }
 
-// encode runs the patches of a picture through the tower. It runs on the engine's thread.
+// runTower runs the patches of a picture through the vision tower. It runs on the engine's thread.
 func (l *Local) runTower(ctx context.Context, s *promptPicture, p vision.Patches) error {
 	vectors, err := l.vision.tower.Encode(ctx, mlx.FromSlice(l.thread, p.Pixels, p.Rows*p.Cols, p.Width()), p.Rows, p.Cols)
 	if err != nil {
@@ -265,7 +272,7 @@ func (l *Local) runTower(ctx context.Context, s *promptPicture, p vision.Patches
 	return nil
 }
 
-// probeTower runs a gray square through the tower.
+// probeTower runs a gray square through the vision tower.
 func (l *Local) probeTower(ctx context.Context) error {
 	if l.vision == nil || l.vision.tower == nil {
 		return nil
@@ -276,15 +283,15 @@ func (l *Local) probeTower(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &promptPictures{distinct: []*promptPicture{{}}}
+	picture := &promptPictures{distinct: []*promptPicture{{}}}
 	defer func() {
-		_ = l.thread.Do(context.Background(), func() error { p.free(); return nil })
+		_ = l.thread.Do(context.Background(), func() error { picture.free(); return nil })
 	}()
-	if err := l.do(ctx, func() error { return l.runTower(ctx, p.distinct[0], patches) }); err != nil {
+	if err := l.do(ctx, func() error { return l.runTower(ctx, picture.distinct[0], patches) }); err != nil {
 		return err
 	}
 	return l.do(ctx, func() error {
-		for i, v := range p.distinct[0].vectors.Float32s() {
+		for i, v := range picture.distinct[0].vectors.Float32s() {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 				return fmt.Errorf("element %d of the vectors of a picture is %v: %w", i, v, ErrImage)
 			}
@@ -293,7 +300,7 @@ func (l *Local) probeTower(ctx context.Context) error {
 	})
 }
 
-// part adds to a part of n tokens, from token start of the text on, what pictures there are.
+// part adds pictures and positions to a part of the text that begins at token start.
 func (p *promptPictures) part(part nn.Part, start int) nn.Part {
 	if p == nil {
 		return part
@@ -316,7 +323,7 @@ func (p *promptPictures) part(part nn.Part, start int) nn.Part {
 	return part
 }
 
-// next is the shift of text that is generated.
+// generatedShift returns the position of generated text, relative to its index in the sequence.
 func (p *promptPictures) generatedShift() int {
 	if p == nil {
 		return 0
@@ -324,7 +331,7 @@ func (p *promptPictures) generatedShift() int {
 	return p.shift
 }
 
-// free gives up the vectors. It runs on the engine's thread.
+// free frees the vectors. It runs on the engine's thread.
 func (p *promptPictures) free() {
 	if p == nil {
 		return

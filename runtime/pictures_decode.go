@@ -11,33 +11,33 @@ import (
 	"github.com/ingotml/ingot/vision"
 )
 
-// decoder bounds the memory of a model's pictures from their files to the tower, by limits.PictureMemory. A picture that
-// does not fit waits in a FIFO queue.
+// decodeMemory bounds the memory of a model's pictures between their files and the vision tower by
+// limits.PictureMemory. Pictures that do not fit wait in a FIFO queue.
 type decodeMemory struct{ *semaphore.Weighted }
 
 func newDecodeMemory() decodeMemory { return decodeMemory{semaphore.NewWeighted(limits.PictureMemory)} }
 
-// decoded is a picture in patches, or why there are none. Its memory counts until free.
+// decoded is a decoded picture, or an error. Its memory is reserved until free is called.
 type decoded struct {
 	patches vision.Patches
 	err     error
-	free    func() // once
+	free    func() // must be called once
 }
 
-// decode makes patches of a picture's file, as soon as there is memory for it.
+// decode cuts a picture into patches, as soon as there is memory for it.
 func (l *Local) decode(ctx context.Context, s *promptPicture) (p decoded) {
 	p.free = func() {}
-	held := min(2*s.Memory, limits.PictureMemory) // the heap grows to twice what is used
+	held := min(2*s.Memory, limits.PictureMemory) // the heap grows to twice the live memory
 	if err := l.decodeMemory.Acquire(ctx, held); err != nil {
 		return decoded{err: err, free: p.free}
 	}
 	defer func() {
-		if fault := recover(); fault != nil { // the file is not ours
+		if fault := recover(); fault != nil { // an untrusted file must not end the process
 			p.err = fmt.Errorf("the decoder failed: %v: %w", fault, vision.ErrPicture)
 		}
 		const large = 64 << 20
 		if held >= large {
-			debug.FreeOSMemory() // before others take as much
+			debug.FreeOSMemory() // before the next picture allocates as much
 		}
 		if p.err != nil {
 			p.patches, p.err = vision.Patches{}, badPicture{fmt.Errorf("%s: %w", s.name, p.err)}
@@ -51,14 +51,14 @@ func (l *Local) decode(ctx context.Context, s *promptPicture) (p decoded) {
 	return p
 }
 
-// decoding is a picture of a running request that is on its way to the tower.
+// decodeJob decodes a picture of a running request.
 type decodeJob struct {
 	decoded
-	done   chan struct{} // closed once decoded is there
+	done   chan struct{} // closed when decoded is set
 	cancel context.CancelFunc
 }
 
-// decode begins to decode the next picture of a request. The loop is woken when that is done.
+// startDecode starts to decode the next picture of a request. It wakes the loop when the picture is decoded.
 func (b *batcher) startDecode(g *generation) {
 	if g.encodedPictures == len(g.pictures.distinct) {
 		return
@@ -74,7 +74,7 @@ func (b *batcher) startDecode(g *generation) {
 	g.decodeJob = d
 }
 
-// ready tells whether the picture has been decoded, or could not be.
+// ready reports whether the job is done, with or without an error.
 func (d *decodeJob) ready() bool {
 	select {
 	case <-d.done:
@@ -84,7 +84,7 @@ func (d *decodeJob) ready() bool {
 	}
 }
 
-// stop gives a picture up, and its memory as soon as the decoder lets go of it.
+// stop cancels a job. Its memory is released when the decoder returns. d may be nil.
 func (d *decodeJob) stop() {
 	if d == nil {
 		return
@@ -96,12 +96,12 @@ func (d *decodeJob) stop() {
 	}()
 }
 
-// blind tells whether pictures of a request have yet to go through the tower.
+// awaitsPictures reports whether the request has pictures that are not encoded yet.
 func (g *generation) awaitsPictures() bool {
 	return g.pictures != nil && g.encodedPictures < len(g.pictures.distinct)
 }
 
-// encode runs the next picture that is decoded through the tower, if there is one.
+// encodeNextPicture runs the next decoded picture through the vision tower, and reports whether there was one.
 func (b *batcher) encodeNextPicture() bool {
 	for _, g := range b.running {
 		if !g.awaitsPictures() {

@@ -34,8 +34,8 @@ func edit(logits *mlx.Array, rows []row) *mlx.Array {
 		longest = max(longest, len(lists[i]))
 	}
 	n := len(rows) * longest
-	ids, bias, times, over, less := make([]int32, n), make([]float32, n), make([]float32, n), make([]float32, n),
-		make([]float32, n)
+	ids := make([]int32, n)
+	bias, times, over, less := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 	biased := false
 	for i, list := range lists {
 		c := logitEdit{penalty: 1}

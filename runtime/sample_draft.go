@@ -54,8 +54,8 @@ func (s samplingMode) drawDrafts(logits *mlx.Array, rows []row) (tokens, q *mlx.
 	p, ids := s.candidates(logits, rows)
 	p = s.trim(p, ids, rows)
 	q = mlx.Divide(p, mlx.Sum(p, true, -1))
-	tokens = tokensAt(draw(p, column(t, rows, func(r row) float32 { return r.sampler.uniform(drawDraft, r.position) })),
-		ids)
+	uniforms := column(t, rows, func(r row) float32 { return r.sampler.uniform(drawDraft, r.position) })
+	tokens = tokensAt(draw(p, uniforms), ids)
 	if ids != nil {
 		q = mlx.PutAlongAxis(mlx.Zeros(t, mlx.Float32, logits.Shape()...), ids, q, -1)
 	}

@@ -249,8 +249,8 @@ func verifyDrafts(p, ids *mlx.Array, rows []row, uniforms *mlx.Array) *mlx.Array
 		pDraft = mlx.Sum(keepWhere(p, mlx.Equal(ids, drafts)), true, -1)
 		q = mlx.TakeAlongAxis(q, ids, -1)
 	}
-	keep := mlx.Less(mlx.Multiply(column(t, rows,
-		func(r row) float32 { return r.sampler.uniform(drawAccept, r.position) }), qDraft), pDraft)
+	accept := column(t, rows, func(r row) float32 { return r.sampler.uniform(drawAccept, r.position) })
+	keep := mlx.Less(mlx.Multiply(accept, qDraft), pDraft)
 	rest := mlx.MaximumScalar(mlx.Subtract(p, q), 0)
 	// If rounding leaves nothing of the difference, p equals q: draw from p.
 	some := mlx.Greater(mlx.Sum(rest, true, -1), mlx.Scalar(t, float32(0)))

@@ -18,8 +18,9 @@ const verifyChunk = 256
 
 // Compare evaluates the reference's tokens and compares the logits. If the reference has a greedy continuation, it
 // compares that too; else greedyEqual is nil. The tokens contain as many image tokens as the pictures have vectors.
-func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture) (c Comparison, greedyEqual *bool,
-	err error) {
+func (l *Local) Compare(
+	ctx context.Context, ref *Reference, pictures ...Picture,
+) (c Comparison, greedyEqual *bool, err error) {
 	vocab := int(l.config.Facts().Vocab)
 	if ref.Vocab != vocab {
 		return c, nil, fmt.Errorf("logits have %d columns, the model's vocabulary %d: %w", ref.Vocab, vocab, ErrReference)
@@ -29,16 +30,16 @@ func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture
 			return c, nil, fmt.Errorf("tokens[%d] is %d, the vocabulary has %d: %w", i, id, vocab, ErrReference)
 		}
 	}
-	show, err := l.placePictures(ctx, ref.Tokens, pictures, math.MaxInt)
+	placed, err := l.placePictures(ctx, ref.Tokens, pictures, math.MaxInt)
 	if err != nil {
 		return c, nil, err
 	}
-	if show != nil && len(show.expanded) != len(ref.Tokens) {
+	if placed != nil && len(placed.expanded) != len(ref.Tokens) {
 		return c, nil, fmt.Errorf("the pictures take %d more tokens than the reference has for them: %w",
-			len(show.expanded)-len(ref.Tokens), ErrReference)
+			len(placed.expanded)-len(ref.Tokens), ErrReference)
 	}
 	compare := newComparer(ref)
-	if err := l.forward(ctx, ref.Tokens, show, compare.add); err != nil {
+	if err := l.forward(ctx, ref.Tokens, placed, compare.add); err != nil {
 		return c, nil, err
 	}
 	if ref.Greedy != nil {
@@ -55,13 +56,14 @@ func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture
 }
 
 // forward passes the logits of every position to row, in order. The model's context length does not apply.
-func (l *Local) forward(ctx context.Context, tokens []int32, show *promptPictures, row func(logits []float32)) error {
+func (l *Local) forward(ctx context.Context, tokens []int32, pictures *promptPictures,
+	each func(logits []float32)) error {
 	seq := cache.NewSequence(l.kinds)
 	defer func() {
-		_ = l.thread.Do(context.Background(), func() error { seq.Free(); show.free(); return nil })
+		_ = l.thread.Do(context.Background(), func() error { seq.Free(); pictures.free(); return nil })
 	}()
-	for i := 0; show != nil && i < len(show.distinct); i++ {
-		if err := l.encodePicture(ctx, show.distinct[i]); err != nil {
+	for i := 0; pictures != nil && i < len(pictures.distinct); i++ {
+		if err := l.encodePicture(ctx, pictures.distinct[i]); err != nil {
 			return err
 		}
 	}
@@ -69,14 +71,14 @@ func (l *Local) forward(ctx context.Context, tokens []int32, show *promptPicture
 		var logits []float32
 		if err := l.do(ctx, func() error {
 			part := nn.Part{Seq: seq, Tokens: chunk, All: true, Text: len(tokens)}
-			hidden := l.model.Forward(nn.NewBatch(l.thread, show.part(part, seq.Offset())))
+			hidden := l.model.Forward(nn.NewBatch(l.thread, pictures.part(part, seq.Offset())))
 			logits = l.model.Head(hidden).Float32s()
 			return nil
 		}); err != nil {
 			return err
 		}
 		for r := range slices.Chunk(logits, len(logits)/len(chunk)) {
-			row(r)
+			each(r)
 		}
 	}
 	return nil
