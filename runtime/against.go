@@ -26,8 +26,9 @@ const (
 
 // Against evaluates a text with the model and with base, which must have the same tokens, and compares the model's
 // logits with those of base. It holds the logits of half a window of both in memory.
-func (l *Local) Against(ctx context.Context, base *Local, text string, progress func(done, total int)) ([]quality.Row,
-	error) {
+func (l *Local) Against(
+	ctx context.Context, base *Local, text string, progress func(done, total int),
+) ([]quality.Row, error) {
 	begin, tokens, err := l.commonTokens(base, text)
 	if err != nil {
 		return nil, err

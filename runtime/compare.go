@@ -11,7 +11,7 @@ type Comparison struct {
 	Tokens  int     // positions
 	MaxAbs  float64 // largest absolute difference of a logit
 	MeanAbs float64
-	MeanKL  float64 // KL divergence of our distribution from the reference's in nats, mean over positions
+	MeanKL  float64 // KL(reference || model) in nats, mean over positions
 	Top1    float64 // share of positions with the same most likely token, see decidedMargin
 	Scale   float64 // standard deviation of the reference's logits
 }

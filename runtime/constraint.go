@@ -44,8 +44,9 @@ func (l *Local) constrain(ctx context.Context, r Request, budget int) (*constrai
 	if l.tok == nil {
 		return nil, fmt.Errorf("%w: a format requires one", ErrNoTokenizer)
 	}
-	c := &constraint{forcing: !r.wantsLogProbs(), after: r.Format.After, tokensBefore: r.Format.Within,
-		tokenText: l.tokenBytes}
+	c := &constraint{
+		forcing: !r.wantsLogProbs(), after: r.Format.After, tokensBefore: r.Format.Within, tokenText: l.tokenBytes,
+	}
 	if r.Format.Kind == "" {
 		c.opening = r.Format.Open
 	}

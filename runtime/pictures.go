@@ -156,8 +156,9 @@ type promptPicture struct {
 // placePictures assigns pictures to the image tokens of a prompt, in order. A picture has one image token, which is
 // expanded to one for each of its vectors, or a run of that many. It returns nil without pictures. It reads only the
 // headers of the pictures; they are decoded later, one at a time.
-func (l *Local) placePictures(ctx context.Context, prompt []int32, pictures []Picture, limit int) (*promptPictures,
-	error) {
+func (l *Local) placePictures(
+	ctx context.Context, prompt []int32, pictures []Picture, limit int,
+) (*promptPictures, error) {
 	if len(pictures) == 0 {
 		return nil, nil
 	}
@@ -185,8 +186,9 @@ func (l *Local) placePictures(ctx context.Context, prompt []int32, pictures []Pi
 			if err != nil {
 				return nil, err
 			}
-			of = &promptPicture{Measured: size, picture: pictures[i], name: pictures[i].name(i),
-				hash: binary.LittleEndian.Uint64(key[:])}
+			of = &promptPicture{
+				Measured: size, picture: pictures[i], name: pictures[i].name(i), hash: binary.LittleEndian.Uint64(key[:]),
+			}
 			known[key], p.distinct = of, append(p.distinct, of)
 		}
 		n := of.Tokens()

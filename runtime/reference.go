@@ -65,8 +65,9 @@ func ReadReference(path string) (*Reference, error) {
 	return r, err
 }
 
-func referenceTensor(f *safetensors.File, path, name string, d safetensors.DType, rank int) (safetensors.Tensor,
-	error) {
+func referenceTensor(
+	f *safetensors.File, path, name string, d safetensors.DType, rank int,
+) (safetensors.Tensor, error) {
 	t, ok := f.Lookup(name)
 	if !ok {
 		return t, fmt.Errorf("%s: tensor %s is absent: %w", path, name, ErrReference)

@@ -11,8 +11,8 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// decodeJPEG makes RGB of the decoder's planes as libjpeg does, which Pillow stands on: halved chroma is interpolated,
-// where Go's own conversion repeats it.
+// decodeJPEG decodes a JPEG and converts it to RGB as libjpeg does, which Pillow uses: it interpolates subsampled
+// chroma, where Go's own conversion repeats it.
 func decodeJPEG(file []byte) (*Picture, error) {
 	if n := bytes.Count(file, []byte("\xff\xda")); n > limits.PictureScans {
 		return nil, fmt.Errorf("%d scans, more than %d: %w", n, limits.PictureScans, ErrPicture)
@@ -31,7 +31,7 @@ func decodeJPEG(file []byte) (*Picture, error) {
 	return flatten(m), nil
 }
 
-// decodeWebP makes RGB of a lossy picture's planes as libwebp does; the others are RGB already.
+// decodeWebP decodes a WebP, and converts a lossy one to RGB as libwebp does. Lossless ones are RGB already.
 func decodeWebP(file []byte) (*Picture, error) {
 	m, err := webp.Decode(bytes.NewReader(file))
 	if err != nil {
@@ -55,7 +55,7 @@ func decodeWebP(file []byte) (*Picture, error) {
 	return flatten(m), nil
 }
 
-// plane is one channel.
+// plane is one channel of a picture.
 type plane struct {
 	pix                   []uint8
 	stride, width, height int
@@ -63,10 +63,10 @@ type plane struct {
 
 func (p plane) row(y int) []uint8 { return p.pix[min(max(y, 0), p.height-1)*p.stride:][:p.width] }
 
-// upsampler fills a row of chroma for row y of the picture.
+// upsampler computes a row of chroma for row y of the picture.
 type upsampler func(to []uint8, chroma plane, y int, ratio image.YCbCrSubsampleRatio)
 
-// converter makes a pixel of luma and chroma.
+// converter converts a pixel from YCbCr to RGB.
 type converter func(to []uint8, y, cb, cr uint8)
 
 func fromYCbCr(m *image.YCbCr, up upsampler, convert converter) *Picture {
@@ -90,7 +90,7 @@ func fromYCbCr(m *image.YCbCr, up upsampler, convert converter) *Picture {
 	return p
 }
 
-// subsampling gives the pixels of luma across and down that share one of chroma.
+// subsampling returns how many luma pixels share one chroma sample, horizontally and vertically.
 func subsampling(r image.YCbCrSubsampleRatio) (x, y int) {
 	switch r {
 	case image.YCbCrSubsampleRatio422:
@@ -107,8 +107,9 @@ func subsampling(r image.YCbCrSubsampleRatio) (x, y int) {
 	return 1, 1
 }
 
-// fullChroma interpolates halved chroma by a triangle, as libjpeg-turbo's "fancy upsampling" does: three parts of the nearer
-// sample to one of the other, with a rounding that alternates. Other ratios, and pictures of very few columns, repeat it.
+// fancyUpsample interpolates subsampled chroma with a triangle filter, like the "fancy upsampling" of libjpeg-turbo: it
+// weights the nearer sample 3 and the other one 1, with alternating rounding. For other ratios and for pictures with
+// very few columns, it repeats the samples.
 func fancyUpsample(to []uint8, c plane, y int, ratio image.YCbCrSubsampleRatio) {
 	near, far := c.row(y/2), c.row(y/2-1+y%2*2)
 	switch {
@@ -130,7 +131,7 @@ func fancyUpsample(to []uint8, c plane, y int, ratio image.YCbCrSubsampleRatio) 
 	}
 }
 
-// spread doubles n samples; the sums of neighbours are shifted after left or right was added.
+// upsample2 doubles n samples. It adds left or right to the weighted sum of neighbors before the shift, for rounding.
 func upsample2(to []uint8, n int, sample func(i int) int, shift, left, right int) {
 	for i := range n {
 		v := sample(i)
@@ -146,7 +147,7 @@ func upsample2(to []uint8, n int, sample func(i int) int, shift, left, right int
 	}
 }
 
-// jfif converts as libjpeg does, in 16 bits of fraction.
+// jfifToRGB converts like libjpeg, with 16 fraction bits.
 func jfifToRGB(to []uint8, y, cb, cr uint8) {
 	const one, round = 1 << 16, 1 << 15
 	l, b, r := int32(y), int32(cb)-128, int32(cr)-128
@@ -157,7 +158,8 @@ func jfifToRGB(to []uint8, y, cb, cr uint8) {
 
 func saturate(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 
-// diamond interpolates chroma of half the size both ways, as libwebp does: 9, 3, 3 and 1 parts of the four nearest.
+// webpUpsample interpolates chroma of half width and height like libwebp: it weights the four nearest samples 9, 3, 3
+// and 1.
 func webpUpsample(to []uint8, c plane, y int, _ image.YCbCrSubsampleRatio) {
 	near, far := c.row(y/2), c.row(y/2-1+y%2*2)
 	for x := range to {
@@ -166,13 +168,13 @@ func webpUpsample(to []uint8, c plane, y int, _ image.YCbCrSubsampleRatio) {
 	}
 }
 
-// mix is (9a + 3b + 3c + d) / 16 in the steps that libwebp takes, each of which rounds down.
+// mix returns (9a + 3b + 3c + d) / 16 in the same steps as libwebp, each of which rounds down.
 func mix(a, b, c, d int) uint8 {
 	sum := a + b + c + d + 8
 	return uint8(((sum+2*(b+c))>>3 + a) >> 1)
 }
 
-// bt601 converts video levels (16 to 235) as libwebp does.
+// bt601ToRGB converts video levels (16 to 235) like libwebp.
 func bt601ToRGB(to []uint8, y, cb, cr uint8) {
 	high := func(v uint8, factor int32) int32 { return int32(v) * factor >> 8 }
 	l := high(y, 19077)

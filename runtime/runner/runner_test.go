@@ -362,7 +362,7 @@ func TestLoading(t *testing.T) {
 	if _, err := Start(t.Context(), options("dies loading")); !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "a kernel was not there") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("a child that dies: %v", err)
 	}
-	if _, err := Start(t.Context(), options("garbles")); !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "no message") {
+	if _, err := Start(t.Context(), options("garbles")); !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "invalid message") {
 		t.Errorf("a child that writes something else: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
