@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/runtime/quality"
 )
 
-// Every token of a long text is judged once, by what stands before it in its window; a model against itself is the same.
+// Every token of a long text is compared once, with the context that its window gives it. A model equals itself.
 func TestAgainst(t *testing.T) {
 	l := loadModel(t, "demo")
 	rows, err := l.Against(t.Context(), l, quality.Text, nil)
@@ -33,7 +33,8 @@ func TestAgainst(t *testing.T) {
 			start += body / 2
 		}
 		var last []float32
-		if err := l.forward(t.Context(), append(begin[:len(begin):len(begin)], tokens[start:i]...), nil, func(scores []float32) { last = scores }); err != nil {
+		if err := l.forward(t.Context(), append(begin[:len(begin):len(begin)], tokens[start:i]...), nil,
+			func(scores []float32) { last = scores }); err != nil {
 			t.Fatal(err)
 		}
 		if want := quality.Judge(last, last, tokens[i]).Base; math.Abs(rows[i-first].Base-want) > 0.05*max(1, want) {

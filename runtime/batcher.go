@@ -142,8 +142,8 @@ func (b *batcher) iterate() bool {
 	return true
 }
 
-// updateCounters publishes the counters that Usage reads. finish calls it before it ends the request's stream, so that
-// a caller who sees the end also sees current counters.
+// updateCounters publishes the counters that Usage reads. finish calls it before Generate returns, so that the counters no
+// longer include a request when its caller continues.
 func (b *batcher) updateCounters() {
 	used := b.used()
 	b.mu.Lock()

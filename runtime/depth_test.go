@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// machine is how long things take in a simulation, and how often drafts are right.
+// machine simulates step times and acceptance rates.
 type machine struct {
-	step   func(rows int) float64 // seconds
-	draft  float64                // of each of its steps
+	step   func(rows int) float64 // seconds of a step
+	draft  float64                // seconds of a draft step
 	right  func(place int) float64
 	noise  float64
 	clock  float64
@@ -23,7 +23,7 @@ func (m *machine) took(seconds float64) time.Duration {
 	return time.Duration(seconds * 1e9)
 }
 
-// run lets so many requests say so many tokens each, and gives tokens in a second.
+// run simulates the given number of requests and steps, and returns tokens per second.
 func (m *machine) run(d *depthController, requests, steps int) float64 {
 	m.clock, m.tokens = 0, 0
 	outlooks := make([]draftState, requests)
@@ -60,7 +60,7 @@ func (m *machine) run(d *depthController, requests, steps int) float64 {
 	return float64(m.tokens) / m.clock
 }
 
-// The depth that was found is nearly as good as the best that never changes, and never much worse than none.
+// The chosen depth is nearly as fast as the best fixed one, and never much slower than no drafts.
 func TestDepthFindsTheBest(t *testing.T) {
 	flat := func(rows int) float64 { return 0.020 + 0.0005*float64(rows) }
 	steep := func(rows int) float64 { return 0.002 + 0.010*float64(rows) }
@@ -111,8 +111,8 @@ func TestDepthFindsTheBest(t *testing.T) {
 	}
 }
 
-// A model so small that a step of its draft takes longer than its own is not held up by tries, not even in a short text.
-func TestDepthTriesWithinReason(t *testing.T) {
+// Probes do not slow down a model whose draft steps take longer than its own, not even in a short text.
+func TestDepthProbeCost(t *testing.T) {
 	for _, steps := range []int{50, 256, 4000} {
 		m := machine{
 			step: func(rows int) float64 { return 0.00012 + 0.00003*float64(rows) }, draft: 0.0004,
@@ -125,7 +125,7 @@ func TestDepthTriesWithinReason(t *testing.T) {
 	}
 }
 
-// What changes is noticed: a draft that becomes good is used again, one that becomes bad is left.
+// The controller follows changes: it resumes a draft that becomes good, and stops one that becomes bad.
 func TestDepthFollowsChanges(t *testing.T) {
 	share := 0.05
 	m := machine{

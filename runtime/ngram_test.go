@@ -41,8 +41,8 @@ func TestNgrams(t *testing.T) {
 	}
 }
 
-// Whatever the text, what is drafted follows the longest piece that the text ends in, unless that was said too often to look
-// at all its places.
+// For any text, the drafts follow the longest earlier match of its last tokens, unless these occur too often to compare
+// all occurrences.
 func TestNgramsLongest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -60,7 +60,7 @@ func TestNgramsLongest(t *testing.T) {
 	}
 }
 
-// longest is lookup, by comparing all places.
+// longest is lookup by comparison with all positions.
 func longest(tokens []int32, n int) []int32 {
 	best, alike, tries := 0, minNgram-1, 0
 	for at := len(tokens) - 1; at >= minNgram && tries < maxNgramTries && alike < maxNgram; at-- {

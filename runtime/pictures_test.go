@@ -19,7 +19,7 @@ import (
 // Token ids of testdata/models/qwen3_5-vision.
 const visionStart, visionEnd, imagePad, videoPad = 380, 381, 382, 383
 
-// shown are the pictures of testdata/pictures that a golden was made with, in order.
+// shown returns pictures of testdata/pictures, in order.
 func shown(t *testing.T, names ...string) (pictures []Picture) {
 	t.Helper()
 	for i, name := range names {
@@ -60,10 +60,12 @@ func ints(t *testing.T, reference, name string) []int32 {
 }
 
 var pictureCases = map[string][]string{
-	"fits": {"shapes.png"}, "resized": {"wide.png"}, "photo": {"photo.jpg"}, "several": {"shapes.png", "wide.png", "shapes.png"},
+	"fits": {"shapes.png"}, "resized": {"wide.png"}, "photo": {"photo.jpg"},
+	"several": {"shapes.png", "wide.png", "shapes.png"},
 }
 
-// Prompts with pictures score and go on as in transformers. The JPEG decoder differs from libjpeg in a few pixels.
+// Prompts with pictures have the same logits and greedy continuation as in transformers. The JPEG decoder differs from
+// libjpeg in a few pixels.
 func TestComparePictures(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	for name, files := range pictureCases {
@@ -87,7 +89,8 @@ func TestComparePictures(t *testing.T) {
 	if !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "places for 1 pictures, 2 were given") {
 		t.Errorf("a picture too many: %v", err)
 	}
-	if _, _, err = l.Compare(t.Context(), ref, shown(t, "wide.png")...); !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "picture 1 makes 7 tokens, the prompt has 6") {
+	if _, _, err = l.Compare(t.Context(), ref, shown(t, "wide.png")...); !errors.Is(err, ErrPictures) ||
+		!strings.Contains(err.Error(), "picture 1 makes 7 tokens, the prompt has 6") {
 		t.Errorf("another size: %v", err)
 	}
 	short := *ref
@@ -98,7 +101,7 @@ func TestComparePictures(t *testing.T) {
 	}
 }
 
-// Positions are transformers' get_rope_index.
+// Positions equal those of transformers' get_rope_index.
 func TestPicturePositions(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	for name, files := range pictureCases {
@@ -116,14 +119,16 @@ func TestPicturePositions(t *testing.T) {
 	}
 }
 
-// A picture that is shown twice is encoded once.
-func TestPictureTwice(t *testing.T) {
+// A picture that appears twice is encoded once.
+func TestRepeatedPicture(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
-	p, err := l.placePictures(t.Context(), []int32{1, imagePad, 2, imagePad, 3, imagePad}, shown(t, "shapes.png", "wide.png", "shapes.png"), 100)
+	p, err := l.placePictures(t.Context(), []int32{1, imagePad, 2, imagePad, 3, imagePad},
+		shown(t, "shapes.png", "wide.png", "shapes.png"), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.distinct) != 2 || len(p.spans) != 3 || p.spans[0].picture != p.spans[2].picture || p.spans[0].picture == p.spans[1].picture {
+	if len(p.distinct) != 2 || len(p.spans) != 3 || p.spans[0].picture != p.spans[2].picture ||
+		p.spans[0].picture == p.spans[1].picture {
 		t.Errorf("%d pictures in %d spans", len(p.distinct), len(p.spans))
 	}
 	want := [][2]int{{1, 7}, {8, 15}, {16, 22}}
@@ -137,7 +142,7 @@ func TestPictureTwice(t *testing.T) {
 	}
 }
 
-// One image token stands for a whole picture; the text goes on after it as from the expanded prompt.
+// A single image token stands for a whole picture, with the same result as the expanded prompt.
 func TestGeneratePictures(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	ref := readReference(t, "qwen3_5-vision-several")
@@ -149,7 +154,8 @@ func TestGeneratePictures(t *testing.T) {
 		}
 	}
 	r := Request{Prompt: prompt, Pictures: pictures, MaxTokens: len(ref.Greedy), IgnoreEOS: true}
-	for _, sampling := range []Sampling{{}, {PresencePenalty: 1e-9, RepeatLastN: 4}} { // penalties need each token at once
+	// penalties need the value of each token at once
+	for _, sampling := range []Sampling{{}, {PresencePenalty: 1e-9, RepeatLastN: 4}} {
 		r.Sampling = sampling
 		ids, _, last, err := collect(t.Context(), l, r)
 		if err != nil || !slices.Equal(ids, ref.Greedy) {
@@ -161,7 +167,7 @@ func TestGeneratePictures(t *testing.T) {
 	}
 }
 
-// Chunks cut pictures anywhere.
+// Prefill chunks may split a picture anywhere.
 func TestPictureChunks(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	p, err := l.placePictures(t.Context(), []int32{1, imagePad, 2, imagePad}, shown(t, "shapes.png", "wide.png"), 100)
@@ -204,7 +210,7 @@ func TestPictureChunks(t *testing.T) {
 	}
 }
 
-// A prompt is counted as it will be read.
+// CountPrompt returns the number of tokens that the prompt is evaluated with.
 func TestCountPrompt(t *testing.T) {
 	l, shapes := loadModel(t, "qwen3_5-vision"), shown(t, "shapes.png")
 	for _, prompt := range [][]int32{{1, visionStart, imagePad, visionEnd}, {1, 2}} {
@@ -214,7 +220,7 @@ func TestCountPrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := l.CountPrompt(t.Context(), prompt, pictures); n != last.Stats.PromptTokens || err != nil {
-			t.Errorf("%v: %d tokens, %v; it was read as %d", prompt, n, err, last.Stats.PromptTokens)
+			t.Errorf("%v: %d tokens, %v; %d were evaluated", prompt, n, err, last.Stats.PromptTokens)
 		}
 	}
 	if _, err := l.CountPrompt(t.Context(), []int32{imagePad}, []Picture{{}}); !errors.Is(err, ErrPictures) {
@@ -251,7 +257,7 @@ func TestPicturesRefused(t *testing.T) {
 	}
 }
 
-// The limits of pictures come from either file; one that cannot be used is refused by its name.
+// The bounds of pictures come from either file. An error names the file that cannot be used.
 func TestPreprocessorFiles(t *testing.T) {
 	const old, part = "preprocessor_config.json", "processor_config.json"
 	for _, test := range []struct {
@@ -307,14 +313,15 @@ func copyModel(t *testing.T, dir, name string, more map[string]string) {
 	}
 }
 
-// A tower whose weights are damaged is found without a picture.
+// Probe detects damaged weights of a vision tower without a picture.
 func TestProbeTower(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	if n, err := l.Probe(t.Context()); err != nil || n != 8 {
 		t.Errorf("%d tokens, %v", n, err)
 	}
 	l.vision.processor.Mean[0] = math.NaN()
-	if _, err := l.Probe(t.Context()); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "vectors of a picture") {
+	if _, err := l.Probe(t.Context()); !errors.Is(err, ErrImage) ||
+		!strings.Contains(err.Error(), "vectors of a picture") {
 		t.Errorf("pixels that are no numbers: %v", err)
 	}
 }
@@ -352,7 +359,8 @@ func TestShowPictures(t *testing.T) {
 		{"[img-99999999999999999999]", []Picture{a}, "[img-99999999999999999999], which"},
 		{"", []Picture{a, a}, "two pictures have the ID 0"},
 	} {
-		if _, _, err := l.ShowPictures(test.text, test.pictures); !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), test.want) {
+		if _, _, err := l.ShowPictures(test.text, test.pictures); !errors.Is(err, ErrPictures) ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: %v", test.text, err)
 		}
 	}

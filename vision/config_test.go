@@ -47,7 +47,8 @@ func TestConfiguredRefuses(t *testing.T) {
 		{`{"resample": 2}`, "resample is 2"},
 		{`{"do_normalize": false}`, "do_normalize is false"},
 	} {
-		if _, err := New(16, 2, 2).Configured([]byte(test.config)); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), test.want) {
+		if _, err := New(16, 2, 2).Configured([]byte(test.config)); !errors.Is(err, ErrConfig) ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", test.config, err)
 		}
 	}

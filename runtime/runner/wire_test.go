@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestKindsRoundTrip sends every kind through the wire: names and sentinels are distinct, and what arrives is the
-// error that left and no other.
+// TestKindsRoundTrip sends every kind through the wire: names and sentinels are distinct, and the error that arrives is
+// the one that was sent.
 func TestKindsRoundTrip(t *testing.T) {
 	names := map[string]bool{}
 	for _, k := range kinds {
 		if k.name == "" || names[k.name] {
-			t.Errorf("the name %q is empty or there twice", k.name)
+			t.Errorf("the name %q is empty or not unique", k.name)
 		}
 		names[k.name] = true
 		got := overWire(t, fmt.Errorf("generate: %w", k.is))
