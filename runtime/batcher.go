@@ -142,8 +142,8 @@ func (b *batcher) iterate() bool {
 	return true
 }
 
-// updateCounters publishes the counters that Usage reads. finish calls it before Generate returns, so that the counters no
-// longer include a request when its caller continues.
+// updateCounters publishes the counters that Usage reads. finish calls it before Generate returns, so that a
+// caller does not find its own request in the counters afterwards.
 func (b *batcher) updateCounters() {
 	used := b.used()
 	b.mu.Lock()

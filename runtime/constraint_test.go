@@ -37,7 +37,9 @@ func TestFormat(t *testing.T) {
 			regex(`[a-z]+( [a-z]+){3}`),
 			regex(`"[^"\\]*"`),
 			{Kind: FormatJSON},
-			{Kind: FormatSchema, Source: `{"type": "object", "properties": {"name": {"type": "string"}, "legs": {"type": "integer", "minimum": 0}}, "required": ["name", "legs"], "additionalProperties": false}`},
+			{Kind: FormatSchema, Source: `{"type": "object", ` +
+				`"properties": {"name": {"type": "string"}, "legs": {"type": "integer", "minimum": 0}}, ` +
+				`"required": ["name", "legs"], "additionalProperties": false}`},
 			{Kind: FormatEBNF, Source: `root ::= "(" root ")" | [a-z]*`},
 		}
 		holds := func(f Format, text string) bool {
@@ -345,7 +347,8 @@ func TestFormatRefused(t *testing.T) {
 	}{
 		{"no such kind", Format{Kind: "yaml"}, 0, ErrFormat},
 		{"a bad expression", regex(`(a`), 0, grammar.ErrInvalid},
-		{"a schema with what cannot be held", Format{Kind: FormatSchema, Source: `{"type": "array", "uniqueItems": true}`}, 0, grammar.ErrUnsupported},
+		{"a schema with an unsupported keyword",
+			Format{Kind: FormatSchema, Source: `{"type": "array", "uniqueItems": true}`}, 0, grammar.ErrUnsupported},
 		{"what no token sequence fits", regex(`[a-z]{50,}`), 4, grammar.ErrBudget},
 	} {
 		r := prompted(t, l, "Once", Request{MaxTokens: test.n, Format: test.f})

@@ -245,7 +245,8 @@ func TestEmbedImagePooling(t *testing.T) {
 		}
 	}
 	write("modules.json",
-		`[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},{"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]`)
+		`[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},`+
+			`{"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]`)
 	write("1_Pooling/config.json", `{"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":true}`)
 	store, entry := packFrom(t, dir, "mean")
 	p, err := OpenProcessor(store, entry)

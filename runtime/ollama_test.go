@@ -34,7 +34,8 @@ func TestOllamaImage(t *testing.T) {
 		}
 		return d
 	}
-	config := []byte(`{"model_format":"safetensors","file_type":"int4","requires":"0.19.0","capabilities":["completion"]}` + "\n")
+	config := []byte(`{"model_format":"safetensors","file_type":"int4","requires":"0.19.0",` +
+		`"capabilities":["completion"]}` + "\n")
 	layers, crooked := []string{}, 0
 	for _, l := range entry.Image.Layers {
 		b, err := store.ReadBlob(l.Digest, maxFile)
@@ -58,7 +59,8 @@ func TestOllamaImage(t *testing.T) {
 	if crooked == 0 {
 		t.Fatal("all headers happen to end at a multiple of four bytes: this test shows nothing")
 	}
-	text := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
+	text := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json",`+
+		`"config":{"mediaType":`+
 		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[%s]}`+"\n", put(config),
 		len(config), strings.Join(layers, ","))
 	name, err := manifest.ParseName("theirs")

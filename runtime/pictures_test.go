@@ -238,11 +238,14 @@ func TestPicturesRefused(t *testing.T) {
 		r          Request
 		is         error
 	}{
-		{"a model that does not see", "llama without a vision tower", text, Request{Prompt: []int32{1}, Pictures: shapes}, ErrPictures},
+		{"a model that does not see", "llama without a vision tower", text,
+			Request{Prompt: []int32{1}, Pictures: shapes}, ErrPictures},
 		{"no place", "places for 0 pictures, 1 were given", l, Request{Prompt: []int32{1}, Pictures: shapes}, ErrPictures},
 		{"empty", "picture 1: the picture is empty", l, Request{Prompt: one, Pictures: []Picture{{}}}, vision.ErrPicture},
-		{"no picture", "picture 1: neither PNG", l, Request{Prompt: one, Pictures: []Picture{{Data: []byte("text")}}}, ErrPictures},
-		{"too long", "the model's context 256", l, Request{Prompt: append(make([]int32, 249), one...), Pictures: shapes}, ErrPrompt},
+		{"no picture", "picture 1: neither PNG", l,
+			Request{Prompt: one, Pictures: []Picture{{Data: []byte("text")}}}, ErrPictures},
+		{"too long", "the model's context 256", l,
+			Request{Prompt: append(make([]int32, 249), one...), Pictures: shapes}, ErrPrompt},
 		{"a video", "token 1 of the prompt stands for a video", l, Request{Prompt: []int32{1, videoPad}}, ErrPictures},
 	} {
 		_, _, _, err := collect(t.Context(), test.l, test.r)
@@ -268,10 +271,13 @@ func TestPreprocessorFiles(t *testing.T) {
 	}{
 		{"none", nil, 2097152, ""},
 		{"published", map[string]string{old: `{"max_pixels": 70000}`}, 70000, ""},
-		{"transformers 5", map[string]string{old: `{"max_pixels": 70000}`, part: `{"image_processor": {"max_pixels": 80000}}`}, 80000, ""},
-		{"another processor", map[string]string{old: `{"max_pixels": 70000}`, part: `{"processor_class": "Qwen3VLProcessor"}`}, 70000, ""},
+		{"transformers 5", map[string]string{old: `{"max_pixels": 70000}`,
+			part: `{"image_processor": {"max_pixels": 80000}}`}, 80000, ""},
+		{"another processor", map[string]string{old: `{"max_pixels": 70000}`,
+			part: `{"processor_class": "Qwen3VLProcessor"}`}, 70000, ""},
 		{"bad value", map[string]string{old: `{"max_pixels": "many"}`}, 0, old},
-		{"bad value in a part", map[string]string{part: `{"image_processor": {"patch_size": 14}}`}, 0, part + ": patch_size is 14"},
+		{"bad value in a part",
+			map[string]string{part: `{"image_processor": {"patch_size": 14}}`}, 0, part + ": patch_size is 14"},
 		{"no object", map[string]string{part: `[1]`}, 0, part},
 	} {
 		dir := t.TempDir()

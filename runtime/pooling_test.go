@@ -9,11 +9,12 @@ import (
 
 func TestParsePooling(t *testing.T) {
 	for config, want := range map[string]string{
-		`{"word_embedding_dimension":8,"pooling_mode_cls_token":false,"pooling_mode_lasttoken":true,"include_prompt":true}`: "lasttoken",
-		`{"pooling_mode_mean_tokens":true,"pooling_mode_max_tokens":true}`:                                                  "max mean",
-		`{"embedding_dimension":8,"pooling_mode":"mean","include_prompt":true}`:                                             "mean",
-		`{"pooling_mode":["lasttoken","cls"]}`:                                                                              "cls lasttoken",
-		`{"pooling_mode_weightedmean_tokens":true}`:                                                                         "weightedmean",
+		`{"word_embedding_dimension":8,"pooling_mode_cls_token":false,` +
+			`"pooling_mode_lasttoken":true,"include_prompt":true}`: "lasttoken",
+		`{"pooling_mode_mean_tokens":true,"pooling_mode_max_tokens":true}`:      "max mean",
+		`{"embedding_dimension":8,"pooling_mode":"mean","include_prompt":true}`: "mean",
+		`{"pooling_mode":["lasttoken","cls"]}`:                                  "cls lasttoken",
+		`{"pooling_mode_weightedmean_tokens":true}`:                             "weightedmean",
 	} {
 		modes, err := parsePooling([]byte(config))
 		var got []string

@@ -123,7 +123,8 @@ func TestSpeculationKeepsTheDistribution(t *testing.T) {
 			{"plain", Sampling{}},
 			{"top_p", Sampling{TopP: 0.8}},
 			{"penalties", Sampling{RepeatPenalty: 1.3, PresencePenalty: 0.4, FrequencyPenalty: 0.2, RepeatLastN: 2}},
-			{"all", Sampling{TopK: 4, TopP: 0.95, MinP: 0.05, RepeatPenalty: 1.2, RepeatLastN: -1, LogitBias: map[int32]float64{2: 0.7}}},
+			{"all", Sampling{TopK: 4, TopP: 0.95, MinP: 0.05, RepeatPenalty: 1.2,
+				RepeatLastN: -1, LogitBias: map[int32]float64{2: 0.7}}},
 		} {
 			s.Temperature = temperature
 			for _, d := range drafts {

@@ -60,13 +60,15 @@ func TestGreedyAndPenalties(t *testing.T) {
 		{"frequency, per occurrence", Sampling{FrequencyPenalty: 0.2, RepeatLastN: 64}, []int32{1, 1, 1}, 2},
 		{"out of the window", Sampling{PresencePenalty: 5, RepeatLastN: 2}, []int32{1, 0, 0}, 1},
 		{"window 0 turns penalties off", Sampling{PresencePenalty: 5, RepeatPenalty: 3, RepeatLastN: 0}, []int32{1}, 1},
-		{"negative window is all", Sampling{PresencePenalty: 5, RepeatLastN: -1}, append([]int32{1}, make([]int32, 100)...), 2},
+		{"negative window is all",
+			Sampling{PresencePenalty: 5, RepeatLastN: -1}, append([]int32{1}, make([]int32, 100)...), 2},
 		{"suppressed", Sampling{Suppress: []int32{1}}, nil, 2},
 		{"suppressed, and one outside the vocabulary", Sampling{Suppress: []int32{-1, 1, 2, 5, 1 << 30}}, nil, 0},
 		{"suppressed and penalized", Sampling{Suppress: []int32{1}, RepeatPenalty: 2, RepeatLastN: 64}, []int32{1, 2}, 2},
 		{"bias", Sampling{LogitBias: map[int32]float64{3: 7, 99: 50, -1: 50}}, nil, 3},
 		{"bias forbids", Sampling{LogitBias: map[int32]float64{1: -100}}, nil, 2},
-		{"bias before penalties", Sampling{LogitBias: map[int32]float64{3: 7}, RepeatPenalty: 1.5, RepeatLastN: 64}, []int32{3}, 1},
+		{"bias before penalties",
+			Sampling{LogitBias: map[int32]float64{3: 7}, RepeatPenalty: 1.5, RepeatLastN: 64}, []int32{3}, 1},
 		{"repeat penalty 0 is off", Sampling{RepeatPenalty: 0, RepeatLastN: 64}, []int32{1}, 1},
 	} {
 		if got := draws(t, test.s, 1, logits, test.history, 1)[0]; got != test.want {
@@ -103,7 +105,8 @@ func TestDistribution(t *testing.T) {
 		{"min_p 0.45 of the largest", Sampling{Temperature: 1, MinP: 0.45}, []float64{0, 0.4, 0, 0.25, 0.2}},
 		{"min_p over 1 is off", Sampling{Temperature: 1, MinP: 1.5}, p},
 		{"top_k 3, then top_p over what is left", Sampling{Temperature: 1, TopK: 3, TopP: 0.47}, []float64{0, 0.4, 0, 0, 0}},
-		{"suppressed", Sampling{Temperature: 1, TopK: 4, TopP: 0.99, Suppress: []int32{1, 3}}, []float64{0.05, 0, 0.1, 0, 0.2}},
+		{"suppressed",
+			Sampling{Temperature: 1, TopK: 4, TopP: 0.99, Suppress: []int32{1, 3}}, []float64{0.05, 0, 0.1, 0, 0.2}},
 		{"all", Sampling{Temperature: 1, TopK: 4, TopP: 0.9, MinP: 0.55}, []float64{0, 0.4, 0, 0.25, 0}},
 	} {
 		const n = 3000

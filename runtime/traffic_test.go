@@ -49,7 +49,8 @@ func TestSoakTraffic(t *testing.T) {
 			f.end()
 		})
 	}
-	for deadline := time.Now().Add(5 * time.Second); goruntime.NumGoroutine() > before+1; time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for ; goruntime.NumGoroutine() > before+1; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before", goruntime.NumGoroutine(), before)
 		}
@@ -150,7 +151,8 @@ func (f *traffic) end() {
 		f.t.Errorf("afterwards: %+v, %v", u, err)
 	}
 	f.close()
-	f.t.Logf("%d steps, %d cancels, %d pauses, %d restarts, %d tokens cached, %d nodes from the disk, %d of %d drafts accepted",
+	f.t.Logf("%d steps, %d cancels, %d preemptions, %d restarts, %d tokens cached, "+
+		"%d nodes from disk, %d of %d drafts accepted",
 		f.steps.Load(), f.cancels.Load(), f.pauses.Load(), f.restarts.Load(), f.cached.Load(), f.loaded, f.accepted.Load(),
 		f.drafted.Load())
 	if f.cached.Load() == 0 || f.guesses && f.accepted.Load() == 0 {
