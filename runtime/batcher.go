@@ -179,16 +179,16 @@ func (b *batcher) endCanceled() {
 		}
 	}
 	b.mu.Lock()
-	var gone []*generation
+	var canceled []*generation
 	b.waiting = slices.DeleteFunc(b.waiting, func(g *generation) bool {
 		if g.ctx.Err() == nil {
 			return false
 		}
-		gone = append(gone, g)
+		canceled = append(canceled, g)
 		return true
 	})
 	b.mu.Unlock()
-	for _, g := range gone {
+	for _, g := range canceled {
 		b.finish(g, g.ctx.Err())
 	}
 }

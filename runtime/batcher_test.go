@@ -173,18 +173,18 @@ func TestConversationIsCached(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: 64 << 20})
 			r := rand.New(rand.NewPCG(1, 2))
-			said := randomPrompt(r, l, 60)
+			conversation := randomPrompt(r, l, 60)
 			for turn := range 4 {
-				ids, _, last, err := collect(t.Context(), l, Request{Prompt: said, MaxTokens: 6, IgnoreEOS: true})
-				if err != nil || !slices.Equal(ids, want.want(said, 6)) {
-					t.Errorf("turn %d: %v, %v; want %v", turn, ids, err, want.want(said, 6))
+				ids, _, last, err := collect(t.Context(), l, Request{Prompt: conversation, MaxTokens: 6, IgnoreEOS: true})
+				if err != nil || !slices.Equal(ids, want.want(conversation, 6)) {
+					t.Errorf("turn %d: %v, %v; want %v", turn, ids, err, want.want(conversation, 6))
 				}
-				if fresh := len(said) - last.Stats.CachedTokens; turn > 0 && fresh > 5 {
-					t.Errorf("turn %d: %d of %d tokens were evaluated, want at most 5", turn, fresh, len(said))
+				if fresh := len(conversation) - last.Stats.CachedTokens; turn > 0 && fresh > 5 {
+					t.Errorf("turn %d: %d of %d tokens were evaluated, want at most 5", turn, fresh, len(conversation))
 				}
-				said = append(append(said, ids...), randomPrompt(r, l, 4)...)
+				conversation = append(append(conversation, ids...), randomPrompt(r, l, 4)...)
 			}
-			_, _, last, err := collect(t.Context(), l, Request{Prompt: said[:60], MaxTokens: 2, IgnoreEOS: true})
+			_, _, last, err := collect(t.Context(), l, Request{Prompt: conversation[:60], MaxTokens: 2, IgnoreEOS: true})
 			if err != nil || last.Stats.CachedTokens < 60-snapshotTail {
 				t.Errorf("the first prompt again: %d tokens cached, %v", last.Stats.CachedTokens, err)
 			}

@@ -24,7 +24,7 @@ func TestCompareEqual(t *testing.T) {
 	x := []float32{1, 2, 3, -4, 5, 60}
 	c := compareRows(3, x, x)
 	if c.Tokens != 2 || c.MaxAbs != 0 || c.MeanAbs != 0 || c.MeanKL != 0 || c.Top1 != 1 {
-		t.Errorf("equal scores: %+v", c)
+		t.Errorf("equal logits: %+v", c)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestCompareMargin(t *testing.T) {
 func TestCompareNotFinite(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
 		if c := compareRows(2, []float32{1, 2}, []float32{bad, 2}); c.MeanKL <= 1e-3 || !math.IsInf(c.MaxAbs, 1) {
-			t.Errorf("a score of %v passes: %+v", bad, c)
+			t.Errorf("a logit of %v passes: %+v", bad, c)
 		}
 	}
 }

@@ -176,11 +176,11 @@ func (c *constraint) accept(id int32, left int) error {
 func (c *constraint) acceptBefore(id int32, left int) (err error) {
 	c.text = append(c.text, c.tokenText(id)...)
 	if c.opening != "" {
-		said := bytes.TrimSpace(c.text)
+		generated := bytes.TrimSpace(c.text)
 		switch {
-		case bytes.HasPrefix(said, []byte(c.opening)):
+		case bytes.HasPrefix(generated, []byte(c.opening)):
 			c.opening = ""
-		case bytes.HasPrefix([]byte(c.opening), said):
+		case bytes.HasPrefix([]byte(c.opening), generated):
 			return nil
 		default:
 			c.text, c.inserted, c.inactive = nil, nil, true

@@ -239,12 +239,12 @@ func TestWithin(t *testing.T) {
 		r.Format = Format{After: cut, Within: 1, Open: open}
 		if _, text, _, err := collect(t.Context(), l, r); err != nil || strings.Contains(text, cut) != want || want &&
 			!strings.HasPrefix(text, begin+cut) || !want && text != free {
-			t.Errorf("what begins with %q: %q, %v", open, text, err)
+			t.Errorf("a text that begins with %q: %q, %v", open, text, err)
 		}
 	}
 	r.Format = Format{After: free[20:26], Within: 50}
 	if _, text, _, err := collect(t.Context(), l, r); err != nil || text != free {
-		t.Errorf("what comes by itself: %q, %v, want %q", text, err, free)
+		t.Errorf("a start that comes by itself: %q, %v, want %q", text, err, free)
 	}
 	r.MaxTokens, r.Format = 6, Format{After: cut, Within: 5}
 	if got, text, last, err := collect(t.Context(), l, r); err != nil || len(got) != 6 || last.Done != DoneLength {

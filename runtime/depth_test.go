@@ -147,7 +147,7 @@ func TestCurve(t *testing.T) {
 	c := curve{}
 	saw := func(rows int, took float64) { addSample(c, rows, took) }
 	if got := c.at(3); got != 0 {
-		t.Errorf("%v of nothing", got)
+		t.Errorf("%v without measurements", got)
 	}
 	saw(1, 1)
 	for rows, want := range map[int]float64{1: 1, 3: 1 + 2*defaultRowCost, 0: 1} {

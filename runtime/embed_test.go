@@ -214,7 +214,7 @@ func TestEmbedErrors(t *testing.T) {
 	l.batcher.onStep = nil
 	for i, got := range embed(t, l, EmbedRequest{Inputs: inputs}) {
 		if c := cosine(got, together[i]); !(c > 0.99999) {
-			t.Errorf("input %d: cosine %v with what it gave after a failure (of %d)", i, c, failed)
+			t.Errorf("input %d: cosine %v with its vector after a failure (of %d)", i, c, failed)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -96,7 +96,7 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 		return nil, err
 	}
 	if r.TopLogProbs < 0 || r.TopLogProbs > MostTopLogProbs {
-		return nil, fmt.Errorf("%d likeliest tokens at each place, want 0 to %d: %w", r.TopLogProbs, MostTopLogProbs,
+		return nil, fmt.Errorf("top_logprobs is %d: must be between 0 and %d: %w", r.TopLogProbs, MostTopLogProbs,
 			ErrSampling)
 	}
 	if err := r.Draft.check(); err != nil {

@@ -78,7 +78,7 @@ func TestOllamaImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	thread := mlxtest.Open(t)
-	var said [][]int32
+	var outputs [][]int32
 	for _, e := range []*manifest.Entry{entry, theirs} {
 		l, err := Load(t.Context(), thread, store, e, Options{})
 		if err != nil {
@@ -89,10 +89,10 @@ func TestOllamaImage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said = append(said, ids)
+		outputs = append(outputs, ids)
 	}
-	if !slices.Equal(said[0], said[1]) {
-		t.Errorf("ours says %v, theirs %v", said[0], said[1])
+	if !slices.Equal(outputs[0], outputs[1]) {
+		t.Errorf("our image generates %v, Ollama's %v", outputs[0], outputs[1])
 	}
 }
 

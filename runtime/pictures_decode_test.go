@@ -95,14 +95,14 @@ func TestPicturesWaitForMemory(t *testing.T) {
 	one := []int32{1, visionStart, imagePad, visionEnd}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	left, stays := make(chan error, 1), make(chan error, 1)
+	canceled, waiting := make(chan error, 1), make(chan error, 1)
 	go func() {
 		_, _, _, err := collect(ctx, l, Request{Prompt: one, Pictures: []Picture{gray(t, 64, 1)}, MaxTokens: 1})
-		left <- err
+		canceled <- err
 	}()
 	go func() {
 		_, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{gray(t, 64, 2)}, MaxTokens: 1})
-		stays <- err
+		waiting <- err
 	}()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		usage, err := l.Usage(t.Context())
@@ -121,16 +121,16 @@ func TestPicturesWaitForMemory(t *testing.T) {
 		t.Errorf("a request without pictures: %+v, %v", last, err)
 	}
 	cancel()
-	if err := <-left; !errors.Is(err, context.Canceled) {
+	if err := <-canceled; !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled request: %v", err)
 	}
 	select {
-	case err := <-stays:
+	case err := <-waiting:
 		t.Fatalf("decoded without memory: %v", err)
 	default:
 	}
 	l.decodeMemory.Release(all)
-	if err := <-stays; err != nil {
+	if err := <-waiting; err != nil {
 		t.Errorf("a waiting request: %v", err)
 	}
 	_, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{claims(64, 8, 0)}})

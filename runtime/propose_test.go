@@ -188,18 +188,18 @@ func (c *checkedDrafter) fresh(tokens []int32, n int) (drafts []int32) {
 		if c.tokenShift > 0 {
 			hidden = c.l.model.Forward(nn.NewBatch(e, nn.Part{Seq: seq, Tokens: tokens[:len(tokens)-1], All: true}))
 		}
-		said := tokens[c.tokenShift:]
+		input := tokens[c.tokenShift:]
 		if len(c.kinds) == 0 {
-			said, hidden = tokens[len(tokens)-1:], lastRow(hidden)
+			input, hidden = tokens[len(tokens)-1:], lastRow(hidden)
 		}
 		for range n {
-			b := nn.NewBatch(e, nn.Part{Seq: own, Tokens: said})
-			var scores *mlx.Array
-			hidden, scores = c.draft.Step(&models.DraftBatch{
+			b := nn.NewBatch(e, nn.Part{Seq: own, Tokens: input})
+			var logits *mlx.Array
+			hidden, logits = c.draft.Step(&models.DraftBatch{
 				Batch: b, Target: []*cache.Sequence{seq}, Vectors: c.l.model.Embed(b.Tokens), Hidden: hidden,
 			})
-			said = []int32{int32(mlx.ArgMax(scores, -1, false).Int())}
-			drafts = append(drafts, said...)
+			input = []int32{int32(mlx.ArgMax(logits, -1, false).Int())}
+			drafts = append(drafts, input...)
 		}
 	})
 	return drafts

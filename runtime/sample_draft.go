@@ -33,8 +33,8 @@ func draftTokens(logits *mlx.Array, of []*generation, drafts int) (tokens *mlx.A
 	for s, rows := range groups {
 		own := selectRows(logits, rows)
 		if s.draws {
-			said, p := s.drawDrafts(own, rows)
-			parts = append(parts, said)
+			drafts, p := s.drawDrafts(own, rows)
+			parts = append(parts, drafts)
 			for i, r := range rows {
 				q[r.index] = mlx.SliceAxis(p, 0, mlx.Range(i, i+1))
 			}

@@ -54,17 +54,17 @@ func distribution(logits []float64, s Sampling, history []int32) []float64 {
 		p[id] = math.Exp(logits[id] / s.Temperature)
 		sum += p[id]
 	}
-	var before, left float64
+	var before, unfinished float64
 	for i, id := range order {
 		share := p[id] / sum
 		if s.TopP > 0 && before >= s.TopP || p[id] < s.MinP*p[order[0]] {
 			p[id] = 0
 		}
 		before += share
-		left += p[order[i]]
+		unfinished += p[order[i]]
 	}
 	for i := range p {
-		p[i] /= left
+		p[i] /= unfinished
 	}
 	return p
 }
@@ -203,7 +203,7 @@ func speculate(t *testing.T, target chain, d drafting, s Sampling, length, trial
 						}
 					}
 				}
-				var left []*generation
+				var unfinished []*generation
 				for i, o := range decide(mlx.FromSlice(e, rows, len(rows)/vocab, vocab), requests...) {
 					g := running[i]
 					one := &g.sampler
@@ -212,10 +212,10 @@ func speculate(t *testing.T, target chain, d drafting, s Sampling, length, trial
 						t.Errorf("after %d tokens %d are counted", len(one.history)-1, one.position)
 					}
 					if len(one.history) <= length {
-						left = append(left, g)
+						unfinished = append(unfinished, g)
 					}
 				}
-				running = left
+				running = unfinished
 			})
 		}
 	})
@@ -286,18 +286,18 @@ func TestSamplingDoesNotDependOnBatch(t *testing.T) {
 				logits[i] = append(logits[i], float32(r.NormFloat64()))
 			}
 		}
-		type script = func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32
+		type script = func(samplers []*sampler, row func(indices, step int) []float32, e *mlx.Thread) [][]int32
 		run := func(f script) (out [][]int32) {
 			mlxtest.Do(t, func(e *mlx.Thread) {
 				samplers := make([]*sampler, len(all))
 				for i := range all {
 					samplers[i] = &sampler{Sampling: all[i], seed: uint64(i), history: []int32{1, 2}}
 				}
-				out = f(samplers, func(who, step int) []float32 { return logits[who*steps+step] }, e)
+				out = f(samplers, func(indices, step int) []float32 { return logits[indices*steps+step] }, e)
 			})
 			return out
 		}
-		alone := run(func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32 {
+		alone := run(func(samplers []*sampler, row func(indices, step int) []float32, e *mlx.Thread) [][]int32 {
 			out := make([][]int32, len(samplers))
 			for i, s := range samplers {
 				for step := range steps {
@@ -307,7 +307,7 @@ func TestSamplingDoesNotDependOnBatch(t *testing.T) {
 			}
 			return out
 		})
-		together := run(func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32 {
+		together := run(func(samplers []*sampler, row func(indices, step int) []float32, e *mlx.Thread) [][]int32 {
 			out := make([][]int32, len(samplers))
 			for step := range steps {
 				var rows []float32
@@ -321,12 +321,12 @@ func TestSamplingDoesNotDependOnBatch(t *testing.T) {
 			}
 			return out
 		})
-		drafted := run(func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32 {
+		drafted := run(func(samplers []*sampler, row func(indices, step int) []float32, e *mlx.Thread) [][]int32 {
 			out := make([][]int32, len(samplers))
 			for round := 0; ; round++ {
 				var rows []float32
 				var requests []sampleRequest
-				var who []int
+				var indices []int
 				for i, s := range samplers {
 					at := len(out[i])
 					if at >= steps {
@@ -340,13 +340,13 @@ func TestSamplingDoesNotDependOnBatch(t *testing.T) {
 					for j := range a.rows() {
 						rows = append(rows, row(i, at+j)...)
 					}
-					requests, who = append(requests, a), append(who, i)
+					requests, indices = append(requests, a), append(indices, i)
 				}
 				if len(requests) == 0 {
 					return out
 				}
 				for k, o := range decide(mlx.FromSlice(e, rows, len(rows)/vocab, vocab), requests...) {
-					i := who[k]
+					i := indices[k]
 					chosen := append(slices.Clone(requests[k].drafts[:o.accepted]), o.next)
 					samplers[i].history, out[i] = append(samplers[i].history, chosen...), append(out[i], chosen...)
 				}
@@ -354,7 +354,7 @@ func TestSamplingDoesNotDependOnBatch(t *testing.T) {
 		})
 		for i := range all {
 			if !slices.Equal(alone[i], together[i]) {
-				t.Errorf("vocabulary %d, %+v: alone %v, in company %v", vocab, all[i], alone[i], together[i])
+				t.Errorf("vocabulary %d, %+v: alone %v, in a batch %v", vocab, all[i], alone[i], together[i])
 			}
 			if !slices.Equal(alone[i], drafted[i]) {
 				t.Errorf("vocabulary %d, %+v: alone %v, with drafts %v", vocab, all[i], alone[i], drafted[i])

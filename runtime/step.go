@@ -85,10 +85,10 @@ func (b *batcher) step() {
 		return
 	}
 	prompts := b.planDrafts(plan)
-	begun, rows := time.Now(), 0
+	start, rows := time.Now(), 0
 	since := b.lastStepEnd
 	if since.IsZero() {
-		since = begun
+		since = start
 	}
 	for _, s := range plan {
 		rows += s.rows
@@ -99,9 +99,9 @@ func (b *batcher) step() {
 				return err
 			}
 		}
-		proposing := time.Now()
+		draftStart := time.Now()
 		b.propose(plan)
-		drafting := time.Since(proposing)
+		drafting := time.Since(draftStart)
 		hidden := b.forward(plan)
 		b.pool(plan, hidden)
 		samples := takeSamples(plan)
@@ -125,7 +125,7 @@ func (b *batcher) step() {
 		return nil
 	})
 	if err == nil {
-		b.prefillRate.add(rows, time.Since(begun))
+		b.prefillRate.add(rows, time.Since(start))
 	}
 	for _, s := range plan {
 		switch {
@@ -278,12 +278,12 @@ func (b *batcher) planStep() []batchItem {
 			decoding++
 		}
 	}
-	left := b.rowLimit(len(prompts), decoding)
+	total := b.rowLimit(len(prompts), decoding)
 	needed, capacity := make([]int, len(prompts)), make([]int, len(prompts))
 	for i, g := range prompts {
 		needed[i], capacity[i] = g.pending(), g.usableRows()
 	}
-	rowCounts := divideRows(left, needed, capacity)
+	rowCounts := divideRows(total, needed, capacity)
 	plan := make([]batchItem, 0, len(b.running))
 	for _, g := range b.running {
 		if g.awaitsPictures() {

@@ -351,7 +351,7 @@ func (p *Pool) release(e *entry, keep *time.Duration) {
 	p.wake()
 }
 
-// Info describes a model of the pool.
+// Info describes a model in the pool.
 type Info struct {
 	Name    string
 	Key     string

@@ -110,7 +110,7 @@ func (r *Runner) Err() error {
 
 // readMessages handles the child's messages until they end, and then waits for the process.
 func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- error) {
-	told := false // whether ready has its value
+	reported := false // whether ready has its value
 	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
 	var garbled error
 	for {
@@ -125,10 +125,10 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 		case m.ID != 0:
 			r.deliver(m)
 		case m.Ready:
-			told = true
+			reported = true
 			ready <- nil
 		case m.Error != nil:
-			told = true
+			reported = true
 			ready <- m.Error.error()
 		case loaded != nil:
 			loaded(m.Loaded)
@@ -146,7 +146,7 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 	streams := r.streams
 	r.streams = nil
 	r.mu.Unlock()
-	if !told {
+	if !reported {
 		ready <- r.ended()
 	}
 	for _, s := range streams {
@@ -181,15 +181,15 @@ func (r *Runner) death(err, garbled error) error {
 	case err != nil:
 		how = err.Error()
 	}
-	said := r.tail.last()
-	if cut, ok := strings.CutPrefix(said, lastWord+mlx.Truncated); ok {
+	lastLines := r.tail.last()
+	if cut, ok := strings.CutPrefix(lastLines, lastWord+mlx.Truncated); ok {
 		return fmt.Errorf("%w: %s%s", ErrDied, mlx.Truncated, cut)
 	}
-	if strings.HasPrefix(said, busError) || exit != nil && endedBy(exit.ProcessState, busError) {
+	if strings.HasPrefix(lastLines, busError) || exit != nil && endedBy(exit.ProcessState, busError) {
 		how += "; a file of the model cannot be read, `ingot fsck` finds it"
 	}
-	if said != "" {
-		how += "; its last words: " + said
+	if lastLines != "" {
+		how += "; its last words: " + lastLines
 	}
 	return fmt.Errorf("%w: %s", ErrDied, how)
 }

@@ -19,7 +19,7 @@ func TestKindsRoundTrip(t *testing.T) {
 		got := overWire(t, fmt.Errorf("generate: %w", k.is))
 		for _, other := range kinds {
 			if errors.Is(got, other.is) != (other.name == k.name) {
-				t.Errorf("%s: errors.Is says %v for %s", k.name, errors.Is(got, other.is), other.name)
+				t.Errorf("%s: errors.Is returns %v for %s", k.name, errors.Is(got, other.is), other.name)
 			}
 		}
 		if want := "generate: " + k.is.Error(); got.Error() != want {
