@@ -74,7 +74,7 @@ func TestDepthFindsTheBest(t *testing.T) {
 	}{
 		{"good draft, memory bound", machine{step: flat, draft: 0.001, right: always(0.8)}, 1},
 		{"bad draft", machine{step: flat, draft: 0.002, right: always(0.05)}, 1},
-		{"dear draft", machine{step: flat, draft: 0.02, right: always(0.6)}, 1},
+		{"expensive draft", machine{step: flat, draft: 0.02, right: always(0.6)}, 1},
 		{"rows cost as much as steps", machine{step: steep, draft: 0.0001, right: always(0.8)}, 1},
 		{"stairs", machine{step: stairs, draft: 0.0005, right: always(0.7)}, 1},
 		{"first drafts are good, later ones not", machine{step: flat, draft: 0.001, right: fades}, 1},
@@ -89,10 +89,10 @@ func TestDepthFindsTheBest(t *testing.T) {
 			var best, none float64
 			at := 0
 			for n := range MaxDraft + 1 {
-				expected, chance := 1.0, 1.0
+				expected, probability := 1.0, 1.0
 				for k := range n {
-					chance *= m.right(k)
-					expected += chance
+					probability *= m.right(k)
+					expected += probability
 				}
 				rate := float64(test.requests) * expected / ((m.step(test.requests*(n+1)) + m.draft*float64(n)) * (1 + m.noise/2))
 				if n == 0 {
