@@ -13,18 +13,18 @@ import (
 // constraint enforces a request's format, and the bound on tokens before it. A nil constraint allows everything. It is
 // not safe for concurrent use.
 type constraint struct {
-	m         *grammar.Matcher // nil before the format starts
+	matcher   *grammar.Matcher // nil before the format starts
 	maskWords int              // length of a mask
 	ends      []int32          // end-of-sequence tokens, allowed where the text may end; empty if they are ignored
 	forcing   bool             // tokens without an alternative are emitted without asking the model
 
-	after        string  // the format starts after this text; empty: at once
-	text         []byte  // generated before the format, or the end of it in which after may begin
-	tokensBefore int     // tokens that may be generated before after; see inserted
-	inserted     []int32 // tokens of after, emitted when tokensBefore is used up; nil: none, or already emitted
-	opening      string  // inserted applies only if the text begins with this; empty: always, or it has begun so
+	startText    string  // text after which the format starts; empty: it starts at once
+	text         []byte  // generated before the format; only its end, in which startText may begin
+	tokensBefore int     // tokens that may still be generated before inserted is emitted
+	inserted     []int32 // tokens of startText, emitted when tokensBefore is 0; nil: none, or already emitted
+	opening      string  // emit inserted only if the text begins with this; empty: always, or it has begun so
 	tokenText    func(id int32) []byte
-	newMatcher   func(left int) (*grammar.Matcher, error) // nil: no format, only a bound on the tokens before after
+	newMatcher   func(left int) (*grammar.Matcher, error) // nil: no format, only a bound on the tokens before startText
 	inactive     bool                                     // nothing is left to enforce
 
 	unbounded bool // an optional format does not fit into the remaining budget: follow it as far as it goes
@@ -45,7 +45,7 @@ func (l *Local) constrain(ctx context.Context, r Request, budget int) (*constrai
 		return nil, fmt.Errorf("%w: a format requires one", ErrNoTokenizer)
 	}
 	c := &constraint{
-		forcing: !r.wantsLogProbs(), after: r.Format.After, tokensBefore: r.Format.Within, tokenText: l.tokenBytes,
+		forcing: !r.wantsLogProbs(), startText: r.Format.After, tokensBefore: r.Format.Within, tokenText: l.tokenBytes,
 	}
 	if r.Format.Kind == "" {
 		c.opening = r.Format.Open
@@ -79,8 +79,8 @@ func (l *Local) constrain(ctx context.Context, r Request, budget int) (*constrai
 	if err != nil {
 		return nil, err
 	}
-	if c.after == "" {
-		c.m = m
+	if c.startText == "" {
+		c.matcher = m
 	}
 	if !r.IgnoreEOS {
 		c.ends = l.eos
@@ -97,7 +97,7 @@ func (l *Local) tokenBytes(id int32) []byte {
 	return []byte(text)
 }
 
-// mask returns the tokens that may come next, if left tokens remain. It allows end-of-sequence tokens where the text
+// mask returns the tokens that may come next, if left tokens remain. It allows end-of-sequence tokens only where the text
 // may end, whatever their bytes are.
 func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
 	bits := make([]uint32, c.maskWords)
@@ -118,10 +118,10 @@ func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
 // masksAlong returns the masks of the rows before and after drafts, up to the first draft that violates the format: one
 // mask more than there are valid drafts. left is the number of tokens that remain.
 func (c *constraint) masksAlong(drafts []int32, left int) [][]uint32 {
-	if c.m == nil { // accept drafts up to the start of the format: masks apply to the tokens after it
+	if c.matcher == nil { // accept drafts up to the start of the format: masks apply to the tokens after it
 		n, text := 0, slices.Clone(c.text)
 		for n < len(drafts) {
-			if text = append(text, c.tokenText(drafts[n])...); bytes.Contains(text, []byte(c.after)) {
+			if text = append(text, c.tokenText(drafts[n])...); bytes.Contains(text, []byte(c.startText)) {
 				break
 			}
 			n++
@@ -129,13 +129,13 @@ func (c *constraint) masksAlong(drafts []int32, left int) [][]uint32 {
 		return make([][]uint32, n+1)
 	}
 	if c.masks == nil || c.maskBudget != left {
-		c.maskBudget, c.maskDrafts, c.masks = left, nil, [][]uint32{c.mask(c.m, left)}
+		c.maskBudget, c.maskDrafts, c.masks = left, nil, [][]uint32{c.mask(c.matcher, left)}
 	}
 	if n := len(drafts); n <= len(c.maskDrafts) && slices.Equal(c.maskDrafts[:n], drafts) {
 		return c.masks[:min(n+1, len(c.masks))]
 	}
 	c.maskDrafts, c.masks = slices.Clone(drafts), c.masks[:1:1]
-	m := c.m.Clone()
+	m := c.matcher.Clone()
 	for i, id := range drafts {
 		if !has(c.masks[i], id) {
 			break
@@ -161,11 +161,11 @@ func (c *constraint) accept(id int32, left int) error {
 	switch {
 	case c == nil:
 		return nil
-	case c.m == nil:
+	case c.matcher == nil:
 		return c.acceptBefore(id, left)
 	}
 	c.masks = nil
-	if err := c.m.Accept(id); err != nil {
+	if err := c.matcher.Accept(id); err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return nil
@@ -188,9 +188,9 @@ func (c *constraint) acceptBefore(id int32, left int) (err error) {
 		}
 	}
 	c.tokensBefore--
-	at := bytes.Index(c.text, []byte(c.after))
+	at := bytes.Index(c.text, []byte(c.startText))
 	if at < 0 {
-		c.text = c.text[max(0, len(c.text)-len(c.after)+1):]
+		c.text = c.text[max(0, len(c.text)-len(c.startText)+1):]
 		return nil
 	}
 	c.text, c.masks, c.inserted = nil, nil, nil
@@ -198,7 +198,7 @@ func (c *constraint) acceptBefore(id int32, left int) (err error) {
 		c.inactive = true
 		return nil
 	}
-	c.m, err = c.newMatcher(left)
+	c.matcher, err = c.newMatcher(left)
 	return err
 }
 
@@ -206,10 +206,10 @@ func (c *constraint) acceptBefore(id int32, left int) (err error) {
 func (c *constraint) forced(left int) (ids []int32) {
 	switch {
 	case c == nil:
-	case c.m == nil && c.tokensBefore <= 0 && c.opening == "":
+	case c.matcher == nil && c.tokensBefore <= 0 && c.opening == "":
 		ids, c.inserted = c.inserted, nil // only once
-	case c.m != nil && c.forcing:
-		ids = c.m.Forced(c.matcherBudget(left))
+	case c.matcher != nil && c.forcing:
+		ids = c.matcher.Forced(c.matcherBudget(left))
 	}
 	return ids
 }
@@ -229,7 +229,7 @@ func (c *constraint) prefix(left int) []int32 {
 	if len(ids) == 0 {
 		return nil
 	}
-	m := c.m.Clone()
+	m := c.matcher.Clone()
 	for i, id := range ids {
 		if m.Accept(id) != nil {
 			return ids[:i]
@@ -243,14 +243,14 @@ func (c *constraint) prefix(left int) []int32 {
 
 // ended reports whether the text is complete and cannot continue with left tokens, and the finish reason.
 func (c *constraint) ended(left int) (DoneReason, bool) {
-	if c == nil || c.m == nil || !c.m.Done() {
+	if c == nil || c.matcher == nil || !c.matcher.Done() {
 		return "", false
 	}
 	bits := make([]uint32, c.maskWords)
 	switch {
-	case left > 0 && c.m.Mask(bits, c.matcherBudget(left)):
+	case left > 0 && c.matcher.Mask(bits, c.matcherBudget(left)):
 		return "", false
-	case c.m.Mask(bits, -1):
+	case c.matcher.Mask(bits, -1):
 		return DoneLength, true
 	}
 	return DoneStop, true

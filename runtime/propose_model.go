@@ -19,7 +19,7 @@ const (
 // draftCache is a draft model's own KV cache of a sequence.
 type draftCache struct {
 	seq  *cache.Sequence // nil before the first step
-	read int             // position up to which it holds the generated text, without drafts
+	evaluated int             // position up to which it holds the generated text, without drafts
 }
 
 func (o *draftCache) free() {
@@ -66,14 +66,14 @@ func (d *modelDrafter) neededHiddenStates() hiddenStates {
 func (d *modelDrafter) pendingRows(g *generation) (from, to int, ok bool) {
 	x, to := &g.draftInputs, len(g.tokens)-d.tokenShift
 	if len(d.kinds) == 0 {
-		x.cache.read = to - 1
+		x.cache.evaluated = to - 1
 	}
 	if d.tokenShift == 0 {
-		return x.cache.read, to, true
+		return x.cache.evaluated, to, true
 	}
 	// Restored positions have no hidden states: the draft never sees them.
-	x.cache.read = max(x.cache.read, x.hidden.from)
-	return x.cache.read, to, len(x.hidden.pieces) > 0 && x.hidden.to >= to && x.cache.read < to
+	x.cache.evaluated = max(x.cache.evaluated, x.hidden.from)
+	return x.cache.evaluated, to, len(x.hidden.pieces) > 0 && x.hidden.to >= to && x.cache.evaluated < to
 }
 
 // part returns rows of a request as input of the draft, and their hidden states if it needs them.
@@ -119,7 +119,7 @@ func (d *modelDrafter) step(generations []*generation, from, to []int) (hidden, 
 	}
 	hidden, logits = d.draft.Step(d.batch(nn.NewBatch(d.l.thread, parts...), generations, all))
 	for i, g := range generations {
-		g.draftInputs.cache.read = to[i]
+		g.draftInputs.cache.evaluated = to[i]
 		g.draftInputs.hidden.dropBefore(to[i])
 	}
 	return hidden, logits
@@ -217,5 +217,5 @@ func (d *modelDrafter) finishRound(g *generation, accepted int) {
 		return
 	}
 	own.seq.Commit(accepted)
-	own.read = own.seq.Offset()
+	own.evaluated = own.seq.Offset()
 }

@@ -92,17 +92,17 @@ func sampleTokens(logits *mlx.Array, requests []sampleRequest) *sampleResult {
 // together.
 func nextTokens(logits *mlx.Array, rows []row) *mlx.Array {
 	groups := map[samplingMode][]row{}
-	var shapes []samplingMode
+	var modes []samplingMode
 	for _, r := range rows {
 		s := r.mode(logits.Dim(-1))
 		if groups[s] == nil {
-			shapes = append(shapes, s)
+			modes = append(modes, s)
 		}
 		groups[s] = append(groups[s], r)
 	}
 	var parts []*mlx.Array
 	var order []int32
-	for _, s := range shapes {
+	for _, s := range modes {
 		for g := range slices.Chunk(groups[s], s.chunkRows(logits.Dim(-1))) {
 			parts = append(parts, s.choose(selectRows(logits, g), g))
 			for _, r := range g {
