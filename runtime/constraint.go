@@ -97,8 +97,8 @@ func (l *Local) tokenBytes(id int32) []byte {
 	return []byte(text)
 }
 
-// mask returns the tokens that may come next, if left tokens remain. It allows end-of-sequence tokens only where the text
-// may end, whatever their bytes are.
+// mask returns the tokens that may come next, if left tokens remain. It allows end-of-sequence tokens only where the
+// text may end, whatever their bytes are.
 func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
 	bits := make([]uint32, c.maskWords)
 	m.Mask(bits, c.matcherBudget(left))
