@@ -199,7 +199,8 @@ func (b *batcher) finish(g *generation, err error) {
 	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
 	g.decodeJob.stop()
 	g.decodeJob = nil
-	// A closed model needs this too, so do is not enough. An error means that the engine is gone, and its memory with it.
+	// This also runs for a closed model, for which b.do fails. An error means that the engine has ended, and its memory
+	// with it.
 	free := func() error { b.forwards.Forget(); g.free(); return nil }
 	if b.onThread {
 		_ = b.l.thread.Within(free)
