@@ -121,19 +121,19 @@ func remoteAddr(a net.Addr) netip.AddrPort {
 
 // addressError is an address that may not be asked. It is an [ErrPrivateAddress].
 type addressError struct {
-	what  string       // "redirect", "token server" or "upload"; empty for the address of a registry itself
-	from  string       // who named it, without query and user
-	to    string       // likewise; where what is empty, the registry
-	moved bool         // the registry was at an address of class by before
-	by    addressClass // of all who named it
-	class addressClass // of addr
-	addr  netip.Addr
+	what    string       // "redirect", "token server" or "upload"; empty for the address of a registry itself
+	from    string       // who named it, without query and user
+	to      string       // likewise; where what is empty, the registry
+	rebound bool         // the registry was at an address of class by before
+	namers  addressClass // of all who named it
+	class   addressClass // of addr
+	addr    netip.Addr
 }
 
 func (e *addressError) Error() string {
-	by := e.by
+	by := e.namers
 	for c := publicAddress; c <= reservedAddress; c <<= 1 {
-		if e.by&c != 0 && !c.mayName(e.class) {
+		if e.namers&c != 0 && !c.mayName(e.class) {
 			by = c // the first that may not
 			break
 		}
@@ -147,7 +147,7 @@ func (e *addressError) Error() string {
 		leads = fmt.Sprintf("from a public to a private address (%s is %s)", addr, e.class)
 	}
 	switch {
-	case e.moved:
+	case e.rebound:
 		return fmt.Sprintf("registry %s has moved %s", e.to, leads)
 	case e.what == "":
 		return fmt.Sprintf("registry %s is at a %s address (%s)", e.to, e.class, addr)
@@ -156,5 +156,5 @@ func (e *addressError) Error() string {
 }
 
 func (e *addressError) Is(target error) bool {
-	return target == ErrPrivateAddress || target == ErrPrivateRegistry && e.what == "" && !e.moved
+	return target == ErrPrivateAddress || target == ErrPrivateRegistry && e.what == "" && !e.rebound
 }

@@ -64,7 +64,7 @@ func TestMayName(t *testing.T) {
 }
 
 // play makes ports of this machine play hosts of other classes, and names mean them.
-func play(c *Client, classes map[string]addressClass, names *sync.Map) {
+func resolveTo(c *Client, classes map[string]addressClass, names *sync.Map) {
 	c.net.classify = func(a netip.AddrPort) addressClass {
 		if class := classes[a.String()]; class != 0 {
 			return class
@@ -91,7 +91,7 @@ func TestPrivateAddresses(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer inner.Close()
-	lead := func(status int) action { return answer(status, "Location", inner.URL+"/latest?token=s3cret-s3cret") }
+	lead := func(status int) action { return respond(status, "Location", inner.URL+"/latest?token=s3cret-s3cret") }
 	pullModel := func(c *Client, p *peer) error {
 		_, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{})
 		return err
@@ -114,7 +114,7 @@ func TestPrivateAddresses(t *testing.T) {
 		{"blob", "GET", blobRoute, lead(307), pullModel, "redirect"},
 		{"question for a manifest", "HEAD", manifestRoute, lead(301), pushModel(0), "redirect"},
 		{"question for a blob", "HEAD", blobRoute, lead(308), pushModel(0), "redirect"},
-		{"token server", "GET", pingRoute, answer(401, "WWW-Authenticate", `Bearer realm="`+inner.URL+`/token?key=s3cret-s3cret"`), pullModel, "token server"},
+		{"token server", "GET", pingRoute, respond(401, "WWW-Authenticate", `Bearer realm="`+inner.URL+`/token?key=s3cret-s3cret"`), pullModel, "token server"},
 		{"upload", "POST", beginRoute, lead(202), pushModel(0), "upload"},
 		{"large upload", "POST", beginRoute, lead(202), pushModel(500), "upload"},
 		{"redirect of an upload's beginning", "POST", beginRoute, lead(307), pushModel(0), "redirect"},
@@ -134,9 +134,9 @@ func TestPrivateAddresses(t *testing.T) {
 			p := newPeer(t)
 			p.serve(s, small, "team/model", "latest")
 			c := newClient(t)
-			play(c, map[string]addressClass{p.host(): publicAddress}, nil)
+			resolveTo(c, map[string]addressClass{p.host(): publicAddress}, nil)
 			if tt.about == beginRoute || tt.about == uploadRoute {
-				p.on("HEAD", blobRoute, answer(404))
+				p.on("HEAD", blobRoute, respond(404))
 			}
 			p.on(tt.method, tt.about, tt.answer)
 			err := tt.run(c, p)
@@ -203,7 +203,7 @@ func TestAddressesByName(t *testing.T) {
 				cdn.on("GET", blobRoute, tt.cdn)
 			}
 			c := newClient(t, func(o *Options) { o.PlainHTTP, o.Concurrency = true, 1 })
-			play(c, classes, &names)
+			resolveTo(c, classes, &names)
 			n, err := manifest.ParseName("registry.example/team/model")
 			if err != nil {
 				t.Fatal(err)
@@ -223,7 +223,7 @@ func TestRegistryMoves(t *testing.T) {
 	var names sync.Map
 	names.Store("registry.example:80", outer.host())
 	c := newClient(t, func(o *Options) { o.PlainHTTP = true })
-	play(c, map[string]addressClass{outer.host(): publicAddress}, &names)
+	resolveTo(c, map[string]addressClass{outer.host(): publicAddress}, &names)
 	outer.on("GET", manifestRoute, func(x *exchange) {
 		names.Store("registry.example:80", inner.host())
 		x.w.Header().Set("Connection", "close")
@@ -253,7 +253,7 @@ func TestPrivateOption(t *testing.T) {
 			o.PlainHTTP, o.Mirrors = true, mirrors
 			o.Private = func(host string) bool { return allowed[host] }
 		})
-		play(c, nil, &names)
+		resolveTo(c, nil, &names)
 		n, err := manifest.ParseName(host + "/team/model")
 		if err != nil {
 			t.Fatal(err)
@@ -317,7 +317,7 @@ func TestManyNamedHosts(t *testing.T) {
 	from := &url.URL{Scheme: "https", Host: "10.0.0.1:5000"}
 	lead := func(i int) error {
 		u := &url.URL{Scheme: "https", Host: fmt.Sprintf("10.1.%d.%d", i/256, i%256)}
-		h.leads("redirect", from, u)
+		h.recordNaming("redirect", from, u)
 		return h.checkLiteral(u)
 	}
 	for i := range limits.NamedHosts {

@@ -23,23 +23,23 @@ import (
 
 // host is one registry: how it is reached, and what it wants to see of who asks.
 type host struct {
-	c        *Client
-	name     string // as people write it
-	addr     string // host[:port] that is connected to
-	scheme   string
-	rule     hostRule
-	patience int            // attempts of an exchange
-	keychain authn.Keychain // whose credentials it gets
-	insecure bool           // its certificate is not checked
-	by       addressClass   // classes that its address is held to; none: it may be anywhere
+	c           *Client
+	name        string // as people write it
+	addr        string // host[:port] that is connected to
+	scheme      string
+	rule        hostRule
+	maxAttempts int            // attempts of an exchange
+	keychain    authn.Keychain // whose credentials it gets
+	insecure    bool           // its certificate is not checked
+	namers      addressClass   // classes that its address is held to; none: it may be anywhere
 
-	mu          sync.Mutex
-	named       map[string]naming       // by origin: who led to it
-	answered    map[string]addressClass // by origin: where its answers came from
-	asked       bool
-	challenge   *transport.Challenge // nil: it wants nothing
-	credentials map[string]*credential
-	flights     map[string]*flight
+	mu              sync.Mutex
+	named           map[string]naming       // by origin: who led to it
+	responseClasses map[string]addressClass // by origin: where its answers came from
+	discovered      bool
+	challenge       *transport.Challenge // nil: it wants nothing
+	credentials     map[string]*credential
+	flights         map[string]*flight
 }
 
 // host finds or makes the state of a registry.
@@ -64,7 +64,7 @@ func (c *Client) newHost(hostname string) (*host, error) {
 	}
 	h.insecure = c.opts.Insecure
 	if c.opts.Private != nil && !c.opts.Private(hostname) {
-		h.by = publicAddress
+		h.namers = publicAddress
 	}
 	return h, nil
 }
@@ -76,13 +76,13 @@ func (c *Client) bareHost(hostname, scheme string) (*host, error) {
 	}
 	return &host{
 		c: c, name: hostname, addr: reg.RegistryStr(), scheme: scheme, rule: ruleOf(hostname),
-		patience: c.opts.Attempts, keychain: c.opts.Keychain,
-		named: map[string]naming{}, answered: map[string]addressClass{},
+		maxAttempts: c.opts.Attempts, keychain: c.opts.Keychain,
+		named: map[string]naming{}, responseClasses: map[string]addressClass{},
 		credentials: map[string]*credential{}, flights: map[string]*flight{},
 	}, nil
 }
 
-func (h *host) attempts() *attempts { return &attempts{c: h.c, most: h.patience} }
+func (h *host) attempts() *attempts { return &attempts{c: h.c, limit: h.maxAttempts} }
 
 // resource is what credentials are looked up by: the repository first, then the host.
 type resource struct{ registry, path string }
@@ -97,11 +97,11 @@ func (r resource) String() string {
 
 // credential is what requests of one scope carry.
 type credential struct {
-	header  string // Authorization; empty where the registry wants none
-	expires time.Time
-	given   bool        // made from something of the user's
-	signed  bool        // by the user's key: see Client.identity
-	worked  atomic.Bool // a request with it was not refused
+	header        string // Authorization; empty where the registry wants none
+	expires       time.Time
+	authenticated bool        // made from something of the user's
+	signed        bool        // by the user's key: see Client.identity
+	accepted      atomic.Bool // a request with it was not refused
 }
 
 // fresh reports whether a credential may be used again.
@@ -117,7 +117,7 @@ type flight struct {
 
 // alone runs f unless another goroutine is doing so for the same key, whose outcome is then this one's too. So many goroutines
 // ask for a token once, and a wrong password is not tried once for each.
-func (h *host) alone(ctx context.Context, key string, f func() error) error {
+func (h *host) singleflight(ctx context.Context, key string, f func() error) error {
 	for {
 		h.mu.Lock()
 		other := h.flights[key]
@@ -154,14 +154,14 @@ func (h *host) authorization(ctx context.Context, path string, scopes []string, 
 		if now != stale && now.fresh() {
 			return now, nil
 		}
-		err := h.alone(ctx, key, func() error {
+		err := h.singleflight(ctx, key, func() error {
 			h.mu.Lock()
 			now := h.credentials[key]
 			h.mu.Unlock()
 			if now != stale && now.fresh() {
 				return nil // another goroutine's exchange ended before this one's began
 			}
-			if err := h.ask(ctx); err != nil {
+			if err := h.discoverAuth(ctx); err != nil {
 				return err
 			}
 			next, err := h.exchange(ctx, path, scopes, now, stale)
@@ -180,12 +180,12 @@ func (h *host) authorization(ctx context.Context, path string, scopes []string, 
 }
 
 // challenged takes note of what a refusal asks for; nil where there is nothing to answer to it.
-func (h *host) challenged(resp *http.Response) *transport.Challenge {
+func (h *host) recordChallenge(resp *http.Response) *transport.Challenge {
 	ch := challengeOf(resp)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if ch != nil {
-		h.challenge, h.asked = ch, true
+		h.challenge, h.discovered = ch, true
 	}
 	return ch
 }
@@ -197,7 +197,7 @@ func challengeOf(resp *http.Response) *transport.Challenge {
 	if err != nil {
 		return nil
 	}
-	ch, err := transport.Ping(context.Background(), reg, given(resp.Header))
+	ch, err := transport.Ping(context.Background(), reg, cannedChallenge(resp.Header))
 	if err != nil || ch.Scheme != "basic" && ch.Scheme != "bearer" {
 		return nil
 	}
@@ -205,29 +205,29 @@ func challengeOf(resp *http.Response) *transport.Challenge {
 }
 
 // given is a transport whose every answer is a refusal with these headers.
-type given http.Header
+type cannedChallenge http.Header
 
-func (g given) RoundTrip(req *http.Request) (*http.Response, error) {
+func (g cannedChallenge) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header(g), Body: http.NoBody, Request: req}, nil
 }
 
 // ask learns what the registry wants to see (distribution-spec v1.1.1, "Determining Support"). Registries that let everybody read
 // want nothing here, and say in the refusal of a request what they want for it: see challenged.
-func (h *host) ask(ctx context.Context) error {
+func (h *host) discoverAuth(ctx context.Context) error {
 	h.mu.Lock()
-	asked := h.asked
+	asked := h.discovered
 	h.mu.Unlock()
 	if asked {
 		return nil
 	}
-	return h.alone(ctx, "", func() error {
+	return h.singleflight(ctx, "", func() error {
 		a := h.attempts()
 		for {
 			err := h.ping(ctx)
 			if err == nil || errors.Is(err, syscall.ECONNREFUSED) { // nothing listens there: waiting would not help
 				return err
 			}
-			if err = a.again(ctx, err); err != nil {
+			if err = a.backoff(ctx, err); err != nil {
 				return err
 			}
 		}
@@ -259,7 +259,7 @@ func (h *host) ping(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked, h.challenge = true, ch
+	h.discovered, h.challenge = true, ch
 	return nil
 }
 
@@ -287,15 +287,15 @@ func (h *host) exchange(ctx context.Context, path string, scopes []string, old, 
 	}
 	cfg := h.lookUp(ctx, path)
 	if cfg.RegistryToken != "" {
-		return h.fixed("Bearer "+cfg.RegistryToken, refused)
+		return h.staticCredential("Bearer "+cfg.RegistryToken, refused)
 	}
 	if ch.Scheme == "basic" {
-		return h.fixed(basic(cfg), refused)
+		return h.staticCredential(basic(cfg), refused)
 	}
 	if old != nil && old.header == "" {
 		old = nil // made before anything was known
 	}
-	worked := old == nil || old.worked.Load()
+	worked := old == nil || old.accepted.Load()
 	why := error(ErrUnauthorized)
 	if old == nil || worked && !old.signed {
 		t, err := h.token(ctx, ch, cfg, scopes, nil)
@@ -308,10 +308,10 @@ func (h *host) exchange(ctx context.Context, path string, scopes []string, old, 
 		why = cmp.Or(err, why)
 	}
 	if worked || !old.signed {
-		t, err := h.signed(ctx, ch, scopes)
+		t, err := h.signedToken(ctx, ch, scopes)
 		if err == nil && t != nil {
 			cr := t.credential(cfg)
-			cr.given, cr.signed = true, true
+			cr.authenticated, cr.signed = true, true
 			return cr, nil
 		}
 		if err != nil && !errors.Is(err, ErrUnauthorized) {
@@ -319,7 +319,7 @@ func (h *host) exchange(ctx context.Context, path string, scopes []string, old, 
 		}
 		why = cmp.Or(err, why)
 	}
-	return nil, h.refusal(cfg != none, why)
+	return nil, h.refusal(cfg != anonymous, why)
 }
 
 // refusal is what people are told when no credential does.
@@ -332,15 +332,15 @@ func (h *host) refusal(given bool, err error) error {
 }
 
 // fixed is a credential that is no token: there is one only.
-func (h *host) fixed(header string, refused *credential) (*credential, error) {
+func (h *host) staticCredential(header string, refused *credential) (*credential, error) {
 	if refused != nil && refused.header == header {
 		return nil, h.refusal(header != "", ErrUnauthorized)
 	}
-	return &credential{header: header, given: header != ""}, nil
+	return &credential{header: header, authenticated: header != ""}, nil
 }
 
 // none are the credentials of somebody unknown.
-var none authn.AuthConfig
+var anonymous authn.AuthConfig
 
 // lookUp finds the user's credentials. Where that fails, such as for a credential helper that is not installed, what is public
 // can still be read.
@@ -353,7 +353,7 @@ func (h *host) lookUp(ctx context.Context, path string) authn.AuthConfig {
 		}
 	}
 	h.c.warn(h.name, "credentials cannot be read: "+err.Error())
-	return none
+	return anonymous
 }
 
 func basic(cfg authn.AuthConfig) string {

@@ -19,8 +19,8 @@ import (
 
 func TestNothingWanted(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	if diff := cmp.Diff([]string{""}, p.authorizations("/v2/a")); diff != "" {
 		t.Errorf("credentials that nobody asked for: %s", diff)
 	}
@@ -28,18 +28,18 @@ func TestNothingWanted(t *testing.T) {
 
 func TestBasic(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
-	wantOK(t, r, "GET", "blobs/x")
-	wantOK(t, r, "HEAD", "blobs/x")
+	wantSuccess(t, r, "GET", "blobs/x")
+	wantSuccess(t, r, "HEAD", "blobs/x")
 }
 
 func TestScopes(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
-	c := authClient(t, Options{Keychain: nobody()})
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/x")
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/deep/model:v1", push, "b/base", "c/base"), "GET", "blobs/x")
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/y") // has its token already
+	c := authClient(t, Options{Keychain: anonymousKeychain()})
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model:v1", push, "b/base", "c/base"), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/y") // has its token already
 	var got [][]string
 	for _, q := range p.asked {
 		got = append(got, q["scope"])
@@ -56,13 +56,13 @@ func TestScopes(t *testing.T) {
 // A registry where all may read has nothing to say when it is pinged, but wants a token for a push, and for more than was thought.
 func TestChallengeOfARequest(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", open: true, readers: true, scope: "repository:a/model:push,pull repository:shared:pull"})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
-	wantOK(t, r, "GET", "blobs/x")
-	if n := p.exchanges(); n != 0 {
+	wantSuccess(t, r, "GET", "blobs/x")
+	if n := p.tokenRequests(); n != 0 {
 		t.Errorf("%d exchanges before anybody asked for one", n)
 	}
-	wantOK(t, r, "POST", "blobs/uploads/")
+	wantSuccess(t, r, "POST", "blobs/uploads/")
 	if diff := cmp.Diff([]string{"repository:a/model:pull,push", "repository:shared:pull"}, p.asked[0]["scope"]); diff != "" {
 		t.Error(diff)
 	}
@@ -71,7 +71,7 @@ func TestChallengeOfARequest(t *testing.T) {
 // Many requests at once whose token ends: one exchange for all of them, and every request is answered.
 func TestTokenExpiresForMany(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
 	for round := 1; round <= 4; round++ {
 		var wg sync.WaitGroup
@@ -83,7 +83,7 @@ func TestTokenExpiresForMany(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if got := p.exchanges(); got != round {
+		if got := p.tokenRequests(); got != round {
 			t.Fatalf("%d exchanges in round %d", got, round)
 		}
 		p.revoke()
@@ -99,14 +99,14 @@ func TestTokenRenewedBeforeItsEnd(t *testing.T) {
 		{300, 1, 4 * time.Minute}, {300, 2, 295 * time.Second}, {0, 1, 45 * time.Second}, {0, 2, 55 * time.Second}, {1, 1, 30 * time.Second},
 	} {
 		p := newAuthPeer(t, &authPeer{scheme: "Bearer", life: test.life})
-		c := authClient(t, Options{Keychain: nobody()})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		r := repositoryOf(t, c, p.host()+"/a/model", pull)
-		wantOK(t, r, "GET", "blobs/x")
+		wantSuccess(t, r, "GET", "blobs/x")
 		for _, cr := range r.credentials {
 			cr.expires = cr.expires.Add(-test.age)
 		}
-		wantOK(t, r, "GET", "blobs/x")
-		if got := p.exchanges(); got != test.want {
+		wantSuccess(t, r, "GET", "blobs/x")
+		if got := p.tokenRequests(); got != test.want {
 			t.Errorf("a token for %d s, %s old: %d exchanges, want %d", test.life, test.age, got, test.want)
 		}
 	}
@@ -117,7 +117,7 @@ func TestWrongPassword(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
 		var events []Event
-		c := authClient(t, Options{Keychain: someone("hunter2", p.host()), Events: func(e Event) { events = append(events, e) }})
+		c := authClient(t, Options{Keychain: passwordKeychain("hunter2", p.host()), Events: func(e Event) { events = append(events, e) }})
 		r := repositoryOf(t, c, p.host()+"/a/model", pull)
 		var wg sync.WaitGroup
 		for range 8 {
@@ -153,7 +153,7 @@ func checkNoSecrets(t *testing.T, err error, secrets ...string) {
 func TestNoCredentials(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
-		c := authClient(t, Options{Keychain: nobody()})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		_, err := repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x")
 		var auth *AuthError
 		if !errors.As(err, &auth) || auth.Given {
@@ -167,7 +167,7 @@ func TestBrokenKeychain(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
 	var warned []string
 	c := authClient(t, Options{Keychain: broken{}, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	if want := []string{p.host() + ": credentials cannot be read: no helper"}; !cmp.Equal(warned, want) {
 		t.Errorf("warned of %v", warned)
 	}
@@ -184,11 +184,11 @@ func TestRegistryToken(t *testing.T) {
 	p.tokens["mine"] = []string{""}
 	c := authClient(t, Options{Keychain: as{[]string{p.host()}, authn.AuthConfig{RegistryToken: "mine"}}})
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
-	wantOK(t, r, "GET", "blobs/x")
+	wantSuccess(t, r, "GET", "blobs/x")
 	p.revoke()
 	_, err := r.askFor("GET", "blobs/x")
-	if !errors.Is(err, ErrUnauthorized) || p.exchanges() != 0 {
-		t.Errorf("%v after %d exchanges", err, p.exchanges())
+	if !errors.Is(err, ErrUnauthorized) || p.tokenRequests() != 0 {
+		t.Errorf("%v after %d exchanges", err, p.tokenRequests())
 	}
 }
 
@@ -198,7 +198,7 @@ func TestIdentityToken(t *testing.T) {
 		c := authClient(t, Options{Keychain: as{[]string{p.host()}, authn.AuthConfig{IdentityToken: token}}})
 		return repositoryOf(t, c, p.host()+"/a/model", push)
 	}
-	wantOK(t, with("refresh-me"), "GET", "blobs/x")
+	wantSuccess(t, with("refresh-me"), "GET", "blobs/x")
 	if q := p.asked[0]; q.Get("grant_type") != "refresh_token" || q.Get("scope") != "repository:a/model:pull,push" || q.Get("service") != "peer" {
 		t.Errorf("asked for %v", q)
 	}
@@ -209,7 +209,7 @@ func TestIdentityToken(t *testing.T) {
 	checkNoSecrets(t, err, "wrong-one")
 
 	p.oauth, p.user = false, "" // it does not know the exchange, but everybody gets a token
-	wantOK(t, with("refresh-me"), "GET", "blobs/x")
+	wantSuccess(t, with("refresh-me"), "GET", "blobs/x")
 }
 
 // A token server's redirect gets neither the password nor the identity token to another host.
@@ -274,17 +274,17 @@ func TestCredentialsStayHome(t *testing.T) {
 			}
 			return false
 		}
-		c := authClient(t, Options{Keychain: someone("secret", p.host(), other.host())})
+		c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host(), other.host())})
 		r := repositoryOf(t, c, p.host()+"/a/model", push)
 		req, _ := r.request(context.Background(), "GET", r.url("blobs/moved"), nil)
 		req.Header.Set("Range", "bytes=1-")
-		if got, err := r.answer(req); err != nil || got != "ok" {
+		if got, err := r.responseBody(req); err != nil || got != "ok" {
 			t.Errorf("%q, %v", got, err)
 		}
 		u, _ := r.url().Parse(other.URL + "/v2/a/model/blobs/upload?digest=x")
 		req, _ = r.request(context.Background(), "PUT", u, strings.NewReader("x"))
 		req.Header.Set("Authorization", "Bearer from-before")
-		if _, err := r.answer(req); err == nil && scheme == "Bearer" {
+		if _, err := r.responseBody(req); err == nil && scheme == "Bearer" {
 			t.Error("the other host asks for a token, and got one")
 		}
 		if len(other.requests) != 2 {
@@ -304,13 +304,13 @@ func TestCredentialsStayHome(t *testing.T) {
 // A body that cannot be sent again: the token is new for the next request, and the caller goes on.
 func TestTokenExpiresInABody(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
-	wantOK(t, r, "HEAD", "blobs/x")
+	wantSuccess(t, r, "HEAD", "blobs/x")
 	p.revoke()
 	patch := func() error {
 		req, _ := r.request(context.Background(), "PATCH", r.url("blobs/uploads/1"), io.MultiReader(strings.NewReader("bytes")))
-		_, err := r.answer(req)
+		_, err := r.responseBody(req)
 		return err
 	}
 	if err := patch(); !errors.Is(err, ErrInterrupted) || !temporary(err) {
@@ -354,18 +354,18 @@ func TestExchangeSurvivesItsCaller(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	c := authClient(t, Options{Keychain: nobody()})
+	c := authClient(t, Options{Keychain: anonymousKeychain()})
 	r := repositoryOf(t, c, strings.TrimPrefix(s.URL, "http://")+"/a/model", pull)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		req, _ := r.request(ctx, "GET", r.url("blobs/x"), nil)
-		if _, err := r.answer(req); !errors.Is(err, context.Canceled) {
+		if _, err := r.responseBody(req); !errors.Is(err, context.Canceled) {
 			t.Errorf("the first: %v", err)
 		}
 	})
 	<-began
-	wg.Go(func() { wantOK(t, r, "GET", "blobs/y") })
+	wg.Go(func() { wantSuccess(t, r, "GET", "blobs/y") })
 	cancel()
 	close(gone)
 	wg.Wait()

@@ -122,7 +122,7 @@ func (p *authPeer) revoke() {
 }
 
 // exchanges is how often the token server was asked.
-func (p *authPeer) exchanges() int {
+func (p *authPeer) tokenRequests() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.asked)
@@ -154,9 +154,9 @@ func (k as) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return authn.Anonymous, nil
 }
 
-func nobody() as { return as{} }
+func anonymousKeychain() as { return as{} }
 
-func someone(password string, hosts ...string) as {
+func passwordKeychain(password string, hosts ...string) as {
 	return as{hosts, authn.AuthConfig{Username: "ann", Password: password}}
 }
 
@@ -198,10 +198,10 @@ func (r *repository) askFor(method, what string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return r.answer(req)
+	return r.responseBody(req)
 }
 
-func (r *repository) answer(req *http.Request) (string, error) {
+func (r *repository) responseBody(req *http.Request) (string, error) {
 	resp, err := r.do(req)
 	if err != nil {
 		return "", err
@@ -215,7 +215,7 @@ func (r *repository) answer(req *http.Request) (string, error) {
 	return string(b[:n]), nil
 }
 
-func wantOK(t *testing.T, r *repository, method, what string) {
+func wantSuccess(t *testing.T, r *repository, method, what string) {
 	t.Helper()
 	got, err := r.askFor(method, what)
 	if err != nil {

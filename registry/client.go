@@ -83,7 +83,7 @@ func New(opts Options) (*Client, error) {
 }
 
 // tell passes an event on, one at a time.
-func (c *Client) tell(e Event) {
+func (c *Client) emit(e Event) {
 	if c.opts.Events == nil {
 		return
 	}
@@ -106,7 +106,7 @@ func (c *Client) warn(host, text string) {
 	}
 	c.mu.Unlock()
 	if !again && text != "" {
-		c.tell(Event{Kind: Warned, Name: host, Err: errors.New(text)})
+		c.emit(Event{Kind: Warned, Name: host, Err: errors.New(text)})
 	}
 }
 

@@ -77,7 +77,7 @@ func storeCredentials(addr string, cfg authn.AuthConfig) (where string, err erro
 			c.Username, c.Secret = tokenUser, cfg.IdentityToken
 		}
 		if err := helper.Store(run, c); err != nil {
-			return "", fmt.Errorf("%s: %s", where, hide(clip(err.Error()), c.Secret))
+			return "", fmt.Errorf("%s: %s", where, redact(clip(err.Error()), c.Secret))
 		}
 	} else {
 		entry["auth"] = base64.StdEncoding.EncodeToString([]byte(cfg.Username + ":" + cfg.Password))

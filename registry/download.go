@@ -11,23 +11,23 @@ import (
 
 // tuning is what decides how a blob is fetched.
 type tuning struct {
-	whole   int64         // smaller blobs come in one piece
-	busy    int64         // so do those up to here while others keep all requests busy: what comes in order is read once
-	minPart int64         // others in parts of at least
-	maxPart int64         // and at most this size
-	stall   time.Duration // a request without a byte for so long is asked again
-	header  time.Duration // one without an answer
-	buffer  int           // bytes that are written at a time, at most
+	singleBelow     int64         // smaller blobs come in one piece
+	singleBusyBelow int64         // so do those up to here while others keep all requests busy: what comes in order is read once
+	minPart         int64         // others in parts of at least
+	maxPart         int64         // and at most this size
+	stallTimeout    time.Duration // a request without a byte for so long is asked again
+	headerTimeout   time.Duration // one without an answer
+	buffer          int           // bytes that are written at a time, at most
 }
 
 var defaultTuning = tuning{
-	whole:   32 << 20,
-	busy:    256 << 20,
-	minPart: 8 << 20,
-	maxPart: 32 << 20,
-	stall:   10 * time.Second,
-	header:  30 * time.Second,
-	buffer:  512 << 10,
+	singleBelow:     32 << 20,
+	singleBusyBelow: 256 << 20,
+	minPart:         8 << 20,
+	maxPart:         32 << 20,
+	stallTimeout:    10 * time.Second,
+	headerTimeout:   30 * time.Second,
+	buffer:          512 << 10,
 }
 
 // sizeError says that a registry has another number of bytes under a digest than the manifest says.
@@ -48,7 +48,7 @@ func (e *sizeError) Is(target error) bool { return target == ErrDigest }
 type download struct {
 	*puller
 	pullBlob
-	part *manifest.Partial
+	partial *manifest.Partial
 }
 
 // fetch brings one blob into the store. What does not match its digest or size is thrown away, and fetched once more, which
@@ -75,17 +75,17 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		}
 		first = Moved
-		p.tell(b, Event{Kind: Retry, Err: err})
+		p.emit(b, Event{Kind: Retry, Err: err})
 	}
 }
 
 // fetchOnce fetches what is missing of a blob, and commits it. first is the kind of event that begins it, and had what was there
 // before.
 func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (had int64, err error) {
-	part, err := p.s.OpenPartial(ctx, b.Digest, b.Size, func() { p.tell(b, Event{Kind: Waiting}) })
+	part, err := p.s.OpenPartial(ctx, b.Digest, b.Size, func() { p.emit(b, Event{Kind: Waiting}) })
 	if errors.Is(err, manifest.ErrHave) {
-		p.count(0, b.Size)
-		p.tell(b, Event{Kind: Present, Bytes: b.Size})
+		p.addBytes(0, b.Size)
+		p.emit(b, Event{Kind: Present, Bytes: b.Size})
 		return 0, nil
 	}
 	if err != nil {
@@ -103,28 +103,28 @@ func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (ha
 	if err := part.Commit(ctx); err != nil {
 		return had, err
 	}
-	p.count(0, had)
-	p.tell(b, Event{Kind: Done, Bytes: b.Size})
+	p.addBytes(0, had)
+	p.emit(b, Event{Kind: Done, Bytes: b.Size})
 	return had, nil
 }
 
 // fill fetches what is missing while it holds a place among the active ones. The hash follows what arrives.
 func (d *download) fill(ctx context.Context, first EventKind) error {
-	if err := take(ctx, d.active); err != nil {
+	if err := acquire(ctx, d.blobSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.active }()
-	had := d.part.Have()
-	d.tell(Event{Kind: first, Bytes: had})
-	parts := d.Size >= d.tune.whole && (d.Size > d.tune.busy || d.left.Load() <= int64(cap(d.slots)))
+	defer func() { <-d.blobSlots }()
+	had := d.partial.Have()
+	d.emit(Event{Kind: first, Bytes: had})
+	parts := d.Size >= d.tune.singleBelow && (d.Size > d.tune.singleBusyBelow || d.remaining.Load() <= int64(cap(d.requestSlots)))
 	if had == 0 && !parts { // hashed as it is written
-		return d.inOne(ctx)
+		return d.fetchSequential(ctx)
 	}
 	hashing, stop := context.WithCancel(ctx)
 	defer stop()
 	hashed := make(chan error, 1)
-	go func() { hashed <- d.part.Follow(hashing) }()
-	err := d.request(ctx, parts)
+	go func() { hashed <- d.partial.Follow(hashing) }()
+	err := d.fetchMissing(ctx, parts)
 	if err != nil {
 		stop()
 	}
@@ -135,35 +135,35 @@ func (d *download) fill(ctx context.Context, first EventKind) error {
 }
 
 // request fetches what is missing, in parts where the server serves them.
-func (d *download) request(ctx context.Context, parts bool) error {
+func (d *download) fetchMissing(ctx context.Context, parts bool) error {
 	if parts {
-		err := d.inParts(ctx)
+		err := d.fetchParallel(ctx)
 		if !errors.Is(err, errNoRanges) {
 			return err
 		}
 	}
-	return d.inOne(ctx)
+	return d.fetchSequential(ctx)
 }
 
-func (d *download) tell(e Event) { d.puller.tell(d.pullBlob, e) }
+func (d *download) emit(e Event) { d.puller.emit(d.pullBlob, e) }
 
 // attempts are those of one request for the blob, told as they are made.
 func (d *download) attempts() *attempts {
 	a := d.c.attempts()
-	a.tell = func(err error) { d.tell(Event{Kind: Retry, Bytes: d.part.Have(), Err: err}) }
+	a.onRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
 	return a
 }
 
 // inOne fetches what is missing by one request after the other: by one alone, unless it is interrupted.
-func (d *download) inOne(ctx context.Context) error {
-	if err := take(ctx, d.slots); err != nil {
+func (d *download) fetchSequential(ctx context.Context) error {
+	if err := acquire(ctx, d.requestSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.slots }()
+	defer func() { <-d.requestSlots }()
 	a := d.attempts()
 	ranged := true
 	for {
-		missing := d.part.Missing()
+		missing := d.partial.Missing()
 		if len(missing) == 0 {
 			return nil
 		}
@@ -171,10 +171,10 @@ func (d *download) inOne(ctx context.Context) error {
 		if !ranged {
 			want = manifest.Range{Start: 0, End: d.Size}
 		}
-		before := d.part.Have()
-		err := d.get(ctx, want, nil, d.part.WriteAt)
-		if d.part.Have() > before {
-			a.moved()
+		before := d.partial.Have()
+		err := d.getRange(ctx, want, nil, d.partial.WriteAt)
+		if d.partial.Have() > before {
+			a.reset()
 		}
 		if errors.Is(err, errNoRanges) && ranged {
 			ranged = false
@@ -183,7 +183,7 @@ func (d *download) inOne(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return err
 		}
 	}

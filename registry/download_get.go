@@ -25,31 +25,31 @@ var errIdle = errors.New("idle")
 // get asks once for a range of a blob, and passes on what comes. An answer may hold less than was asked for, which is no error:
 // the caller asks for the rest. Of a request for the whole or the start of a blob, and of one without part, the answer may be
 // the whole blob, which is passed on from its start.
-func (d *download) get(ctx context.Context, want manifest.Range, part *part, write func([]byte, int64) (int, error)) error {
+func (d *download) getRange(ctx context.Context, want manifest.Range, part *part, write func([]byte, int64) (int, error)) error {
 	if d.Size == 0 {
 		return nil
 	}
-	watch := watchFor(ctx, d.tune.header)
+	watch := newIdleWatch(ctx, d.tune.headerTimeout)
 	defer watch.stop()
-	resp, err := d.ask(watch.ctx, want, part != nil)
+	resp, err := d.requestRange(watch.ctx, want, part != nil)
 	if err != nil {
-		return watch.explain(err)
+		return watch.cause(err)
 	}
 	defer resp.Body.Close()
-	body, sent, err := d.answer(resp, want, part)
+	body, sent, err := d.readResponse(resp, want, part)
 	if err != nil {
-		return watch.explain(err)
+		return watch.cause(err)
 	}
-	watch.wait = d.tune.stall
-	watch.alive()
+	watch.wait = d.tune.stallTimeout
+	watch.reset()
 	end := min(sent.End, want.End)
 	if resp.StatusCode == http.StatusOK {
 		end = sent.End
 	}
-	return watch.explain(d.pass(watch, body, sent, end, write))
+	return watch.cause(d.copyRange(watch, body, sent, end, write))
 }
 
-func (d *download) ask(ctx context.Context, want manifest.Range, always bool) (*http.Response, error) {
+func (d *download) requestRange(ctx context.Context, want manifest.Range, always bool) (*http.Response, error) {
 	req, err := d.src.request(ctx, http.MethodGet, d.src.url("blobs", string(d.Digest)), nil)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (d *download) ask(ctx context.Context, want manifest.Range, always bool) (*
 }
 
 // answer reads what of the blob an answer holds.
-func (d *download) answer(resp *http.Response, want manifest.Range, part *part) (io.Reader, manifest.Range, error) {
+func (d *download) readResponse(resp *http.Response, want manifest.Range, part *part) (io.Reader, manifest.Range, error) {
 	ranged := resp.Request.Header.Get("Range") != ""
 	encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
 	encoded := encoding != "" && encoding != "identity"
@@ -74,7 +74,7 @@ func (d *download) answer(resp *http.Response, want manifest.Range, part *part) 
 			resp.ContentLength >= 0 && resp.ContentLength != sent.Len() || !part.sameContent(resp.Header.Get("ETag")) {
 			return nil, whole, errNoRanges
 		}
-		part.answered()
+		part.confirmRanges()
 		return resp.Body, sent, nil
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && ranged:
 		return nil, whole, errNoRanges
@@ -125,7 +125,7 @@ const blockSize = 4096
 var buffers sync.Pool
 
 // pass reads a body that holds a range of the blob, and writes it up to end. A body that goes on after the range is refused.
-func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, end int64, write func([]byte, int64) (int, error)) error {
+func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Range, end int64, write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
 	if p == nil || len(*p) != d.tune.buffer {
 		b := make([]byte, d.tune.buffer)
@@ -136,7 +136,7 @@ func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, e
 	for at < end {
 		m, err := body.Read(buf[n:min(int64(len(buf)), end-at)])
 		if n += m; m > 0 {
-			watch.alive()
+			watch.reset()
 		}
 		// Half a buffer at least is read at a time, past the connection's own buffer.
 		if n > 0 && (n >= len(buf)/2 || at+int64(n) == end || err != nil) {
@@ -148,10 +148,10 @@ func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, e
 			if _, err := write(buf[:w], at); err != nil {
 				return err
 			}
-			d.count(int64(w), 0)
+			d.addBytes(int64(w), 0)
 			at, n = at+int64(w), copy(buf, buf[w:n])
-			d.tell(Event{Kind: Moved, Bytes: d.part.Have()})
-			watch.alive()
+			d.emit(Event{Kind: Moved, Bytes: d.partial.Have()})
+			watch.reset()
 		}
 		if err != nil && at < end {
 			if err == io.EOF {
@@ -181,7 +181,7 @@ type idleWatch struct {
 	wait   time.Duration
 }
 
-func watchFor(ctx context.Context, wait time.Duration) *idleWatch {
+func newIdleWatch(ctx context.Context, wait time.Duration) *idleWatch {
 	w := &idleWatch{parent: ctx, wait: wait}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	w.timer = time.AfterFunc(wait, func() { w.cancel(errIdle) })
@@ -189,7 +189,7 @@ func watchFor(ctx context.Context, wait time.Duration) *idleWatch {
 }
 
 // alive says that something came.
-func (w *idleWatch) alive() { w.timer.Reset(w.wait) }
+func (w *idleWatch) reset() { w.timer.Reset(w.wait) }
 
 func (w *idleWatch) pause() { w.timer.Stop() }
 
@@ -199,7 +199,7 @@ func (w *idleWatch) stop() {
 }
 
 // explain makes of an error that the watch or the caller's context caused what it is.
-func (w *idleWatch) explain(err error) error {
+func (w *idleWatch) cause(err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -103,7 +103,7 @@ func expect(resp *http.Response, want ...int) error {
 // statusError reads and closes an answer that is an error.
 func statusError(resp *http.Response) *StatusError {
 	defer resp.Body.Close()
-	e := &StatusError{Method: resp.Request.Method, URL: bare(resp.Request.URL), Status: resp.StatusCode, Header: resp.Header,
+	e := &StatusError{Method: resp.Request.Method, URL: displayURL(resp.Request.URL), Status: resp.StatusCode, Header: resp.Header,
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what arrived of it is better than nothing
 	var told struct {
@@ -128,13 +128,13 @@ func statusError(resp *http.Response) *StatusError {
 	case kind == "text/plain":
 		e.Message = string(body)
 	}
-	secrets := append(secretsOf(resp.Request.Header.Get("Authorization")), secretsIn(resp.Request.URL)...)
-	e.Code, e.Message = clip(hide(e.Code, secrets...)), clip(hide(e.Message, secrets...))
+	secrets := append(headerSecrets(resp.Request.Header.Get("Authorization")), urlSecrets(resp.Request.URL)...)
+	e.Code, e.Message = clip(redact(e.Code, secrets...)), clip(redact(e.Message, secrets...))
 	return e
 }
 
 // secretsOf are the parts of an Authorization header that nobody may see.
-func secretsOf(header string) []string {
+func headerSecrets(header string) []string {
 	_, value, _ := strings.Cut(header, " ")
 	list := []string{header, value}
 	if b, err := base64.StdEncoding.DecodeString(value); err == nil {
@@ -153,7 +153,7 @@ var plainParameters = []string{
 }
 
 // secretsIn are the parts of an address that nobody may see: what signs it, in its query, and a password.
-func secretsIn(u *url.URL) []string {
+func urlSecrets(u *url.URL) []string {
 	list := []string{u.User.String()}
 	if len(u.RawQuery) >= minSecret {
 		list = append(list, u.RawQuery)
@@ -172,7 +172,7 @@ func secretsIn(u *url.URL) []string {
 }
 
 // hide takes secrets out of the words of others, which may quote what they were given.
-func hide(text string, secrets ...string) string {
+func redact(text string, secrets ...string) string {
 	for _, s := range secrets {
 		if s != "" {
 			text = strings.ReplaceAll(text, s, "[hidden]")
@@ -182,23 +182,23 @@ func hide(text string, secrets ...string) string {
 }
 
 // hideIn is hide for the error of a status.
-func hideIn(err error, secrets ...string) error {
+func redactStatus(err error, secrets ...string) error {
 	var status *StatusError
 	if errors.As(err, &status) {
-		status.Message = hide(status.Message, secrets...)
+		status.Message = redact(status.Message, secrets...)
 	}
 	return err
 }
 
 // bare is an address for people: query parameters may hold signatures and upload states.
-func bare(u *url.URL) string {
+func displayURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 var addressPattern = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 
 // bareText makes the addresses in a text bare.
-func bareText(text string) string {
+func redactURLs(text string) string {
 	return addressPattern.ReplaceAllStringFunc(text, func(address string) string {
 		address, _, _ = strings.Cut(address, "?")
 		address, _, _ = strings.Cut(address, "#")
@@ -227,7 +227,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 
 // clip makes foreign text fit into one line of an error, without what addresses in it may hold.
 func clip(s string) string {
-	s = bareText(s)
+	s = redactURLs(s)
 	s = strings.Join(strings.Fields(s), " ")
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {

@@ -53,13 +53,13 @@ func FuzzIndex(f *testing.F) {
 			if err := manifest.CheckDigest(d.Digest); err != nil {
 				t.Fatal(err)
 			}
-			_ = matches(d, m)
+			_ = checkIndexEntry(d, m)
 		}
 		opts := PullOptions{NoDraft: len(glob)%2 == 0}
 		if glob != "" {
 			opts.Only = []string{glob}
 		}
-		wanted, skipped, err := choose(b, opts)
+		wanted, skipped, err := selectLayers(b, opts)
 		blobs, bad := manifest.Blobs(b)
 		if err == nil && (bad != nil || len(wanted)+len(skipped) != len(blobs)) {
 			t.Fatalf("%d wanted, %d not, of %d; %v", len(wanted), len(skipped), len(blobs), bad)
@@ -96,7 +96,7 @@ func FuzzAddress(f *testing.F) {
 		if err := h.checkLiteral(next.URL); err == nil && class != 0 && class != publicAddress && !h.owns(next.URL) {
 			t.Fatalf("%q may be asked: %s, %s", s, class, addr)
 		}
-		if text := bare(next.URL); strings.Contains(text, "?") || strings.Contains(bareText(text), "@") && next.URL.Path == "" {
+		if text := displayURL(next.URL); strings.Contains(text, "?") || strings.Contains(redactURLs(text), "@") && next.URL.Path == "" {
 			t.Fatalf("%q is told as %s", s, text)
 		}
 	})

@@ -28,7 +28,7 @@ const IdentityEnv = "INGOT_SSH_KEY"
 // signed asks the token server with a signature in place of a password, as Ollama's registries want it: the string
 // "GET,URL,base64(hex(sha256 of nothing))", signed by an OpenSSH key. It gives nil where that is no way to ask: without a key, or for a token
 // server that is not the registry itself, to which a signature would say who asks.
-func (h *host) signed(ctx context.Context, ch *transport.Challenge, scopes []string) (*token, error) {
+func (h *host) signedToken(ctx context.Context, ch *transport.Challenge, scopes []string) (*token, error) {
 	realm, err := h.realm(ch)
 	if err != nil || !h.owns(realm) {
 		return nil, err
@@ -39,11 +39,11 @@ func (h *host) signed(ctx context.Context, ch *transport.Challenge, scopes []str
 	}
 	a := h.attempts()
 	for {
-		t, err := h.signedOnce(ctx, key, realm, ch, scopes)
+		t, err := h.signedTokenOnce(ctx, key, realm, ch, scopes)
 		if err == nil {
 			return t, nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			if errors.Is(err, ErrUnauthorized) {
 				err = &AuthError{Host: h.name, Given: true, Key: h.c.identityFile(), Err: err}
 			}
@@ -52,7 +52,7 @@ func (h *host) signed(ctx context.Context, ch *transport.Challenge, scopes []str
 	}
 }
 
-func (h *host) signedOnce(ctx context.Context, key ssh.Signer, realm *url.URL, ch *transport.Challenge, scopes []string) (*token, error) {
+func (h *host) signedTokenOnce(ctx context.Context, key ssh.Signer, realm *url.URL, ch *transport.Challenge, scopes []string) (*token, error) {
 	nonce := make([]byte, 16)
 	rand.Read(nonce)
 	u := withQuery(realm, ch, scopes, url.Values{
@@ -63,7 +63,7 @@ func (h *host) signedOnce(ctx context.Context, key ssh.Signer, realm *url.URL, c
 	if err != nil {
 		return nil, err
 	}
-	header, err := signature(key, req.Method, u)
+	header, err := requestSignature(key, req.Method, u)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (h *host) signedOnce(ctx context.Context, key ssh.Signer, realm *url.URL, c
 }
 
 // signature is the Authorization header of a request without a body: the public key and what it signs.
-func signature(key ssh.Signer, method string, u *url.URL) (string, error) {
+func requestSignature(key ssh.Signer, method string, u *url.URL) (string, error) {
 	nothing := sha256.Sum256(nil)
 	text := method + "," + u.String() + "," + base64.StdEncoding.EncodeToString([]byte(hex.EncodeToString(nothing[:])))
 	sig, err := key.Sign(rand.Reader, []byte(text))

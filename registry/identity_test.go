@@ -105,17 +105,17 @@ func TestSignature(t *testing.T) {
 	file := writeKey(t, private)
 	for _, anonymous := range []string{"refused", "useless", "reader"} {
 		p := ollamaPeer(t, public, anonymous)
-		c := authClient(t, Options{Keychain: nobody(), IdentityFile: file})
+		c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: file})
 		r := repositoryOf(t, c, p.host()+"/a/model", push)
-		wantOK(t, r, "GET", "blobs/x")
+		wantSuccess(t, r, "GET", "blobs/x")
 		if asked := p.asked; anonymous == "reader" && asked[0].Get("nonce") != "" {
 			t.Error("a signature said who asks, where nobody wanted to know")
 		}
-		wantOK(t, r, "POST", "blobs/uploads/")
+		wantSuccess(t, r, "POST", "blobs/uploads/")
 		p.revoke()
-		before := p.exchanges()
-		wantOK(t, r, "POST", "blobs/uploads/")
-		if n := p.exchanges() - before; n != 1 {
+		before := p.tokenRequests()
+		wantSuccess(t, r, "POST", "blobs/uploads/")
+		if n := p.tokenRequests() - before; n != 1 {
 			t.Errorf("%s: %d exchanges for a token after one that worked", anonymous, n)
 		}
 	}
@@ -127,7 +127,7 @@ func TestSignatureRefused(t *testing.T) {
 	for _, anonymous := range []string{"refused", "useless"} {
 		p := ollamaPeer(t, public, anonymous)
 		file := writeKey(t, other)
-		c := authClient(t, Options{Keychain: nobody(), IdentityFile: file})
+		c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: file})
 		_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("POST", "blobs/uploads/")
 		var auth *AuthError
 		if !errors.As(err, &auth) || auth.Key != file || !strings.Contains(err.Error(), "does not take the key "+file) {
@@ -141,7 +141,7 @@ func TestNoSignatureForOthers(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(rand.Reader)
 	other := ollamaPeer(t, public, "refused")
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", realm: other.URL + "/token"})
-	c := authClient(t, Options{Keychain: nobody(), IdentityFile: writeKey(t, private)})
+	c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: writeKey(t, private)})
 	_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("GET", "blobs/x")
 	if !errors.Is(err, ErrUnauthorized) {
 		t.Error(err)
@@ -200,7 +200,7 @@ func TestSignatureText(t *testing.T) {
 		t.Fatal(err)
 	}
 	u, _ := url.Parse("https://registry.ollama.ai/token?nonce=n&scope=repository%3Aa%3Apull&ts=1")
-	got, err := signature(key, "GET", u)
+	got, err := requestSignature(key, "GET", u)
 	if err != nil {
 		t.Fatal(err)
 	}

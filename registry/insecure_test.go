@@ -35,7 +35,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 		{"redirect", blobRoute, func(x *exchange) {
 			http.Redirect(x.w, x.r, there+x.r.URL.Path, http.StatusTemporaryRedirect)
 		}, false},
-		{"token server", pingRoute, answer(401, "WWW-Authenticate", `Bearer realm="`+there+`/token"`), false},
+		{"token server", pingRoute, respond(401, "WWW-Authenticate", `Bearer realm="`+there+`/token"`), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newUnstartedPeer(t)
@@ -47,7 +47,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 			}
 			c := newClient(t, func(o *Options) {
 				o.Insecure = true
-				o.Keychain = someone("secret", p.host(), strings.TrimPrefix(there, "https://"))
+				o.Keychain = passwordKeychain("secret", p.host(), strings.TrimPrefix(there, "https://"))
 			})
 			_, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{})
 			if tt.want && err != nil || !tt.want && !errors.Is(err, ErrCertificate) {
@@ -63,7 +63,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 		var warned []string
 		c := newClient(t, func(o *Options) {
 			o.Insecure = true
-			o.Keychain = someone("secret", "mirror.example")
+			o.Keychain = passwordKeychain("secret", "mirror.example")
 			o.Mirrors = []Mirror{{Host: p.host(), Mirror: "mirror.example"}}
 			o.Events = func(e Event) {
 				if e.Kind == Warned {
@@ -73,7 +73,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 		})
 		var names sync.Map
 		names.Store("mirror.example:443", other.host())
-		play(c, nil, &names)
+		resolveTo(c, nil, &names)
 		if _, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{}); err != nil {
 			t.Error(err)
 		}
@@ -94,7 +94,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 			var names sync.Map
 			names.Store("mirror.example:80", mirror.host())
 			names.Store("mirror.example:443", other.host())
-			play(c, nil, &names)
+			resolveTo(c, nil, &names)
 			if _, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{}); err != nil {
 				t.Error(err)
 			}

@@ -64,7 +64,7 @@ func Logout(hostname string) (found bool, err error) {
 
 // check asks the registry whether it takes credentials, and for an identity token in their place, as docker's login does.
 func (h *host) check(ctx context.Context, cfg authn.AuthConfig) (checked bool, identity string, err error) {
-	if err := h.ask(ctx); err != nil {
+	if err := h.discoverAuth(ctx); err != nil {
 		return false, "", err
 	}
 	if h.challenge == nil {
@@ -88,9 +88,9 @@ func (h *host) check(ctx context.Context, cfg authn.AuthConfig) (checked bool, i
 			return true, identity, nil
 		}
 		if errors.Is(err, ErrUnauthorized) {
-			return false, "", h.refusal(true, hideIn(err, cfg.Password, identity))
+			return false, "", h.refusal(true, redactStatus(err, cfg.Password, identity))
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return false, "", err
 		}
 	}

@@ -80,8 +80,8 @@ func TestLogin(t *testing.T) {
 			t.Errorf("mode %v", info.Mode())
 		}
 		// The same client, and another one, have them now.
-		wantOK(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
-		wantOK(t, repositoryOf(t, authClient(t, Options{}), p.host()+"/a/model", push), "GET", "blobs/x")
+		wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
+		wantSuccess(t, repositoryOf(t, authClient(t, Options{}), p.host()+"/a/model", push), "GET", "blobs/x")
 		found, err := Logout(p.host())
 		if err != nil || !found {
 			t.Errorf("logout: %v, %v", found, err)
@@ -113,7 +113,7 @@ func TestLoginForIdentityToken(t *testing.T) {
 		t.Error(diff)
 	}
 	p.revoke()
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
 }
 
 // All else in docker's file stays, what docker/cli does not know included; and a file that cannot be read is not replaced.
@@ -190,7 +190,7 @@ func TestLoginDockerHub(t *testing.T) {
 	if diff := cmp.Diff(want, readJSON(t, file)); diff != "" {
 		t.Error(diff)
 	}
-	wantOK(t, repositoryOf(t, c, "docker.io/llama", push), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, "docker.io/llama", push), "GET", "blobs/x")
 	if found, err := Logout("index.docker.io"); !found || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
@@ -207,6 +207,6 @@ func TestPodmanCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("REGISTRY_AUTH_FILE", file)
-		wantOK(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
+		wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	}
 }

@@ -42,7 +42,7 @@ func reference(n manifest.Name) string {
 
 // getManifest fetches a manifest by tag or digest, and verifies it against the digest where one is asked for or told.
 func (r *repository) getManifest(ctx context.Context, ref string) (*Manifest, error) {
-	return retried(ctx, r.c, func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
+	return retry(ctx, r.c, func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
 }
 
 func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest, error) {
@@ -109,7 +109,7 @@ func (r *repository) headManifest(ctx context.Context, ref string) (digest.Diges
 		if err == nil {
 			return d, nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return "", err
 		}
 	}
@@ -145,7 +145,7 @@ var errNoDigest = errors.New("no Docker-Content-Digest")
 // putManifest stores a manifest under a tag or its digest. subject is whether the registry took note of the manifest's
 // subject (distribution-spec v1.1.1, "Pushing Manifests with Subject").
 func (r *repository) putManifest(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
-	return retried(ctx, r.c, func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
+	return retry(ctx, r.c, func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
 }
 
 func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest) (subject bool, err error) {

@@ -50,9 +50,9 @@ func ParseMirrors(s string) ([]Mirror, error) {
 type mirror struct {
 	*repository
 
-	mu    sync.Mutex
-	asked map[string]bool
-	until time.Time // when it may be asked again
+	mu          sync.Mutex
+	tried       map[string]bool
+	pausedUntil time.Time // when it may be asked again
 }
 
 // How long a mirror that failed is left alone.
@@ -73,7 +73,7 @@ func (c *Client) mirrorsOf(r *repository) []*mirror {
 		if m.Prefix != "" {
 			path = m.Prefix + "/" + path
 		}
-		list = append(list, &mirror{repository: &repository{host: h, path: path, scopes: []string{scope(path, pull)}}, asked: map[string]bool{}})
+		list = append(list, &mirror{repository: &repository{host: h, path: path, scopes: []string{scope(path, pull)}}, tried: map[string]bool{}})
 	}
 	return list
 }
@@ -102,7 +102,7 @@ func (c *Client) mirrorHost(m Mirror) (*host, error) {
 	}
 	h, err := c.bareHost(m.Mirror, scheme)
 	if err == nil {
-		h.patience = 1
+		h.maxAttempts = 1
 		c.hosts[key] = h
 	}
 	return h, err
@@ -119,7 +119,7 @@ func (r *repository) fromMirror(req *http.Request) *http.Response {
 		return nil
 	}
 	for _, m := range r.mirrors {
-		if !m.mayAsk(req.Method + " " + what + " " + req.Header.Get("Range")) {
+		if !m.firstTry(req.Method + " " + what + " " + req.Header.Get("Range")) {
 			continue
 		}
 		there := req.Clone(req.Context())
@@ -146,18 +146,18 @@ func (r *repository) fromMirror(req *http.Request) *http.Response {
 }
 
 // mayAsk reports whether a request may go to the mirror, for the first time.
-func (m *mirror) mayAsk(what string) bool {
+func (m *mirror) firstTry(what string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.asked[what] || time.Now().Before(m.until) {
+	if m.tried[what] || time.Now().Before(m.pausedUntil) {
 		return false
 	}
-	m.asked[what] = true
+	m.tried[what] = true
 	return true
 }
 
 func (m *mirror) pause() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.until = time.Now().Add(mirrorPause)
+	m.pausedUntil = time.Now().Add(mirrorPause)
 }

@@ -66,7 +66,7 @@ func TestMirrors(t *testing.T) {
 	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": ofMirror, "/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
 	var warned []string
 	mirrors := []Mirror{{Host: home.host(), Mirror: first.host()}, {Host: home.host(), Mirror: second.host(), Prefix: "hub/deep"}, {Host: "other.example.com", Mirror: "never.example.com"}}
-	c := authClient(t, Options{Keychain: nobody(), Mirrors: mirrors, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
+	c := authClient(t, Options{Keychain: anonymousKeychain(), Mirrors: mirrors, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
 	ctx := context.Background()
 	r := repositoryOf(t, c, home.host()+"/a/model", pull)
 	get := func(ref, want string) {
@@ -94,7 +94,7 @@ func TestMirrors(t *testing.T) {
 	first.log, home.log = nil, nil
 	r.askFor("GET", "referrers/"+d)
 	p := repositoryOf(t, c, home.host()+"/a/model", push)
-	wantOK(t, p, "GET", "blobs/x")
+	wantSuccess(t, p, "GET", "blobs/x")
 	p.askFor("POST", "blobs/uploads/")
 	first.wantLog(t)
 	second.wantLog(t)
@@ -107,7 +107,7 @@ func TestMirrors(t *testing.T) {
 	for i := range 5 {
 		req, _ := r.request(ctx, "GET", r.url("blobs/x"), nil)
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", i))
-		if got, err := r.answer(req); err != nil || got != "ok" {
+		if got, err := r.responseBody(req); err != nil || got != "ok" {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
@@ -117,11 +117,11 @@ func TestMirrors(t *testing.T) {
 	}
 	first.status, first.has["/v2/a/model/blobs/x"] = 0, "ok"
 	for _, m := range r.mirrors {
-		m.until = time.Time{}
+		m.pausedUntil = time.Time{}
 	}
-	r.mirrors[0].asked = map[string]bool{}
+	r.mirrors[0].tried = map[string]bool{}
 	home.log = nil
-	wantOK(t, r, "GET", "blobs/x")
+	wantSuccess(t, r, "GET", "blobs/x")
 	home.wantLog(t)
 }
 
@@ -130,15 +130,15 @@ func TestMirrorCredentials(t *testing.T) {
 	home := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 	for _, known := range []bool{false, true} {
 		m := newAuthPeer(t, &authPeer{scheme: "Basic", user: "bob"})
-		k := multi{home.host(): someone("secret", home.host())}
+		k := multi{home.host(): passwordKeychain("secret", home.host())}
 		if known {
-			bob := someone("secret", m.host())
+			bob := passwordKeychain("secret", m.host())
 			bob.cfg.Username = "bob"
 			k[m.host()] = bob
 		}
 		c := authClient(t, Options{Keychain: k, Mirrors: []Mirror{{Host: home.host(), Mirror: m.host()}}})
 		home.requests = nil
-		wantOK(t, repositoryOf(t, c, home.host()+"/a/model", pull), "GET", "blobs/x")
+		wantSuccess(t, repositoryOf(t, c, home.host()+"/a/model", pull), "GET", "blobs/x")
 		if asked := len(home.requests) > 0; asked == known {
 			t.Errorf("the registry itself was asked: %v", asked)
 		}

@@ -174,7 +174,7 @@ func (r *rule) after(n int) *rule { r.skips = n; return r }
 func (r *rule) of(ref string) *rule { r.ref = ref; return r }
 
 // answer is one with an empty body and these headers: name, value, ...
-func answer(status int, headers ...string) action {
+func respond(status int, headers ...string) action {
 	return func(x *exchange) {
 		for i := 0; i+1 < len(headers); i += 2 {
 			x.w.Header().Set(headers[i], headers[i+1])
@@ -184,7 +184,7 @@ func answer(status int, headers ...string) action {
 }
 
 // refuse answers with one of the specification's error codes.
-func refuse(status int, code string) action {
+func refuseWith(status int, code string) action {
 	return func(x *exchange) { x.fail(status, code) }
 }
 
@@ -355,7 +355,7 @@ func (p *peer) open() []string {
 }
 
 // forget drops all unfinished uploads.
-func (p *peer) forget() {
+func (p *peer) forgetUploads() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.uploads)

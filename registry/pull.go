@@ -85,13 +85,13 @@ func (c *Client) FetchBlob(ctx context.Context, s *manifest.Store, name manifest
 
 // puller is one pull.
 type puller struct {
-	c      *Client
-	s      *manifest.Store
-	src    *repository
-	tune   tuning
-	active chan struct{} // a place for each blob that moves
-	slots  chan struct{} // and for each request
-	left   atomic.Int64  // blobs that are not here yet
+	c            *Client
+	s            *manifest.Store
+	src          *repository
+	tune         tuning
+	blobSlots    chan struct{} // a place for each blob that moves
+	requestSlots chan struct{} // and for each request
+	remaining    atomic.Int64  // blobs that are not here yet
 
 	mu     sync.Mutex
 	result PullResult
@@ -103,7 +103,7 @@ func (c *Client) newPuller(s *manifest.Store, name manifest.Name) (*puller, erro
 		return nil, err
 	}
 	n := c.opts.Concurrency
-	return &puller{c: c, s: s, src: src, tune: c.tune, active: make(chan struct{}, n), slots: make(chan struct{}, n)}, nil
+	return &puller{c: c, s: s, src: src, tune: c.tune, blobSlots: make(chan struct{}, n), requestSlots: make(chan struct{}, n)}, nil
 }
 
 func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions) (*PullResult, error) {
@@ -116,7 +116,7 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 			return nil, err
 		}
 	}
-	wanted, skipped, err := choose(m.Bytes, opts)
+	wanted, skipped, err := selectLayers(m.Bytes, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -167,14 +167,14 @@ func (p *puller) manifest(ctx context.Context, name manifest.Name) (*Manifest, e
 
 // manifestBy gets the manifest that a tag or digest names, from the store where it has the same.
 func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string) (*Manifest, error) {
-	if m := p.local(ctx, name, digest.Digest(ref)); m != nil {
+	if m := p.fromStore(ctx, name, digest.Digest(ref)); m != nil {
 		return m, nil
 	}
 	_, err := p.s.ResolveRaw(ctx, manifest.Name{Host: name.Host, Path: name.Path, Tag: name.Tag})
 	known := err == nil && name.Digest == "" // then it may not have changed
 	if known {
 		if d, err := p.src.headManifest(ctx, ref); err == nil && d != "" {
-			if m := p.local(ctx, name, d); m != nil {
+			if m := p.fromStore(ctx, name, d); m != nil {
 				return m, nil
 			}
 		}
@@ -183,7 +183,7 @@ func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string)
 }
 
 // local finds a manifest in the store, among the entries of that host and path.
-func (p *puller) local(ctx context.Context, name manifest.Name, d digest.Digest) *Manifest {
+func (p *puller) fromStore(ctx context.Context, name manifest.Name, d digest.Digest) *Manifest {
 	if d.Validate() != nil {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 		if err != nil {
 			return nil, err
 		}
-		if err := matches(d, m); err != nil {
+		if err := checkIndexEntry(d, m); err != nil {
 			return nil, err
 		}
 		if _, err := manifest.Decode(m.Bytes, nil); errors.Is(err, manifest.ErrUnknownManifest) {
@@ -264,7 +264,7 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 }
 
 // matches compares a manifest, whose digest is right, with the rest of what an index says of it.
-func matches(d ocispec.Descriptor, m *Manifest) error {
+func checkIndexEntry(d ocispec.Descriptor, m *Manifest) error {
 	switch {
 	case d.Size != int64(len(m.Bytes)):
 		return fmt.Errorf("manifest %s: %w", d.Digest, &sizeError{want: d.Size, got: int64(len(m.Bytes))})
@@ -321,7 +321,7 @@ const (
 )
 
 // choose splits the blobs of a manifest into those that the caller asks for and others. The config is always wanted.
-func choose(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err error) {
+func selectLayers(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err error) {
 	all, err := manifest.Blobs(b)
 	if err != nil {
 		return nil, nil, err
@@ -395,12 +395,12 @@ func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error
 		}
 	}
 	p.result.Partial = len(absent)
-	p.c.tell(Event{Kind: Plan, Total: total})
+	p.c.emit(Event{Kind: Plan, Total: total})
 	for _, b := range absent {
-		p.tell(b, Event{Kind: Skipped})
+		p.emit(b, Event{Kind: Skipped})
 	}
 	for _, b := range present {
-		p.tell(b, Event{Kind: Present, Bytes: b.Size})
+		p.emit(b, Event{Kind: Present, Bytes: b.Size})
 	}
 	return missing, p.s.CheckSpace(need)
 }
@@ -408,14 +408,14 @@ func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error
 // fetchAll brings blobs into the store, several at a time.
 func (p *puller) fetchAll(ctx context.Context, missing []pullBlob) error {
 	g, ctx := errgroup.WithContext(ctx)
-	p.left.Store(int64(len(missing)))
-	g.SetLimit(2 * cap(p.active)) // half of them may wait for the disk, or for another process
+	p.remaining.Store(int64(len(missing)))
+	g.SetLimit(2 * cap(p.blobSlots)) // half of them may wait for the disk, or for another process
 	for _, b := range missing {
 		g.Go(func() error {
 			if ctx.Err() != nil { // another one has failed
 				return context.Cause(ctx)
 			}
-			defer p.left.Add(-1)
+			defer p.remaining.Add(-1)
 			return p.fetch(ctx, b)
 		})
 	}
@@ -423,13 +423,13 @@ func (p *puller) fetchAll(ctx context.Context, missing []pullBlob) error {
 }
 
 // tell reports a step of a blob.
-func (p *puller) tell(b pullBlob, e Event) {
+func (p *puller) emit(b pullBlob, e Event) {
 	e.Digest, e.Name, e.Total = b.Digest, b.label, b.Size
-	p.c.tell(e)
+	p.c.emit(e)
 }
 
 // count adds to what the result says.
-func (p *puller) count(bytes, saved int64) {
+func (p *puller) addBytes(bytes, saved int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.result.Bytes += bytes
@@ -437,7 +437,7 @@ func (p *puller) count(bytes, saved int64) {
 }
 
 // take waits for a place.
-func take(ctx context.Context, places chan struct{}) error {
+func acquire(ctx context.Context, places chan struct{}) error {
 	select {
 	case places <- struct{}{}:
 		return nil

@@ -25,16 +25,16 @@ import (
 )
 
 // Sizes that make the blobs of these tests large ones.
-var testTuning = tuning{whole: 64 << 10, minPart: 100_000, maxPart: 100_000, stall: 300 * time.Millisecond, header: time.Second, buffer: 16 << 10}
+var testTuning = tuning{singleBelow: 64 << 10, minPart: 100_000, maxPart: 100_000, stallTimeout: 300 * time.Millisecond, headerTimeout: time.Second, buffer: 16 << 10}
 
-func pullClient(t testing.TB, change ...func(*Options)) *Client {
+func newPullClient(t testing.TB, change ...func(*Options)) *Client {
 	t.Helper()
 	c := newClient(t, change...)
 	c.tune = testTuning
 	return c
 }
 
-func emptyStore(t testing.TB) *manifest.Store {
+func newEmptyStore(t testing.TB) *manifest.Store {
 	t.Helper()
 	s, err := manifest.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
@@ -44,7 +44,7 @@ func emptyStore(t testing.TB) *manifest.Store {
 }
 
 // served is an image on a peer.
-type served struct {
+type image struct {
 	name   manifest.Name
 	bytes  []byte
 	digest digest.Digest
@@ -52,9 +52,9 @@ type served struct {
 }
 
 // serve puts an image with these files as its layers on a peer, under team/model:latest.
-func serve(t testing.TB, p *peer, files map[string][]byte) *served {
+func serve(t testing.TB, p *peer, files map[string][]byte) *image {
 	t.Helper()
-	img := &served{name: p.name("team/model"), blobs: [][]byte{[]byte("{}")}}
+	img := &image{name: p.name("team/model"), blobs: [][]byte{[]byte("{}")}}
 	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
 		Config: ocispec.Descriptor{MediaType: "application/vnd.example.config", Digest: digest.FromString("{}"), Size: 2}}
 	var paths []string
@@ -77,7 +77,7 @@ func serve(t testing.TB, p *peer, files map[string][]byte) *served {
 }
 
 // whole checks that a store has an image, byte for byte, and nothing else.
-func (img *served) whole(t testing.TB, s *manifest.Store) {
+func (img *image) checkWhole(t testing.TB, s *manifest.Store) {
 	t.Helper()
 	raw, err := s.ResolveRaw(context.Background(), img.name)
 	if err != nil {
@@ -102,7 +102,7 @@ func (img *served) whole(t testing.TB, s *manifest.Store) {
 }
 
 // absent checks that a store does not show an image, and has no blob that does not match its digest.
-func (img *served) absent(t testing.TB, s *manifest.Store) {
+func (img *image) checkAbsent(t testing.TB, s *manifest.Store) {
 	t.Helper()
 	if _, err := s.ResolveRaw(context.Background(), img.name); !errors.Is(err, manifest.ErrNotFound) {
 		t.Errorf("the name is there: %v", err)
@@ -142,13 +142,13 @@ var testFiles = map[string][]byte{
 func TestPull(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
-	c := pullClient(t)
+	s := newEmptyStore(t)
+	c := newPullClient(t)
 	r, err := c.Pull(t.Context(), s, img.name, PullOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	var size int64
 	for _, b := range img.blobs {
 		size += int64(len(b))
@@ -169,7 +169,7 @@ func TestPull(t *testing.T) {
 	if asked := p.log()[before:]; len(asked) != 1 || !strings.HasPrefix(asked[0], "HEAD manifest ") {
 		t.Errorf("again: %q", asked)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 
 	// A new version moves what is new, and replaces the name.
 	files := map[string][]byte{"config.json": testFiles["config.json"], "model-a.safetensors": testFiles["model-a.safetensors"], "new": []byte("new")}
@@ -197,11 +197,11 @@ func TestPullRecovers(t *testing.T) {
 		set  func(p *peer)
 	}
 	tests := []test{
-		{"500 twice", func(p *peer) { p.on("GET", blobRoute, refuse(500, "UNKNOWN")).times(2) }},
-		{"500 in the middle", func(p *peer) { p.on("GET", blobRoute, refuse(503, "UNAVAILABLE")).after(4).times(3) }},
-		{"429 with Retry-After", func(p *peer) { p.on("GET", blobRoute, answer(429, "Retry-After", "7")).times(3) }},
-		{"manifest 502", func(p *peer) { p.once("GET", manifestRoute, answer(502)) }},
-		{"HEAD not allowed", func(p *peer) { p.on("HEAD", anyRoute, answer(405)) }},
+		{"500 twice", func(p *peer) { p.on("GET", blobRoute, refuseWith(500, "UNKNOWN")).times(2) }},
+		{"500 in the middle", func(p *peer) { p.on("GET", blobRoute, refuseWith(503, "UNAVAILABLE")).after(4).times(3) }},
+		{"429 with Retry-After", func(p *peer) { p.on("GET", blobRoute, respond(429, "Retry-After", "7")).times(3) }},
+		{"manifest 502", func(p *peer) { p.once("GET", manifestRoute, respond(502)) }},
+		{"HEAD not allowed", func(p *peer) { p.on("HEAD", anyRoute, respond(405)) }},
 		{"200 instead of 206", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); x.handle() })
 		}},
@@ -236,7 +236,7 @@ func TestPullRecovers(t *testing.T) {
 					x.handle()
 					return
 				}
-				answer(416)(x)
+				respond(416)(x)
 			})
 		}},
 		{"ETags that differ", func(p *peer) {
@@ -315,11 +315,11 @@ func TestPullRecovers(t *testing.T) {
 			p := newPeer(t)
 			img := serve(t, p, testFiles)
 			test.set(p)
-			s := emptyStore(t)
-			if _, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+			s := newEmptyStore(t)
+			if _, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			img.whole(t, s)
+			img.checkWhole(t, s)
 		})
 	}
 }
@@ -378,12 +378,16 @@ func TestPullFails(t *testing.T) {
 		is   error
 		says []string
 	}{
-		{"no such tag", func(p *peer) { p.on("", manifestRoute, refuse(404, "MANIFEST_UNKNOWN")) }, ErrNotFound, []string{"team/model", "MANIFEST_UNKNOWN"}},
-		{"no such blob", func(p *peer) { p.on("GET", blobRoute, refuse(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(small))) }, ErrNotFound,
+		{"no such tag", func(p *peer) { p.on("", manifestRoute, refuseWith(404, "MANIFEST_UNKNOWN")) }, ErrNotFound, []string{"team/model", "MANIFEST_UNKNOWN"}},
+		{"no such blob", func(p *peer) {
+			p.on("GET", blobRoute, refuseWith(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(small)))
+		}, ErrNotFound,
 			[]string{string(digest.FromBytes(small)), "model-b.safetensors", "404"}},
-		{"no such large blob", func(p *peer) { p.on("GET", blobRoute, refuse(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(large))) }, ErrNotFound,
+		{"no such large blob", func(p *peer) {
+			p.on("GET", blobRoute, refuseWith(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(large)))
+		}, ErrNotFound,
 			[]string{string(digest.FromBytes(large)), "404"}},
-		{"denied", func(p *peer) { p.on("GET", blobRoute, refuse(403, "DENIED")) }, ErrUnauthorized, []string{"DENIED"}},
+		{"denied", func(p *peer) { p.on("GET", blobRoute, refuseWith(403, "DENIED")) }, ErrUnauthorized, []string{"DENIED"}},
 		{"altered", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(small))) }, ErrDigest,
 			[]string{string(digest.FromBytes(small)), string(digest.FromBytes(altered)), "40000 bytes"}},
 		{"altered parts", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(large))) }, ErrDigest, []string{string(digest.FromBytes(large)), "1000000 bytes"}},
@@ -397,7 +401,7 @@ func TestPullFails(t *testing.T) {
 				x.w.Write([]byte("more"))
 			}).of(string(digest.FromBytes(small)))
 		}, ErrDigest, []string{"more than the 40000"}},
-		{"always 500", func(p *peer) { p.on("GET", blobRoute, refuse(500, "UNKNOWN")) }, nil, []string{"500"}},
+		{"always 500", func(p *peer) { p.on("GET", blobRoute, refuseWith(500, "UNKNOWN")) }, nil, []string{"500"}},
 		{"always cut at the same place", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); cutResponse(3000)(x) })
 		}, ErrInterrupted, nil},
@@ -431,8 +435,8 @@ func TestPullFails(t *testing.T) {
 			p := newPeer(t)
 			img := serve(t, p, testFiles)
 			test.set(p)
-			s := emptyStore(t)
-			_, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
+			s := newEmptyStore(t)
+			_, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -447,7 +451,7 @@ func TestPullFails(t *testing.T) {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("several lines: %v", err)
 			}
-			img.absent(t, s)
+			img.checkAbsent(t, s)
 		})
 	}
 }
@@ -475,12 +479,12 @@ func TestPullFollowsRedirects(t *testing.T) {
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(p.blob("team/model", digest.Digest(strings.TrimPrefix(r.URL.Path, "/")))))
 			}))
 			defer store.Close()
-			p.on("GET", blobRoute, func(x *exchange) { answer(307, "Location", store.URL+"/"+x.ref+"?signature=secret")(x) })
-			s := emptyStore(t)
-			if _, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+			p.on("GET", blobRoute, func(x *exchange) { respond(307, "Location", store.URL+"/"+x.ref+"?signature=secret")(x) })
+			s := newEmptyStore(t)
+			if _, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			img.whole(t, s)
+			img.checkWhole(t, s)
 			if ranges != (parts == 12) { // ten of the one, two of the other
 				t.Errorf("%d parts", parts)
 			}
@@ -492,11 +496,11 @@ func TestPullFollowsRedirects(t *testing.T) {
 func TestPullWaitsAsTold(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, map[string][]byte{"a": []byte("a")})
-	p.once("GET", blobRoute, answer(429, "Retry-After", "7")).of(string(digest.FromString("a")))
-	c := pullClient(t)
+	p.once("GET", blobRoute, respond(429, "Retry-After", "7")).of(string(digest.FromString("a")))
+	c := newPullClient(t)
 	var waited []time.Duration
 	c.sleep = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
-	if _, err := c.Pull(t.Context(), emptyStore(t), img.name, PullOptions{}); err != nil {
+	if _, err := c.Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(waited) != 1 || waited[0] < 7*time.Second || waited[0] > 10*time.Second {
@@ -530,11 +534,11 @@ func TestPullRenewsItsToken(t *testing.T) {
 		}
 		x.handle()
 	})
-	s := emptyStore(t)
-	if _, err := pullClient(t, func(o *Options) { o.Concurrency = 1 }).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+	s := newEmptyStore(t)
+	if _, err := newPullClient(t, func(o *Options) { o.Concurrency = 1 }).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	if given < 2 {
 		t.Errorf("%d tokens: the test tested nothing", given)
 	}
@@ -544,11 +548,11 @@ func TestPullRenewsItsToken(t *testing.T) {
 func TestPullResumes(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
+	s := newEmptyStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var moved int64
-	c := pullClient(t, func(o *Options) {
+	c := newPullClient(t, func(o *Options) {
 		o.Events = func(e Event) {
 			if e.Kind == Moved && e.Total == 1_000_000 && e.Bytes > 450_000 {
 				moved = max(moved, e.Bytes)
@@ -559,13 +563,13 @@ func TestPullResumes(t *testing.T) {
 	if _, err := c.Pull(ctx, s, img.name, PullOptions{}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	img.absent(t, s)
+	img.checkAbsent(t, s)
 	_, before := p.traffic()
-	r, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
+	r, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	var size int64
 	for d := range slices.Values(img.blobs) {
 		size += int64(len(d))
@@ -582,25 +586,25 @@ func TestPullDistrustsWhatIsHere(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
 	large := digest.FromBytes(testFiles["model-a.safetensors"])
-	s := emptyStore(t)
+	s := newEmptyStore(t)
 	if err := os.WriteFile(filepath.Join(s.Root(), "ingest", large.Encoded()+".part"), noise(7, 500_001), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	p.once("GET", blobRoute, flip(2)).of(string(large))
-	if _, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+	if _, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 }
 
 // Several pulls of the same and of overlapping images at once fetch each blob once.
 func TestPullsAtOnce(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
+	s := newEmptyStore(t)
 	var g sync.WaitGroup
 	for range 4 {
-		c := pullClient(t)
+		c := newPullClient(t)
 		g.Go(func() {
 			if _, err := c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 				t.Error(err)
@@ -608,7 +612,7 @@ func TestPullsAtOnce(t *testing.T) {
 		})
 	}
 	g.Wait()
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	var size int64
 	for d := range slices.Values(img.blobs) {
 		size += int64(len(d))
@@ -622,7 +626,7 @@ func TestPullsAtOnce(t *testing.T) {
 func TestPullPartial(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	c := pullClient(t)
+	c := newPullClient(t)
 	for _, test := range []struct {
 		opts PullOptions
 		want int // blobs
@@ -633,7 +637,7 @@ func TestPullPartial(t *testing.T) {
 		{PullOptions{Only: []string{"model-?.safetensors", "empty.txt"}}, 5},
 		{PullOptions{Only: []string{"*", "*/*"}}, 9},
 	} {
-		s := emptyStore(t)
+		s := newEmptyStore(t)
 		r, err := c.Pull(t.Context(), s, img.name, test.opts)
 		if err != nil {
 			t.Error(test.opts, err)
@@ -649,19 +653,19 @@ func TestPullPartial(t *testing.T) {
 		if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Partial != 0 {
 			t.Errorf("%v: completing it: %+v, %v", test.opts, r, err)
 		}
-		img.whole(t, s)
+		img.checkWhole(t, s)
 		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil || e.Descriptor.Annotations["org.ingotml.partial"] != "" {
 			t.Errorf("%v: still partial: %v", test.opts, err)
 		}
 	}
-	s := emptyStore(t)
+	s := newEmptyStore(t)
 	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"*.gguf"}}); err == nil || !strings.Contains(err.Error(), "*.gguf") {
 		t.Errorf("nothing matches: %v", err)
 	}
 	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"[a"}}); err == nil {
 		t.Error("a broken pattern")
 	}
-	img.absent(t, s)
+	img.checkAbsent(t, s)
 }
 
 // Layers are known by the names that each encoding gives them.
@@ -686,7 +690,7 @@ func TestChoose(t *testing.T) {
 		{PullOptions{Only: []string{"*.norm.weight"}}, []int64{1, 2, 3, 5}},
 		{PullOptions{Only: []string{"README*", "model.*"}, NoDraft: true}, []int64{1, 2, 6}},
 	} {
-		wanted, skipped, err := choose(m, test.opts)
+		wanted, skipped, err := selectLayers(m, test.opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -713,18 +717,18 @@ func TestPullIndex(t *testing.T) {
 		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex, fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(list, ",")))
 	}
 	index(img.digest)
-	s := emptyStore(t)
-	if r, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Digest != img.digest {
+	s := newEmptyStore(t)
+	if r, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Digest != img.digest {
 		t.Errorf("%+v, %v", r, err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	index(img.digest, other)
-	_, err := pullClient(t).Pull(t.Context(), emptyStore(t), img.name, PullOptions{})
+	_, err := newPullClient(t).Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{})
 	if err == nil || !strings.Contains(err.Error(), "@"+string(img.digest)) || !strings.Contains(err.Error(), "@"+string(other)) {
 		t.Errorf("two: %v", err)
 	}
 	index()
-	if _, err := pullClient(t).Pull(t.Context(), emptyStore(t), img.name, PullOptions{}); !errors.Is(err, manifest.ErrUnknownManifest) {
+	if _, err := newPullClient(t).Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{}); !errors.Is(err, manifest.ErrUnknownManifest) {
 		t.Errorf("none: %v", err)
 	}
 }
@@ -733,9 +737,9 @@ func TestPullIndex(t *testing.T) {
 func TestPullAsksBefore(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
+	s := newEmptyStore(t)
 	refused := errors.New("not signed")
-	_, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{Verify: func(_ context.Context, d digest.Digest) error {
+	_, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{Verify: func(_ context.Context, d digest.Digest) error {
 		if d != img.digest {
 			t.Errorf("asked about %s", d)
 		}
@@ -744,16 +748,16 @@ func TestPullAsksBefore(t *testing.T) {
 	if !errors.Is(err, refused) || p.count("GET", blobRoute) > 0 {
 		t.Errorf("%v, %d blobs", err, p.count("GET", blobRoute))
 	}
-	img.absent(t, s)
+	img.checkAbsent(t, s)
 }
 
 func TestFetchBlob(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
+	s := newEmptyStore(t)
 	for kind, b := range map[string][]byte{"application/vnd.example.file": testFiles["model-a.safetensors"], ocispec.MediaTypeImageManifest: img.bytes} {
 		desc := ocispec.Descriptor{MediaType: kind, Digest: digest.FromBytes(b), Size: int64(len(b))}
-		if err := pullClient(t).FetchBlob(t.Context(), s, img.name, desc); err != nil {
+		if err := newPullClient(t).FetchBlob(t.Context(), s, img.name, desc); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.ReadBlob(desc.Digest, 1<<30); err != nil || !bytes.Equal(got, b) {

@@ -36,13 +36,13 @@ type PushOptions struct {
 
 // Bounds of what is looked at for blobs that can be mounted.
 const (
-	maxHomes     = 64 // manifests that are read
-	maxMountFrom = 4  // repositories that a token is asked for, and that are tried for one blob
+	maxMountCandidates = 64 // manifests that are read
+	maxMountFrom       = 4  // repositories that a token is asked for, and that are tried for one blob
 )
 
 // aheadFactor is how many uploads are open for each blob whose bytes move: a registry takes a while to open one, and after the
 // last byte to put the blob where it belongs.
-const aheadFactor = 2
+const uploadsPerSlot = 2
 
 // Push sends the model called src to the registry and repository that dst names, under its tag, and gives the digest of
 // its manifest. What the registry has is not sent; what another of its repositories has is mounted, where the store knows one or the
@@ -73,7 +73,7 @@ func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	if err != nil {
 		return "", err
 	}
-	if p.notes {
+	if p.persistSessions {
 		_ = s.NotePushed(ctx, src, dst) // costs a later push time, and nothing else
 	}
 	return d, nil
@@ -104,12 +104,12 @@ func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.
 	if err != nil {
 		return nil, nil, err
 	}
-	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, streams: make(chan struct{}, c.opts.Concurrency)}
+	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, sendSlots: make(chan struct{}, c.opts.Concurrency)}
 	p.chunkSize.Store(opts.ChunkSize)
 	release, err = s.Lock(ctx)
 	switch {
 	case err == nil:
-		p.notes = true
+		p.persistSessions = true
 	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // one that cannot be written to keeps no notes either
 		release = func() {}
 	default:
@@ -120,19 +120,19 @@ func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.
 
 // pusher is one push.
 type pusher struct {
-	c     *Client
-	s     *manifest.Store
-	dst   manifest.Name
-	r     *repository
-	opts  PushOptions
-	notes bool // sessions can be kept in the store
+	c               *Client
+	s               *manifest.Store
+	dst             manifest.Name
+	r               *repository
+	opts            PushOptions
+	persistSessions bool // sessions can be kept in the store
 
 	mounter   *repository // r with leave to read where blobs may be mounted from; nil when there is nothing to mount
 	noChunks  atomic.Bool // the registry takes blobs whole only
 	noMount   atomic.Bool // the registry takes no mount without from
 	noFrom    atomic.Bool // nothing may be mounted from other repositories
 	chunkSize atomic.Int64
-	streams   chan struct{} // holds what is being sent
+	sendSlots chan struct{} // holds what is being sent
 }
 
 // blob is something to push.
@@ -179,7 +179,7 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 	if err != nil {
 		return "", err
 	}
-	p.c.tell(Event{Kind: Plan, Total: total}) // when the registry has answered: what is refused has no beginning
+	p.c.emit(Event{Kind: Plan, Total: total}) // when the registry has answered: what is refused has no beginning
 	known := tagged == root.Digest
 	if !known && ref != string(root.Digest) { // it may be there under another tag
 		d, err := p.r.headManifest(ctx, string(root.Digest))
@@ -280,8 +280,8 @@ func layerName(d ocispec.Descriptor) string {
 
 // present tells that the registry has a blob.
 func (p *pusher) present(b blob) {
-	p.c.tell(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
-	if p.notes {
+	p.c.emit(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
+	if p.persistSessions {
 		p.s.DropSession(p.sessionKey(b.Digest))
 	}
 }
@@ -289,9 +289,9 @@ func (p *pusher) present(b blob) {
 // sendBlobs asks for each blob whether the registry has it, and sends it where it has not. While the bytes of some move, others
 // are asked for.
 func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
-	p.findHomes(ctx, blobs)
+	p.findMountSources(ctx, blobs)
 	send, ctx := errgroup.WithContext(ctx)
-	send.SetLimit(aheadFactor * p.c.opts.Concurrency)
+	send.SetLimit(uploadsPerSlot * p.c.opts.Concurrency)
 	for _, b := range blobs {
 		send.Go(func() error {
 			if ctx.Err() != nil {
@@ -313,7 +313,7 @@ func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
 
 // findHomes fills in where blobs may be mounted from: repositories of the same host that models of the store came from, or
 // were pushed to.
-func (p *pusher) findHomes(ctx context.Context, blobs []blob) {
+func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
 	homes, err := p.s.Homes(ctx, p.dst.Host)
 	if err != nil {
 		return // they save time, and nothing depends on them
@@ -323,7 +323,7 @@ func (p *pusher) findHomes(ctx context.Context, blobs []blob) {
 		at[b.Digest] = i
 	}
 	var from []string
-	for _, h := range homes[:min(len(homes), maxHomes)] {
+	for _, h := range homes[:min(len(homes), maxMountCandidates)] {
 		if h.Path == p.dst.Path || !slices.Contains(from, h.Path) && len(from) == maxMountFrom {
 			continue
 		}

@@ -45,7 +45,7 @@ func total(t testing.TB, s *manifest.Store, name manifest.Name) (sum int64) {
 }
 
 // strays lists what unfinished transfers have left in a store.
-func strays(t testing.TB, s *manifest.Store) []string {
+func leftovers(t testing.TB, s *manifest.Store) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.Root(), "ingest"))
 	if err != nil {
@@ -75,7 +75,7 @@ func TestPush(t *testing.T) {
 	if sum := total(t, s, name); received != sum {
 		t.Errorf("%d bytes were sent of %d", received, sum)
 	}
-	if left := append(p.open(), strays(t, s)...); len(left) > 0 {
+	if left := append(p.open(), leftovers(t, s)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 
@@ -124,16 +124,16 @@ func TestPushRefusals(t *testing.T) {
 
 // fault is a broken exchange and what comes of it.
 type fault struct {
-	name  string
-	sizes []int // of tensors; nil: one of three chunks and a bit, and two small ones
-	chunk int64 // 0: 64 KiB
-	set   func(t *testing.T, p *peer)
-	stall time.Duration
-	is    error  // the error, or
-	says  string // part of its text
-	twice int64  // most bytes that may be sent twice; 0: one chunk, negative: any
-	open  bool   // uploads may be left at the registry
-	check func(t *testing.T, p *peer, waits []time.Duration)
+	name         string
+	sizes        []int // of tensors; nil: one of three chunks and a bit, and two small ones
+	chunk        int64 // 0: 64 KiB
+	set          func(t *testing.T, p *peer)
+	stall        time.Duration
+	want         error  // the error, or
+	text         string // part of its text
+	maxResent    int64  // most bytes that may be sent twice; 0: one chunk, negative: any
+	mayLeaveOpen bool   // uploads may be left at the registry
+	check        func(t *testing.T, p *peer, waits []time.Duration)
 }
 
 var faults = []fault{
@@ -141,10 +141,10 @@ var faults = []fault{
 		p.once("PATCH", uploadRoute, keepHalf(http.StatusRequestedRangeNotSatisfiable)).after(1)
 	}},
 	{name: "416 that says nothing", set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, refuse(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).after(1)
+		p.once("PATCH", uploadRoute, refuseWith(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).after(1)
 	}},
-	{name: "416 always", open: true, says: "416", set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, refuse(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).after(1)
+	{name: "416 always", mayLeaveOpen: true, text: "416", set: func(_ *testing.T, p *peer) {
+		p.on("PATCH", uploadRoute, refuseWith(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).after(1)
 	}},
 	{name: "201 after the first chunk", set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, withStatus(http.StatusCreated))
@@ -172,23 +172,23 @@ var faults = []fault{
 			x.replay(rec, nil)
 		})
 	}},
-	{name: "the upload is lost", twice: -1, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, func(x *exchange) { x.forget(); x.handle() }).after(2)
+	{name: "the upload is lost", maxResent: -1, set: func(_ *testing.T, p *peer) {
+		p.once("PATCH", uploadRoute, func(x *exchange) { x.forgetUploads(); x.handle() }).after(2)
 	}},
-	{name: "the upload is gone", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, answer(http.StatusGone)).after(1)
+	{name: "the upload is gone", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+		p.once("PATCH", uploadRoute, respond(http.StatusGone)).after(1)
 	}},
-	{name: "the upload is lost, in olareg's words", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, refuse(http.StatusBadRequest, "BLOB_UPLOAD_UNKNOWN")).after(1)
+	{name: "the upload is lost, in olareg's words", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+		p.once("PATCH", uploadRoute, refuseWith(http.StatusBadRequest, "BLOB_UPLOAD_UNKNOWN")).after(1)
 	}},
-	{name: "uploads are always lost", twice: -1, open: true, is: ErrNotFound, set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, refuse(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN")).after(1)
+	{name: "uploads are always lost", maxResent: -1, mayLeaveOpen: true, want: ErrNotFound, set: func(_ *testing.T, p *peer) {
+		p.on("PATCH", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN")).after(1)
 	}},
 	{name: "429 with Retry-After", set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, answer(http.StatusTooManyRequests, "Retry-After", "7")).after(1)
-		p.once("POST", beginRoute, answer(http.StatusTooManyRequests, "Retry-After", "8"))
-		p.once("HEAD", blobRoute, answer(http.StatusTooManyRequests, "Retry-After", "9"))
-		p.once("PUT", manifestRoute, answer(http.StatusTooManyRequests, "Retry-After", "10"))
+		p.once("PATCH", uploadRoute, respond(http.StatusTooManyRequests, "Retry-After", "7")).after(1)
+		p.once("POST", beginRoute, respond(http.StatusTooManyRequests, "Retry-After", "8"))
+		p.once("HEAD", blobRoute, respond(http.StatusTooManyRequests, "Retry-After", "9"))
+		p.once("PUT", manifestRoute, respond(http.StatusTooManyRequests, "Retry-After", "10"))
 	}, check: func(t *testing.T, _ *peer, waits []time.Duration) {
 		long := 0
 		for _, w := range waits {
@@ -201,7 +201,7 @@ var faults = []fault{
 		}
 	}},
 	{name: "500 before a chunk", set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, answer(http.StatusInternalServerError)).after(1)
+		p.once("PATCH", uploadRoute, respond(http.StatusInternalServerError)).after(1)
 	}},
 	{name: "500 in the middle of a chunk", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, keepHalf(http.StatusInternalServerError)).after(1)
@@ -211,18 +211,18 @@ var faults = []fault{
 	}},
 	{name: "500 after the commit", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", uploadRoute, withStatus(http.StatusInternalServerError))
-	}, twice: 1},
-	{name: "a tenth of all requests fails", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
+	}, maxResent: 1},
+	{name: "a tenth of all requests fails", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.on("", anyRoute, func(x *exchange) {
 			if rand.N(10) == 0 {
-				answer(http.StatusBadGateway + rand.N(2))(x)
+				respond(http.StatusBadGateway + rand.N(2))(x)
 				return
 			}
 			x.handle()
 		})
 	}},
-	{name: "500 always", is: errAny, says: "500 Internal Server Error", open: true, set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, answer(http.StatusInternalServerError)).after(1)
+	{name: "500 always", want: errAny, text: "500 Internal Server Error", mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+		p.on("PATCH", uploadRoute, respond(http.StatusInternalServerError)).after(1)
 	}},
 	{name: "answers are lost", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, cutAfter).after(1)
@@ -230,19 +230,19 @@ var faults = []fault{
 		p.once("POST", beginRoute, cutAfter)
 		p.once("HEAD", blobRoute, cutAfter)
 		p.once("PUT", manifestRoute, cutAfter)
-	}, open: true},
+	}, mayLeaveOpen: true},
 	{name: "a small blob is cut, and kept", set: func(_ *testing.T, p *peer) {
 		p.once("PUT", uploadRoute, cutRequest(60, true))
-	}, twice: 1},
+	}, maxResent: 1},
 	{name: "a small blob is cut, and not kept", set: func(_ *testing.T, p *peer) {
 		p.once("PUT", uploadRoute, cutRequest(60, false))
 	}},
 	{name: "the last chunk is taken and forgotten", set: func(_ *testing.T, p *peer) {
-		p.once("PUT", uploadRoute, func(x *exchange) { x.forget(); x.handle() })
-	}, twice: -1},
+		p.once("PUT", uploadRoute, func(x *exchange) { x.forgetUploads(); x.handle() })
+	}, maxResent: -1},
 	{name: "202 to the commit", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", uploadRoute, withStatus(http.StatusAccepted))
-	}, twice: 1},
+	}, maxResent: 1},
 	{name: "less is kept than was sent", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, keepHalf(http.StatusAccepted)).after(1)
 	}},
@@ -252,7 +252,7 @@ var faults = []fault{
 			x.sendProgress(http.StatusAccepted)
 		}).after(1)
 	}},
-	{name: "more is said to be there than was sent", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
+	{name: "more is said to be there than was sent", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) {
 			rec := x.record()
 			rec.Header().Set("Range", "0-99999999")
@@ -273,7 +273,7 @@ var faults = []fault{
 	{name: "Locations on another host", set: func(t *testing.T, p *peer) {
 		other := httptest.NewServer(p)
 		t.Cleanup(other.Close)
-		demandToken(p, func(x *exchange) bool { return "http://"+x.r.Host != other.URL })
+		requireToken(p, func(x *exchange) bool { return "http://"+x.r.Host != other.URL })
 		p.on("", beginRoute, locations(func(l string) string { return other.URL + l }))
 	}},
 	{name: "chunks are redirected to another host", set: func(t *testing.T, p *peer) {
@@ -286,40 +286,40 @@ var faults = []fault{
 			}
 			x.handle()
 		})
-	}, twice: -1},
+	}, maxResent: -1},
 	{name: "tokens expire in the middle", set: func(t *testing.T, p *peer) {
-		expire := demandToken(p, func(*exchange) bool { return true })
+		expire := requireToken(p, func(*exchange) bool { return true })
 		p.once("PATCH", uploadRoute, func(x *exchange) { expire(); x.handle() }).after(1)
 		p.once("PUT", uploadRoute, func(x *exchange) { expire(); x.handle() })
 		p.once("PUT", manifestRoute, func(x *exchange) { expire(); x.handle() })
 	}},
 	{name: "no chunks", set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, refuse(http.StatusMethodNotAllowed, "UNSUPPORTED"))
-	}, twice: -1},
+		p.on("PATCH", uploadRoute, refuseWith(http.StatusMethodNotAllowed, "UNSUPPORTED"))
+	}, maxResent: -1},
 	{name: "no chunks, in the middle", set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, refuse(http.StatusNotImplemented, "UNSUPPORTED")).after(1)
-	}, twice: -1, open: true},
+		p.on("PATCH", uploadRoute, refuseWith(http.StatusNotImplemented, "UNSUPPORTED")).after(1)
+	}, maxResent: -1, mayLeaveOpen: true},
 	{name: "chunks are too large", sizes: []int{6 * mib}, chunk: 4 * mib, set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, func(x *exchange) {
 			if x.r.ContentLength > mib {
-				answer(http.StatusRequestEntityTooLarge)(x)
+				respond(http.StatusRequestEntityTooLarge)(x)
 				return
 			}
 			x.handle()
 		})
-	}, twice: -1},
+	}, maxResent: -1},
 	{name: "a small blob is too large", sizes: []int{6 * mib}, chunk: 8 * mib, set: func(_ *testing.T, p *peer) {
 		p.on("", uploadRoute, func(x *exchange) {
 			if x.r.ContentLength > 2*mib {
-				answer(http.StatusRequestEntityTooLarge)(x)
+				respond(http.StatusRequestEntityTooLarge)(x)
 				return
 			}
 			x.handle()
 		})
-	}, twice: -1},
-	{name: "any chunk is too large", says: "so large", open: true, set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, answer(http.StatusRequestEntityTooLarge))
-	}, is: errAny, twice: -1},
+	}, maxResent: -1},
+	{name: "any chunk is too large", text: "so large", mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+		p.on("PATCH", uploadRoute, respond(http.StatusRequestEntityTooLarge))
+	}, want: errAny, maxResent: -1},
 	{name: "interrupted chunks are not kept", sizes: []int{10 * mib}, chunk: 4 * mib, set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, func(x *exchange) {
 			if x.r.ContentLength > mib {
@@ -327,61 +327,61 @@ var faults = []fault{
 			}
 			x.handle()
 		})
-	}, twice: 4 * mib},
-	{name: "chunks have a least size", set: func(_ *testing.T, p *peer) { p.chunkMin = 100 * kib }, twice: 1},
+	}, maxResent: 4 * mib},
+	{name: "chunks have a least size", set: func(_ *testing.T, p *peer) { p.chunkMin = 100 * kib }, maxResent: 1},
 	{name: "mounts without from are refused", set: func(_ *testing.T, p *peer) {
 		p.on("POST", beginRoute, func(x *exchange) {
 			if x.r.URL.Query().Has("mount") {
-				refuse(http.StatusBadRequest, "UNSUPPORTED")(x)
+				refuseWith(http.StatusBadRequest, "UNSUPPORTED")(x)
 				return
 			}
 			x.handle()
 		})
 	}},
 	{name: "the registry reads other bytes, once", set: func(_ *testing.T, p *peer) {
-		p.once("PUT", uploadRoute, refuse(http.StatusBadRequest, "DIGEST_INVALID"))
-	}, twice: -1, open: true},
-	{name: "the registry reads other bytes", is: ErrDigest, open: true, twice: -1, set: func(_ *testing.T, p *peer) {
-		p.on("PUT", uploadRoute, refuse(http.StatusBadRequest, "DIGEST_INVALID"))
+		p.once("PUT", uploadRoute, refuseWith(http.StatusBadRequest, "DIGEST_INVALID"))
+	}, maxResent: -1, mayLeaveOpen: true},
+	{name: "the registry reads other bytes", want: ErrDigest, mayLeaveOpen: true, maxResent: -1, set: func(_ *testing.T, p *peer) {
+		p.on("PUT", uploadRoute, refuseWith(http.StatusBadRequest, "DIGEST_INVALID"))
 	}},
-	{name: "the registry stores another digest", is: ErrDigest, set: func(_ *testing.T, p *peer) {
-		p.on("PUT", uploadRoute, answer(http.StatusCreated, "Docker-Content-Digest", string(digest.FromString("x"))))
-	}, open: true, twice: -1},
-	{name: "the registry stores another manifest", is: ErrDigest, set: func(_ *testing.T, p *peer) {
-		p.on("PUT", manifestRoute, answer(http.StatusCreated, "Docker-Content-Digest", string(digest.FromString("x"))))
+	{name: "the registry stores another digest", want: ErrDigest, set: func(_ *testing.T, p *peer) {
+		p.on("PUT", uploadRoute, respond(http.StatusCreated, "Docker-Content-Digest", string(digest.FromString("x"))))
+	}, mayLeaveOpen: true, maxResent: -1},
+	{name: "the registry stores another manifest", want: ErrDigest, set: func(_ *testing.T, p *peer) {
+		p.on("PUT", manifestRoute, respond(http.StatusCreated, "Docker-Content-Digest", string(digest.FromString("x"))))
 	}},
 	{name: "no HEAD", set: func(_ *testing.T, p *peer) {
-		p.on("HEAD", blobRoute, answer(http.StatusMethodNotAllowed))
+		p.on("HEAD", blobRoute, respond(http.StatusMethodNotAllowed))
 	}},
-	{name: "a blob is dropped before the manifest comes", twice: -1, set: func(_ *testing.T, p *peer) {
+	{name: "a blob is dropped before the manifest comes", maxResent: -1, set: func(_ *testing.T, p *peer) {
 		p.once("PUT", manifestRoute, func(x *exchange) {
 			x.dropBlob(x.repo, digest.FromBytes(noise(2, 100)))
 			x.handle()
 		})
 	}},
-	{name: "blobs are dropped always", is: ErrNotFound, twice: -1, set: func(_ *testing.T, p *peer) {
-		p.on("PUT", manifestRoute, refuse(http.StatusNotFound, "MANIFEST_BLOB_UNKNOWN"))
+	{name: "blobs are dropped always", want: ErrNotFound, maxResent: -1, set: func(_ *testing.T, p *peer) {
+		p.on("PUT", manifestRoute, refuseWith(http.StatusNotFound, "MANIFEST_BLOB_UNKNOWN"))
 	}},
-	{name: "denied", is: ErrUnauthorized, says: "DENIED", set: func(_ *testing.T, p *peer) {
-		p.on("POST", beginRoute, refuse(http.StatusForbidden, "DENIED"))
+	{name: "denied", want: ErrUnauthorized, text: "DENIED", set: func(_ *testing.T, p *peer) {
+		p.on("POST", beginRoute, refuseWith(http.StatusForbidden, "DENIED"))
 	}},
-	{name: "manifest refused", is: errAny, says: "does not take a manifest", set: func(_ *testing.T, p *peer) {
-		p.on("PUT", manifestRoute, answer(http.StatusRequestEntityTooLarge))
+	{name: "manifest refused", want: errAny, text: "does not take a manifest", set: func(_ *testing.T, p *peer) {
+		p.on("PUT", manifestRoute, respond(http.StatusRequestEntityTooLarge))
 	}},
-	{name: "the registry stops reading", stall: 500 * time.Millisecond, sizes: []int{12 * mib}, chunk: 4 * mib, twice: 4 * mib, set: func(_ *testing.T, p *peer) {
+	{name: "the registry stops reading", stall: 500 * time.Millisecond, sizes: []int{12 * mib}, chunk: 4 * mib, maxResent: 4 * mib, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, hang).after(1)
 	}},
 	{name: "the registry stops answering", stall: 50 * time.Millisecond, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) { x.record(); hang(x) })
 		p.once("HEAD", blobRoute, hang)
 	}},
-	{name: "the status is refused", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
+	{name: "the status is refused", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
-		p.on("GET", uploadRoute, refuse(http.StatusMethodNotAllowed, "UNSUPPORTED"))
+		p.on("GET", uploadRoute, refuseWith(http.StatusMethodNotAllowed, "UNSUPPORTED"))
 	}},
-	{name: "a cut chunk ends the upload, as in distribution 2.8", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
+	{name: "a cut chunk ends the upload, as in distribution 2.8", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
-		p.on("GET", uploadRoute, refuse(http.StatusNotFound, "BLOB_UPLOAD_INVALID"))
+		p.on("GET", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_INVALID"))
 	}},
 	{name: "connections are closed after each answer", set: func(_ *testing.T, p *peer) {
 		p.on("", anyRoute, func(x *exchange) {
@@ -437,7 +437,7 @@ func locations(change func(string) string) action {
 }
 
 // demandToken makes a peer want a bearer token where asked says so, and none elsewhere. expire ends the token of now.
-func demandToken(p *peer, asked func(x *exchange) bool) (expire func()) {
+func requireToken(p *peer, asked func(x *exchange) bool) (expire func()) {
 	var mu sync.Mutex
 	serial := 1
 	p.on("GET", otherRoute, func(x *exchange) {
@@ -461,7 +461,7 @@ func demandToken(p *peer, asked func(x *exchange) bool) (expire func()) {
 		if x.route == otherRoute || got == want {
 			return true
 		}
-		answer(http.StatusUnauthorized, "WWW-Authenticate", `Bearer realm="`+p.server.URL+`/token",service="test"`)(x)
+		respond(http.StatusUnauthorized, "WWW-Authenticate", `Bearer realm="`+p.server.URL+`/token",service="test"`)(x)
 		return false
 	}
 	return func() {
@@ -527,9 +527,9 @@ func (f fault) run(t *testing.T, s *manifest.Store, name manifest.Name) {
 	if f.check != nil {
 		f.check(t, p, waits)
 	}
-	if f.is != nil || f.says != "" {
-		if err == nil || f.is != nil && f.is != errAny && !errors.Is(err, f.is) || !strings.Contains(err.Error(), f.says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %v, want %v with %q in one line", err, f.is, f.says)
+	if f.want != nil || f.text != "" {
+		if err == nil || f.want != nil && f.want != errAny && !errors.Is(err, f.want) || !strings.Contains(err.Error(), f.text) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want %v with %q in one line", err, f.want, f.text)
 		}
 		if p.manifest("team/m", "v1") != nil {
 			t.Error("the manifest is there")
@@ -541,11 +541,11 @@ func (f fault) run(t *testing.T, s *manifest.Store, name manifest.Name) {
 	}
 	p.check("team/m", "v1", want)
 	received, _ := p.traffic()
-	switch most := f.twice; {
+	switch most := f.maxResent; {
 	case most == 0 && received-total(t, s, name) > f.chunk, most > 0 && received-total(t, s, name) > most:
 		t.Errorf("%d bytes were sent twice", received-total(t, s, name))
 	}
-	if open := p.open(); len(open) > 0 && !f.open {
+	if open := p.open(); len(open) > 0 && !f.mayLeaveOpen {
 		t.Errorf("uploads are left: %v; requests:\n%s", open, strings.Join(p.log(), "\n"))
 	}
 	for d, e := range last {
@@ -640,7 +640,7 @@ func TestPushResumes(t *testing.T) {
 	name, want := putModel(t, s, "m", 20*mib)
 	opts := PushOptions{ChunkSize: 2 * mib}
 	interrupt(t, s, name, p.name("m"), opts, 9*mib)
-	if left := strays(t, s); len(left) != 1 {
+	if left := leftovers(t, s); len(left) != 1 {
 		t.Fatalf("left of an interrupted push: %v", left)
 	}
 	var begun int64
@@ -661,7 +661,7 @@ func TestPushResumes(t *testing.T) {
 	if begun < 6*mib {
 		t.Errorf("went on at %d", begun)
 	}
-	if left := append(p.open(), strays(t, s)...); len(left) > 0 {
+	if left := append(p.open(), leftovers(t, s)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -669,9 +669,9 @@ func TestPushResumes(t *testing.T) {
 // A registry may forget what an earlier run sent, or have got it from somebody else.
 func TestPushResumesElsewhere(t *testing.T) {
 	for name, meanwhile := range map[string]func(p *peer){
-		"forgotten": (*peer).forget,
-		"refused":   func(p *peer) { p.on("GET", uploadRoute, refuse(http.StatusForbidden, "DENIED")) },
-		"present":   func(p *peer) { p.forget(); p.putBlob("m", noise(0, 20*mib)) },
+		"forgotten": (*peer).forgetUploads,
+		"refused":   func(p *peer) { p.on("GET", uploadRoute, refuseWith(http.StatusForbidden, "DENIED")) },
+		"present":   func(p *peer) { p.forgetUploads(); p.putBlob("m", noise(0, 20*mib)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, s := newPeer(t), newStore(t)
@@ -683,7 +683,7 @@ func TestPushResumesElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.check("m", "latest", want)
-			if left := strays(t, s); len(left) > 0 {
+			if left := leftovers(t, s); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		})
@@ -705,7 +705,7 @@ func TestPushTwiceAtOnce(t *testing.T) {
 	}
 	wait.Wait()
 	p.check("m", "latest", want)
-	if left := append(p.open(), strays(t, s)...); len(left) > 0 {
+	if left := append(p.open(), leftovers(t, s)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -745,7 +745,7 @@ func TestPushMounts(t *testing.T) {
 	third, want := putModel(t, s, "third", 3000, 5000, 7000, 8)
 	p.on("POST", beginRoute, func(x *exchange) {
 		if x.r.URL.Query().Get("from") == "other/tuned" {
-			refuse(http.StatusForbidden, "DENIED")(x)
+			refuseWith(http.StatusForbidden, "DENIED")(x)
 			return
 		}
 		x.handle()
@@ -791,7 +791,7 @@ func TestPushWhole(t *testing.T) {
 	if n := p.count("PATCH", uploadRoute); n != 0 {
 		t.Errorf("%d chunks were sent", n)
 	}
-	if left := strays(t, s); len(left) > 0 {
+	if left := leftovers(t, s); len(left) > 0 {
 		t.Errorf("files are left: %v", left)
 	}
 }
@@ -871,7 +871,7 @@ func TestPushToOlareg(t *testing.T) {
 			t.Errorf("%s: %v, %v", dst, m, err)
 		}
 	}
-	if left := strays(t, s); len(left) > 0 {
+	if left := leftovers(t, s); len(left) > 0 {
 		t.Errorf("files are left: %v", left)
 	}
 }

@@ -87,7 +87,7 @@ func (r *repository) listReferrers(ctx context.Context, subject digest.Digest, a
 	for range maxReferrerPages {
 		page, err := r.getIndex(ctx, next)
 		if err != nil {
-			return nil, noAPI(err)
+			return nil, asNoReferrersAPI(err)
 		}
 		list = append(list, page.index.Manifests...)
 		if page.next == nil {
@@ -100,7 +100,7 @@ func (r *repository) listReferrers(ctx context.Context, subject digest.Digest, a
 
 // noAPI tells answers that mean that the API is not there, which is 404 by the specification and something else in practice, from
 // other errors.
-func noAPI(err error) error {
+func asNoReferrersAPI(err error) error {
 	var status *StatusError
 	if !errors.As(err, &status) {
 		return err
@@ -120,7 +120,7 @@ type indexPage struct {
 }
 
 func (r *repository) getIndex(ctx context.Context, u *url.URL) (*indexPage, error) {
-	return retried(ctx, r.c, func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
+	return retry(ctx, r.c, func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
 }
 
 func (r *repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, error) {
@@ -138,15 +138,15 @@ func (r *repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, 
 		return nil, err
 	}
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != ocispec.MediaTypeImageIndex {
-		return nil, fmt.Errorf("%s: the answer is %q: %w", bare(u), clip(kind), errNoReferrersAPI) // a proxy's own page, say
+		return nil, fmt.Errorf("%s: the answer is %q: %w", displayURL(u), clip(kind), errNoReferrersAPI) // a proxy's own page, say
 	}
-	b, err := readDocument(resp, bare(u))
+	b, err := readDocument(resp, displayURL(u))
 	if err != nil {
 		return nil, err
 	}
 	page := &indexPage{etag: resp.Header.Get("ETag")}
 	if err := json.Unmarshal(b, &page.index); err != nil {
-		return nil, fmt.Errorf("%s: %v: %w", bare(u), err, manifest.ErrInvalidManifest)
+		return nil, fmt.Errorf("%s: %v: %w", displayURL(u), err, manifest.ErrInvalidManifest)
 	}
 	page.next, err = nextPage(resp)
 	return page, err
@@ -162,7 +162,7 @@ func nextPage(resp *http.Response) (*url.URL, error) {
 			}
 			u, err := resp.Request.URL.Parse(target[1:])
 			if err != nil || u.Host != resp.Request.URL.Host || u.Scheme != resp.Request.URL.Scheme {
-				return nil, fmt.Errorf("%s: its next page is not on the same host", bare(resp.Request.URL))
+				return nil, fmt.Errorf("%s: its next page is not on the same host", displayURL(resp.Request.URL))
 			}
 			return u, nil
 		}

@@ -26,7 +26,7 @@ func (r *repository) getBytes(ctx context.Context, d ocispec.Descriptor, limit i
 		if err == nil {
 			return b, nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +68,7 @@ func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64, o
 		if err == nil {
 			return nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return fmt.Errorf("push blob %s: %w", d, err)
 		}
 	}

@@ -185,7 +185,7 @@ func (r *repository) tagReferrers(ctx context.Context, subject digest.Digest, ad
 			return nil
 		}
 		err = r.putReferrersIndex(ctx, subject, page, absent)
-		if err != nil && !changed(err) {
+		if err != nil && !isConflict(err) {
 			return err
 		}
 		wait := 2*time.Since(start) + rand.N(time.Duration(try+1)*20*time.Millisecond)
@@ -224,10 +224,10 @@ func (r *repository) putReferrersIndex(ctx context.Context, subject digest.Diges
 	a := r.c.attempts()
 	for {
 		err := r.putIfUnchanged(ctx, subject, page.etag, b)
-		if err == nil || changed(err) {
+		if err == nil || isConflict(err) {
 			return err
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -251,7 +251,7 @@ func (r *repository) putIfUnchanged(ctx context.Context, subject digest.Digest, 
 }
 
 // changed reports whether the registry refused to replace what is no longer what was read.
-func changed(err error) bool {
+func isConflict(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && (status.Status == http.StatusPreconditionFailed || status.Status == http.StatusConflict)
 }

@@ -144,14 +144,14 @@ func index(next string, descs ...ocispec.Descriptor) action {
 	}
 }
 
-func described(text string) ocispec.Descriptor {
+func referrerOf(text string) ocispec.Descriptor {
 	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: reportType, Digest: digest.FromString(text), Size: int64(len(text))}
 }
 
 // What registries answer instead of a list, and in one.
 func TestReferrersAnswers(t *testing.T) {
 	subject := digest.FromString("subject")
-	one, two := described("one"), described("two")
+	one, two := referrerOf("one"), referrerOf("two")
 	page := "/v2/m/referrers/" + string(subject) + "?page=2"
 	tests := []struct {
 		name    string
@@ -159,27 +159,27 @@ func TestReferrersAnswers(t *testing.T) {
 		want    []ocispec.Descriptor
 		wantErr string
 	}{
-		{"404", []action{refuse(404, "NAME_UNKNOWN")}, []ocispec.Descriptor{two}, ""},
-		{"400", []action{refuse(400, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
-		{"405", []action{refuse(405, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
-		{"406", []action{answer(406)}, []ocispec.Descriptor{two}, ""},
-		{"501", []action{answer(501)}, []ocispec.Descriptor{two}, ""},
-		{"a page for people", []action{answer(200, "Content-Type", "text/html; charset=utf-8")}, []ocispec.Descriptor{two}, ""},
-		{"no type", []action{answer(200, "Content-Type", "")}, []ocispec.Descriptor{two}, ""},
+		{"404", []action{refuseWith(404, "NAME_UNKNOWN")}, []ocispec.Descriptor{two}, ""},
+		{"400", []action{refuseWith(400, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
+		{"405", []action{refuseWith(405, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
+		{"406", []action{respond(406)}, []ocispec.Descriptor{two}, ""},
+		{"501", []action{respond(501)}, []ocispec.Descriptor{two}, ""},
+		{"a page for people", []action{respond(200, "Content-Type", "text/html; charset=utf-8")}, []ocispec.Descriptor{two}, ""},
+		{"no type", []action{respond(200, "Content-Type", "")}, []ocispec.Descriptor{two}, ""},
 		{"type with parameters", []action{func(x *exchange) {
 			rec := httptest.NewRecorder()
 			index("", one)(&exchange{peer: x.peer, w: rec, r: x.r})
 			rec.Header().Set("Content-Type", ocispec.MediaTypeImageIndex+"; charset=utf-8")
 			x.replay(rec, rec.Body.Bytes())
 		}}, []ocispec.Descriptor{one}, ""},
-		{"403", []action{refuse(403, "DENIED")}, nil, "403 Forbidden: DENIED"},
-		{"500 twice", []action{answer(500), answer(500), index("", one)}, []ocispec.Descriptor{one}, ""},
-		{"500 for ever", []action{answer(500)}, nil, "500 Internal"},
+		{"403", []action{refuseWith(403, "DENIED")}, nil, "403 Forbidden: DENIED"},
+		{"500 twice", []action{respond(500), respond(500), index("", one)}, []ocispec.Descriptor{one}, ""},
+		{"500 for ever", []action{respond(500)}, nil, "500 Internal"},
 		{"cut", []action{cutResponse(20), index("", one)}, []ocispec.Descriptor{one}, ""},
-		{"not JSON", []action{answer(200, "Content-Type", ocispec.MediaTypeImageIndex)}, nil, "invalid manifest"},
+		{"not JSON", []action{respond(200, "Content-Type", ocispec.MediaTypeImageIndex)}, nil, "invalid manifest"},
 		{"two pages", []action{index(page, one), index("", two)}, []ocispec.Descriptor{one, two}, ""},
-		{"a second page that fails once", []action{index(page, one), answer(503), index("", two)}, []ocispec.Descriptor{one, two}, ""},
-		{"a second page without API", []action{index(page, one), refuse(404, "NOT_FOUND")}, []ocispec.Descriptor{two}, ""},
+		{"a second page that fails once", []action{index(page, one), respond(503), index("", two)}, []ocispec.Descriptor{one, two}, ""},
+		{"a second page without API", []action{index(page, one), refuseWith(404, "NOT_FOUND")}, []ocispec.Descriptor{two}, ""},
 		{"pages without end", []action{index(page, one)}, nil, "more than 200 pages"},
 		{"a page elsewhere", []action{index("https://elsewhere.example/v2/", one)}, nil, "not on the same host"},
 		{"listed twice", []action{index("", one, one)}, []ocispec.Descriptor{one}, ""},
@@ -253,7 +253,7 @@ func TestReferrersTagOverwritten(t *testing.T) {
 	p.noReferrers = true
 	s, c := newStore(t), newClient(t)
 	_, subject := putModel(t, s, "model", 10)
-	ours, theirs := attachText(t, s, subject, reportType, "ours"), described("theirs")
+	ours, theirs := attachText(t, s, subject, reportType, "ours"), referrerOf("theirs")
 	p.once(http.MethodPut, manifestRoute, func(x *exchange) {
 		x.record()
 		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{theirs},
@@ -279,7 +279,7 @@ func TestReferrersTagIfMatch(t *testing.T) {
 	s, c := newStore(t), newClient(t)
 	_, subject := putModel(t, s, "model", 10)
 	tag := referrersTag(subject)
-	first, second := attachText(t, s, subject, reportType, "first"), described("second")
+	first, second := attachText(t, s, subject, reportType, "first"), referrerOf("second")
 	seed := func(descs ...ocispec.Descriptor) {
 		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: descs}
 		idx.SchemaVersion = 2
@@ -302,7 +302,7 @@ func TestReferrersTagIfMatch(t *testing.T) {
 		}
 		if x.r.Header.Get("If-Match") != etag() {
 			refused++
-			answer(http.StatusPreconditionFailed)(x)
+			respond(http.StatusPreconditionFailed)(x)
 			return
 		}
 		x.handle()
@@ -322,11 +322,11 @@ func TestReferrersTagFaults(t *testing.T) {
 		setup   func(p *peer, tag string)
 		wantErr string // empty: it works out
 	}{
-		{"500 to the read", func(p *peer, tag string) { p.once(http.MethodGet, manifestRoute, answer(500)).of(tag) }, ""},
-		{"500 to the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, answer(500)).of(tag) }, ""},
+		{"500 to the read", func(p *peer, tag string) { p.once(http.MethodGet, manifestRoute, respond(500)).of(tag) }, ""},
+		{"500 to the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, respond(500)).of(tag) }, ""},
 		{"cut after the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, cutAfter).of(tag) }, ""},
-		{"changes for ever", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, answer(412)).of(tag) }, "keeps changing"},
-		{"tags cannot be written", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, refuse(403, "DENIED")).of(tag) }, "DENIED"},
+		{"changes for ever", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, respond(412)).of(tag) }, "keeps changing"},
+		{"tags cannot be written", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, refuseWith(403, "DENIED")).of(tag) }, "DENIED"},
 		{"the tag is a manifest", func(p *peer, tag string) {
 			p.putManifest("m", tag, ocispec.MediaTypeImageManifest, []byte(`{"schemaVersion":2}`))
 		}, "is not an image index"},

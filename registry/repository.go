@@ -71,7 +71,7 @@ func (r *repository) request(ctx context.Context, method string, u *url.URL, bod
 func newRequest(ctx context.Context, method string, u *url.URL, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: not an address that can be asked", method, bare(u))
+		return nil, fmt.Errorf("%s %s: not an address that can be asked", method, displayURL(u))
 	}
 	return req, nil
 }
@@ -119,7 +119,7 @@ func (r *repository) follow(req *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 		if hops == maxRedirects {
-			return nil, &redirectError{bare(req.URL), bare(next.URL), "too many of them"}
+			return nil, &redirectError{displayURL(req.URL), displayURL(next.URL), "too many of them"}
 		}
 		req = next
 	}
@@ -138,7 +138,7 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 		r.mu.Unlock()
 		cr, err := r.authorization(req.Context(), r.path, scopes, refused)
 		if err != nil {
-			return nil, because(err, status)
+			return nil, withReason(err, status)
 		}
 		if cr.header != "" {
 			req.Header.Set("Authorization", cr.header)
@@ -150,23 +150,23 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if resp.StatusCode != http.StatusUnauthorized {
-			cr.worked.Store(true)
+			cr.accepted.Store(true)
 			return resp, nil
 		}
-		ch := r.challenged(resp)
+		ch := r.recordChallenge(resp)
 		status = statusError(resp)
 		if ch == nil || round == maxRounds {
-			return nil, r.refusal(cr.given, status)
+			return nil, r.refusal(cr.authenticated, status)
 		}
 		refused = cr
-		r.widen(strings.Fields(ch.Parameters["scope"]))
+		r.addScopes(strings.Fields(ch.Parameters["scope"]))
 		if req.Body == nil || req.Body == http.NoBody {
 			continue
 		}
 		if req.GetBody == nil {
 			// The next request gets a new credential; where to go on, only the caller knows.
 			if _, err := r.authorization(req.Context(), r.path, scopes, refused); err != nil {
-				return nil, because(err, status)
+				return nil, withReason(err, status)
 			}
 			return nil, fmt.Errorf("%w: the token expired: %w", ErrInterrupted, status)
 		}
@@ -177,7 +177,7 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 }
 
 // because adds a registry's words to an error that has none.
-func because(err error, status *StatusError) error {
+func withReason(err error, status *StatusError) error {
 	var auth *AuthError
 	if status == nil || !errors.As(err, &auth) || auth.Err != ErrUnauthorized {
 		return err
@@ -191,7 +191,7 @@ func because(err error, status *StatusError) error {
 const maxScopes = 32
 
 // widen adds scopes that a refusal names to those that tokens are asked for.
-func (r *repository) widen(scopes []string) {
+func (r *repository) addScopes(scopes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range scopes {
@@ -224,7 +224,7 @@ type sendError struct {
 }
 
 func (e *sendError) Error() string {
-	return fmt.Sprintf("%s %s: %s", e.method, e.url, hide(bareText(e.err.Error()), e.secrets...))
+	return fmt.Sprintf("%s %s: %s", e.method, e.url, redact(redactURLs(e.err.Error()), e.secrets...))
 }
 func (e *sendError) Unwrap() error { return e.err }
 
@@ -241,7 +241,7 @@ func (h *host) send(req *http.Request) (*http.Response, error) {
 		if errors.As(err, &ue) {
 			err = ue.Err
 		}
-		return nil, &sendError{req.Method, bare(req.URL), secretsIn(req.URL), explain(err)}
+		return nil, &sendError{req.Method, displayURL(req.URL), urlSecrets(req.URL), tlsError(err)}
 	}
 	if resp.Request == nil {
 		resp.Request = req
@@ -268,14 +268,14 @@ func (h *host) redirected(req *http.Request, resp *http.Response) (*http.Request
 	to, err := req.URL.Parse(resp.Header.Get("Location"))
 	switch {
 	case err != nil || resp.Header.Get("Location") == "":
-		return nil, &redirectError{bare(req.URL), "nowhere", "it has no usable Location"}
+		return nil, &redirectError{displayURL(req.URL), "nowhere", "it has no usable Location"}
 	case to.Scheme != "https" && to.Scheme != "http" || to.Host == "":
-		return nil, &redirectError{bare(req.URL), bare(to), "it is not for HTTP"}
+		return nil, &redirectError{displayURL(req.URL), displayURL(to), "it is not for HTTP"}
 	case to.Scheme == "http" && req.URL.Scheme == "https":
-		return nil, &redirectError{bare(req.URL), bare(to), "it leads away from TLS"}
+		return nil, &redirectError{displayURL(req.URL), displayURL(to), "it leads away from TLS"}
 	}
 	to.User = nil
-	h.leads("redirect", req.URL, to)
+	h.recordNaming("redirect", req.URL, to)
 	next := req.Clone(req.Context())
 	next.URL, next.Host = to, ""
 	next.Header.Del("Authorization") // authorized sets it where it belongs
@@ -292,21 +292,21 @@ func (h *host) location(resp *http.Response) (*url.URL, error) {
 	from := resp.Request.URL
 	value := resp.Header.Get("Location")
 	if value == "" {
-		return nil, fmt.Errorf("%s %s: the answer has no Location", resp.Request.Method, bare(from))
+		return nil, fmt.Errorf("%s %s: the answer has no Location", resp.Request.Method, displayURL(from))
 	}
 	u, err := from.Parse(value)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%s %s: the answer has a Location that is no address", resp.Request.Method, bare(from))
+		return nil, fmt.Errorf("%s %s: the answer has a Location that is no address", resp.Request.Method, displayURL(from))
 	}
 	u.User = nil
 	if u.Scheme == "http" && from.Scheme == "https" {
 		if !strings.EqualFold(u.Hostname(), from.Hostname()) {
-			return nil, &redirectError{bare(from), bare(u), "it leads away from TLS"}
+			return nil, &redirectError{displayURL(from), displayURL(u), "it leads away from TLS"}
 		}
 		// A registry behind a proxy that takes TLS off does not know its own address.
 		u.Scheme, u.Host = from.Scheme, from.Host
 	}
-	h.leads("upload", from, u)
+	h.recordNaming("upload", from, u)
 	return u, nil
 }
 

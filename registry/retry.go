@@ -28,30 +28,30 @@ const (
 
 // attempts is the budget of one exchange: so many failures in a row. It belongs to one goroutine.
 type attempts struct {
-	c      *Client
-	most   int
-	failed int
-	tell   func(err error) // called before another attempt; may be nil
+	c       *Client
+	limit   int
+	failed  int
+	onRetry func(err error) // called before another attempt; may be nil
 }
 
-func (c *Client) attempts() *attempts { return &attempts{c: c, most: c.opts.Attempts} }
+func (c *Client) attempts() *attempts { return &attempts{c: c, limit: c.opts.Attempts} }
 
 // moved says that bytes have moved: the budget is whole again.
-func (a *attempts) moved() { a.failed = 0 }
+func (a *attempts) reset() { a.failed = 0 }
 
 // again waits before the next attempt and gives nil, or gives err back when it is final or the budget is spent.
-func (a *attempts) again(ctx context.Context, err error) error {
+func (a *attempts) backoff(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if !temporary(err) {
 		return err
 	}
-	if a.failed++; a.failed >= a.most {
+	if a.failed++; a.failed >= a.limit {
 		return err
 	}
-	if a.tell != nil {
-		a.tell(err)
+	if a.onRetry != nil {
+		a.onRetry(err)
 	}
 	return a.c.sleep(ctx, a.delay(err))
 }
@@ -67,14 +67,14 @@ func (a *attempts) delay(err error) time.Duration {
 }
 
 // retried makes an exchange until it succeeds, its error is final, or the attempts are spent.
-func retried[T any](ctx context.Context, c *Client, once func() (T, error)) (T, error) {
+func retry[T any](ctx context.Context, c *Client, once func() (T, error)) (T, error) {
 	a := c.attempts()
 	for {
 		v, err := once()
 		if err == nil {
 			return v, nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			var none T
 			return none, err
 		}

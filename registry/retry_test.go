@@ -21,7 +21,7 @@ import (
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // again runs a test of this package in another process, with this environment, and gives what it prints.
-func again(t *testing.T, test string, env ...string) string {
+func runInChild(t *testing.T, test string, env ...string) string {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -78,7 +78,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	defer s.Close()
 	for _, what := range []string{"v2", "token", "v2/a/model/manifests/tag"} {
 		busy = what
-		c := authClient(t, Options{Keychain: nobody()})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		var slept []time.Duration
 		c.sleep = func(_ context.Context, d time.Duration) error { slept = append(slept, d); return nil }
 		r := repositoryOf(t, c, strings.TrimPrefix(s.URL, "http://")+"/a/model", pull)
@@ -104,9 +104,9 @@ func TestBudget(t *testing.T) {
 	var got []bool
 	for i := range 8 {
 		if i == 2 || i == 4 {
-			a.moved()
+			a.reset()
 		}
-		err := a.again(context.Background(), failure)
+		err := a.backoff(context.Background(), failure)
 		if err != nil && err != error(failure) {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestBudget(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("somebody else failed")
 	cancel(why)
-	if err := c.attempts().again(ctx, failure); err != why {
+	if err := c.attempts().backoff(ctx, failure); err != why {
 		t.Errorf("after the end of the context: %v", err)
 	}
 }
@@ -152,7 +152,7 @@ func TestWarnings(t *testing.T) {
 	host := strings.TrimPrefix(s.URL, "http://")
 	list = []string{`299 - "goes away \"soon\""`, `299 - "goes away \"soon\""`, `299 - "two` + "\t" + `words"`, `299 - unquoted`, `199 - "other"`, `299 proxy "other"`, ``}
 	var got []string
-	c := authClient(t, Options{Keychain: nobody(), Events: func(e Event) {
+	c := authClient(t, Options{Keychain: anonymousKeychain(), Events: func(e Event) {
 		if e.Kind == Warned && e.Name == host {
 			got = append(got, e.Err.Error())
 		}

@@ -20,7 +20,7 @@ import (
 
 // connKey decides which connections a request may use: requests share connections only with others of the same key.
 type connKey struct {
-	by       addressClass // classes of those who named the address; none: the user or the operator did
+	namers   addressClass // classes of those who named the address; none: the user or the operator did
 	insecure bool         // the certificate is not checked
 	proxied  bool         // a proxy resolves the name
 }
@@ -31,13 +31,13 @@ type network struct {
 	base     *http.Transport // what all transports have in common
 	classify func(netip.AddrPort) addressClass
 
-	mu         sync.Mutex
-	transports map[connKey]*http.Transport
-	homes      map[string]addressClass // of registries that users named, host:port: where they were first
+	mu           sync.Mutex
+	transports   map[connKey]*http.Transport
+	firstClasses map[string]addressClass // of registries that users named, host:port: where they were first
 }
 
 func newNetwork(base *http.Transport) *network {
-	return &network{base: base, transports: map[connKey]*http.Transport{}, homes: map[string]addressClass{},
+	return &network{base: base, transports: map[connKey]*http.Transport{}, firstClasses: map[string]addressClass{},
 		classify: func(a netip.AddrPort) addressClass { return classOf(a.Addr()) }}
 }
 
@@ -56,7 +56,7 @@ func (n *network) transport(k connKey) *http.Transport {
 		}
 		if !k.proxied {
 			t.Proxy = nil
-			t.DialContext = n.dial(k.by)
+			t.DialContext = n.dial(k.namers)
 		}
 		n.transports[k] = t
 	}
@@ -108,13 +108,13 @@ func (n *network) dial(by addressClass) func(ctx context.Context, network, addr 
 		bound, moved := by, false
 		if by == 0 {
 			n.mu.Lock()
-			bound = n.homes[host]
+			bound = n.firstClasses[host]
 			n.mu.Unlock()
 			moved = bound != 0
 		}
 		check := func(a netip.AddrPort) error {
 			if class := n.classify(a); !bound.mayName(class) {
-				return &addressError{moved: moved, by: bound, class: class, addr: a.Addr().Unmap()}
+				return &addressError{rebound: moved, namers: bound, class: class, addr: a.Addr().Unmap()}
 			}
 			return nil
 		}
@@ -124,8 +124,8 @@ func (n *network) dial(by addressClass) func(ctx context.Context, network, addr 
 		}
 		if at := remoteAddr(conn.RemoteAddr()); at.IsValid() {
 			n.mu.Lock()
-			if n.homes[host] == 0 {
-				n.homes[host] = n.classify(at)
+			if n.firstClasses[host] == 0 {
+				n.firstClasses[host] = n.classify(at)
 			}
 			n.mu.Unlock()
 		}
@@ -135,14 +135,14 @@ func (n *network) dial(by addressClass) func(ctx context.Context, network, addr 
 
 // naming is who led to an address.
 type naming struct {
-	what string // see addressError
-	from string
-	by   addressClass
+	what   string // see addressError
+	from   string
+	namers addressClass
 }
 
 // leads notes that an answer from one address leads to another, so that requests to that one are held to what the first
 // may lead to.
-func (h *host) leads(what string, from, to *url.URL) {
+func (h *host) recordNaming(what string, from, to *url.URL) {
 	if h.owns(to) {
 		return
 	}
@@ -153,12 +153,12 @@ func (h *host) leads(what string, from, to *url.URL) {
 	if !known && len(h.named) >= limits.NamedHosts {
 		return // held to the strictest bound
 	}
-	h.named[key] = naming{what, bare(from), n.by | h.classAt(from)}
+	h.named[key] = naming{what, displayURL(from), n.namers | h.classAt(from)}
 }
 
 // classAt is the class of the address that answers as u, as far as it is known. It needs the lock.
 func (h *host) classAt(u *url.URL) addressClass {
-	if class := h.answered[origin(u)]; class != 0 {
+	if class := h.responseClasses[origin(u)]; class != 0 {
 		return class
 	}
 	if class, _ := h.c.literal(u); class != 0 {
@@ -170,7 +170,7 @@ func (h *host) classAt(u *url.URL) addressClass {
 // naming tells who led to an address.
 func (h *host) naming(u *url.URL) naming {
 	if h.owns(u) {
-		return naming{by: h.by}
+		return naming{namers: h.namers}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,7 +208,7 @@ func (c *Client) classify(a netip.AddrPort) addressClass {
 
 // refusal is the error of a request to u that would go to such an address.
 func (n naming) refusal(h *host, u *url.URL, class addressClass, addr netip.Addr) *addressError {
-	e := &addressError{what: n.what, from: n.from, to: bare(u), by: n.by, class: class, addr: addr}
+	e := &addressError{what: n.what, from: n.from, to: displayURL(u), namers: n.namers, class: class, addr: addr}
 	if n.what == "" {
 		e.to = h.name
 	}
@@ -218,7 +218,7 @@ func (n naming) refusal(h *host, u *url.URL, class addressClass, addr netip.Addr
 // checkLiteral refuses an address that needs no resolver to be judged.
 func (h *host) checkLiteral(u *url.URL) error {
 	named := h.naming(u)
-	if class, addr := h.c.literal(u); class != 0 && !named.by.mayName(class) {
+	if class, addr := h.c.literal(u); class != 0 && !named.namers.mayName(class) {
 		return named.refusal(h, u, class, addr)
 	}
 	return nil
@@ -247,12 +247,12 @@ func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 	insecure := h.insecure && req.URL.Scheme == "https" && strings.EqualFold(req.URL.Hostname(), (&url.URL{Host: h.addr}).Hostname())
 	named := h.naming(req.URL)
-	resp, err := h.c.net.transport(connKey{named.by, insecure, proxied}).RoundTrip(req.WithContext(ctx))
+	resp, err := h.c.net.transport(connKey{named.namers, insecure, proxied}).RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		var dial *addressError
 		if errors.As(err, &dial) {
 			refused := named.refusal(h, req.URL, dial.class, dial.addr)
-			refused.moved, refused.by = dial.moved, dial.by
+			refused.rebound, refused.namers = dial.rebound, dial.namers
 			return nil, refused
 		}
 		return nil, err
@@ -260,8 +260,8 @@ func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 	resp.Request = req
 	if class := addressClass(got.Load()); class != 0 {
 		h.mu.Lock()
-		if _, known := h.answered[origin(req.URL)]; known || len(h.answered) <= limits.NamedHosts {
-			h.answered[origin(req.URL)] |= class
+		if _, known := h.responseClasses[origin(req.URL)]; known || len(h.responseClasses) <= limits.NamedHosts {
+			h.responseClasses[origin(req.URL)] |= class
 		}
 		h.mu.Unlock()
 	}

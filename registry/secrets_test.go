@@ -92,31 +92,31 @@ func TestSignedAddresses(t *testing.T) {
 	}
 	ways := map[string]func(c *Client, p *peer, to string) error{
 		"redirect of a blob": func(c *Client, p *peer, to string) error {
-			p.on("GET", blobRoute, answer(307, "Location", to))
+			p.on("GET", blobRoute, respond(307, "Location", to))
 			_, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{})
 			return err
 		},
 		"upload": func(c *Client, p *peer, to string) error {
-			p.on("POST", beginRoute, answer(202, "Location", to))
+			p.on("POST", beginRoute, respond(202, "Location", to))
 			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
 		"redirect of an upload": func(c *Client, p *peer, to string) error {
-			p.on("PUT", uploadRoute, answer(307, "Location", to))
+			p.on("PUT", uploadRoute, respond(307, "Location", to))
 			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
 		"redirect of a chunk": func(c *Client, p *peer, to string) error {
-			p.on("PATCH", uploadRoute, answer(307, "Location", to))
+			p.on("PATCH", uploadRoute, respond(307, "Location", to))
 			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{ChunkSize: 500, NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
 		"upload of few bytes": func(c *Client, p *peer, to string) error {
-			p.on("POST", beginRoute, answer(202, "Location", to))
+			p.on("POST", beginRoute, respond(202, "Location", to))
 			return repositoryOf(t, c, p.host()+"/team/model", push).putBytes(t.Context(), []byte("x"))
 		},
 		"token server": func(c *Client, p *peer, to string) error {
-			p.on("GET", pingRoute, answer(401, "WWW-Authenticate", `Bearer realm="`+to+`",service="x"`))
+			p.on("GET", pingRoute, respond(401, "WWW-Authenticate", `Bearer realm="`+to+`",service="x"`))
 			_, err := c.Resolve(t.Context(), p.name("team/model"))
 			return err
 		},
@@ -137,7 +137,7 @@ func TestSignedAddresses(t *testing.T) {
 						fmt.Fprintln(&told, e.Kind, e.Name, e.Err)
 					}
 				})
-				c.tune.header = 50 * time.Millisecond
+				c.tune.headerTimeout = 50 * time.Millisecond
 				if strings.Contains(what, "no answer") {
 					c.net.base.ResponseHeaderTimeout = 50 * time.Millisecond
 				}
@@ -190,7 +190,7 @@ func TestBareText(t *testing.T) {
 		"two: http://a/?x=1 and http://b?y=2, or http://c": "two: http://a/ and http://b or http://c",
 		"http://a@b@c/@d?e":                                "http://c/@d",
 	} {
-		if got := bareText(text); got != want {
+		if got := redactURLs(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // session is what the store keeps of an upload. A nil session keeps nothing: then an upload that ends early starts over.
-type session struct{ note *manifest.Session }
+type session struct{ file *manifest.Session }
 
 // sessionNote is its form on disk. The registry's own answer decides where the upload goes on; Offset and the rest are
 // for people.
-type sessionNote struct {
+type sessionRecord struct {
 	URL        string        `json:"url"`      // where the upload goes on, without user and password
 	Registry   string        `json:"registry"` // scheme://host that it was begun with
 	Repository string        `json:"repository"`
@@ -34,7 +34,7 @@ func (p *pusher) sessionKey(d digest.Digest) digest.Digest {
 
 // session opens the note of a blob. It is nil when another push of the same blob has it, or the store cannot be written to.
 func (p *pusher) session(d digest.Digest) *session {
-	if !p.notes {
+	if !p.persistSessions {
 		return nil
 	}
 	note, err := p.s.OpenSession(p.sessionKey(d))
@@ -46,11 +46,11 @@ func (p *pusher) session(d digest.Digest) *session {
 
 // load gives where an earlier run was; nil when it has left nothing of use. An upload that was begun with another scheme, or at
 // another address, is not continued: its address may be one without TLS.
-func (s *session) load(r *repository) (at *url.URL, n sessionNote) {
+func (s *session) load(r *repository) (at *url.URL, n sessionRecord) {
 	if s == nil {
 		return nil, n
 	}
-	b, err := s.note.Read()
+	b, err := s.file.Read()
 	if err != nil || json.Unmarshal(b, &n) != nil {
 		return nil, n
 	}
@@ -62,7 +62,7 @@ func (s *session) load(r *repository) (at *url.URL, n sessionNote) {
 }
 
 // save does what it can: a disk that is full does not end a push.
-func (s *session) save(at *url.URL, n sessionNote) {
+func (s *session) save(at *url.URL, n sessionRecord) {
 	if s == nil {
 		return
 	}
@@ -70,20 +70,20 @@ func (s *session) save(at *url.URL, n sessionNote) {
 	clean.User = nil
 	n.URL, n.Time = clean.String(), time.Now().UTC()
 	if b, err := json.Marshal(n); err == nil {
-		_ = s.note.Write(b)
+		_ = s.file.Write(b)
 	}
 }
 
 // close leaves the note for a later run.
 func (s *session) close() {
 	if s != nil {
-		s.note.Close()
+		s.file.Close()
 	}
 }
 
 // remove is for an upload that is done.
 func (s *session) remove() {
 	if s != nil {
-		s.note.Remove()
+		s.file.Remove()
 	}
 }

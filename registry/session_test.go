@@ -25,11 +25,11 @@ func TestSessionScheme(t *testing.T) {
 	}
 	push := func(change func(*Options)) error {
 		c := newClient(t, func(o *Options) { o.Attempts = 1 }, change)
-		play(c, nil, &names)
+		resolveTo(c, nil, &names)
 		_, err := c.Push(t.Context(), s, name, dst, PushOptions{ChunkSize: 1000})
 		return err
 	}
-	plain.on("PATCH", uploadRoute, refuse(403, "DENIED")).after(2)
+	plain.on("PATCH", uploadRoute, refuseWith(403, "DENIED")).after(2)
 	if err := push(func(o *Options) { o.PlainHTTP = true }); err == nil {
 		t.Fatal("the push without TLS ended well")
 	}
@@ -74,7 +74,7 @@ func TestSessionNotes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.save(u, sessionNote{Registry: tt.begun.origin(), Digest: d})
+		x.save(u, sessionRecord{Registry: tt.begun.origin(), Digest: d})
 		if at, _ := x.load(tt.now); (at != nil) != tt.want {
 			t.Errorf("%s, begun with %s: %v with %s", tt.at, tt.begun.origin(), at, tt.now.origin())
 		}

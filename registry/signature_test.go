@@ -201,7 +201,7 @@ func TestSignatureNotBelieved(t *testing.T) {
 			return sig
 		}, ErrDigest},
 		{"a bundle that is not there", func(t *testing.T, sig *Signature, p *peer) *Signature {
-			p.on(http.MethodGet, blobRoute, refuse(404, "BLOB_UNKNOWN"))
+			p.on(http.MethodGet, blobRoute, refuseWith(404, "BLOB_UNKNOWN"))
 			return sig
 		}, ErrNotFound},
 		{"a bundle that never ends", func(t *testing.T, sig *Signature, p *peer) *Signature {
@@ -244,7 +244,7 @@ func TestSignatureNotBelieved(t *testing.T) {
 // A registry that cannot be asked is another error than one that has no signature.
 func TestSignatureUnknown(t *testing.T) {
 	p := newPeer(t)
-	p.on("", referrersRoute, refuse(403, "DENIED"))
+	p.on("", referrersRoute, refuseWith(403, "DENIED"))
 	_, err := newClient(t).Signature(t.Context(), digest.FromString("x"), SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
 	if errors.Is(err, ErrNotSigned) || !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("got %v, want ErrUnauthorized", err)

@@ -47,7 +47,7 @@ func (t *token) header() string {
 
 func (t *token) credential(cfg authn.AuthConfig) *credential {
 	life := max(time.Duration(min(t.ExpiresIn, 1<<30))*time.Second, minTokenLife)
-	return &credential{header: t.header(), expires: t.got.Add(life - tokenMargin), given: cfg != none}
+	return &credential{header: t.header(), expires: t.got.Add(life - tokenMargin), authenticated: cfg != anonymous}
 }
 
 // token asks the registry's token server. more are further parameters of the request.
@@ -62,8 +62,8 @@ func (h *host) token(ctx context.Context, ch *transport.Challenge, cfg authn.Aut
 		if err == nil {
 			return t, nil
 		}
-		if err = a.again(ctx, err); err != nil {
-			return nil, hideIn(err, cfg.Password, cfg.IdentityToken, cfg.Auth)
+		if err = a.backoff(ctx, err); err != nil {
+			return nil, redactStatus(err, cfg.Password, cfg.IdentityToken, cfg.Auth)
 		}
 	}
 }
@@ -137,14 +137,14 @@ func (h *host) askToken(req *http.Request) (*token, error) {
 			return readToken(resp)
 		}
 		if hops == maxRedirects {
-			return nil, &redirectError{bare(req.URL), bare(next.URL), "too many of them"}
+			return nil, &redirectError{displayURL(req.URL), displayURL(next.URL), "too many of them"}
 		}
 		if origin(next.URL) == server && next.URL.Scheme == req.URL.Scheme {
 			if header != "" {
 				next.Header.Set("Authorization", header)
 			}
 		} else if next.Body != nil {
-			return nil, &redirectError{bare(req.URL), bare(next.URL), "credentials are for one host only"}
+			return nil, &redirectError{displayURL(req.URL), displayURL(next.URL), "credentials are for one host only"}
 		}
 		req = next
 	}
@@ -157,15 +157,15 @@ func readToken(resp *http.Response) (*token, error) {
 	defer drain(resp)
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenBody))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", bare(resp.Request.URL), ErrInterrupted, err)
+		return nil, fmt.Errorf("%s: %w: %w", displayURL(resp.Request.URL), ErrInterrupted, err)
 	}
 	t := &token{got: time.Now()}
 	// What came is not quoted: it may hold a token.
 	if json.Unmarshal(b, t) != nil || t.Token+t.AccessToken == "" {
-		return nil, fmt.Errorf("%s %s: the answer holds no token", resp.Request.Method, bare(resp.Request.URL))
+		return nil, fmt.Errorf("%s %s: the answer holds no token", resp.Request.Method, displayURL(resp.Request.URL))
 	}
 	if strings.ContainsFunc(t.Token+t.AccessToken, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, fmt.Errorf("%s %s: the answer's token is no header's value", resp.Request.Method, bare(resp.Request.URL))
+		return nil, fmt.Errorf("%s %s: the answer's token is no header's value", resp.Request.Method, displayURL(resp.Request.URL))
 	}
 	return t, nil
 }
@@ -177,9 +177,9 @@ func (h *host) realm(ch *transport.Challenge) (*url.URL, error) {
 	case err != nil || u.Host == "":
 		return nil, fmt.Errorf("registry %s names no token server that can be asked", h.name)
 	case u.Scheme != "https" && (u.Scheme != "http" || h.scheme != "http"):
-		return nil, fmt.Errorf("registry %s names a token server without TLS, %s: it gets no credentials", h.name, bare(u))
+		return nil, fmt.Errorf("registry %s names a token server without TLS, %s: it gets no credentials", h.name, displayURL(u))
 	}
 	u.User, u.Fragment = nil, ""
-	h.leads("token server", &url.URL{Scheme: h.scheme, Host: h.addr, Path: "/v2/"}, u)
+	h.recordNaming("token server", &url.URL{Scheme: h.scheme, Host: h.addr, Path: "/v2/"}, u)
 	return u, h.checkLiteral(u)
 }

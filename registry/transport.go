@@ -23,7 +23,7 @@ func newTransport(opts Options) (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: checkDial}
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialFiles(dialer.DialContext),
+		DialContext:           sendfileDialer(dialer.DialContext),
 		ForceAttemptHTTP2:     true,
 		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}, // finds dead connections
 		MaxIdleConns:          128,
@@ -76,7 +76,7 @@ func IsLoopback(host string) bool {
 }
 
 // explain puts the sentinel of its kind before an error of TLS.
-func explain(err error) error {
+func tlsError(err error) error {
 	var (
 		cert   *tls.CertificateVerificationError
 		record tls.RecordHeaderError

@@ -72,7 +72,7 @@ func TestTLS(t *testing.T) {
 		{"TLS on this machine", "localhost", Options{Insecure: true}, s, nil},
 	} {
 		c := authClient(t, test.opts)
-		c.opts.Keychain = nobody()
+		c.opts.Keychain = anonymousKeychain()
 		slept := 0
 		c.sleep = func(context.Context, time.Duration) error { slept++; return nil }
 		reach(c, test.to.Listener.Addr().String())
@@ -99,7 +99,7 @@ func TestTLSAsked(t *testing.T) {
 			http.ReadRequest(bufio.NewReader(conn))
 			io.WriteString(conn, answer)
 		})
-		c := authClient(t, Options{Keychain: nobody()})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		if _, err := repositoryOf(t, c, l+"/a/model", pull).askFor("GET", "blobs/x"); !errors.Is(err, ErrTLS) {
 			t.Errorf("%q: %v", answer, err)
 		}
@@ -142,17 +142,17 @@ func TestCAFile(t *testing.T) {
 // Where nothing listens, people are told at once; while something is under way, it is worth waiting.
 func TestConnectionRefused(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
-	c := authClient(t, Options{Keychain: nobody()})
+	c := authClient(t, Options{Keychain: anonymousKeychain()})
 	slept := 0
 	c.sleep = func(context.Context, time.Duration) error { slept++; return nil }
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
-	wantOK(t, r, "GET", "blobs/x")
+	wantSuccess(t, r, "GET", "blobs/x")
 	p.Close()
 	_, err := r.askFor("GET", "blobs/x")
 	if !errors.Is(err, syscall.ECONNREFUSED) || !temporary(err) {
 		t.Errorf("in the middle: %v", err)
 	}
-	c = authClient(t, Options{Keychain: nobody()})
+	c = authClient(t, Options{Keychain: anonymousKeychain()})
 	c.sleep = func(context.Context, time.Duration) error { slept++; return nil }
 	_, err = repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x")
 	if !errors.Is(err, syscall.ECONNREFUSED) || slept > 0 {
@@ -183,9 +183,9 @@ func TestProxy(t *testing.T) {
 		go io.Copy(to, r)
 		io.Copy(conn, to)
 	})
-	c := authClient(t, Options{Keychain: nobody(), CAFile: caFile})
+	c := authClient(t, Options{Keychain: anonymousKeychain(), CAFile: caFile})
 	c.net.base.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: proxy, User: url.UserPassword("ann", "secret")})
-	wantOK(t, repositoryOf(t, c, "example.com/a/model", pull), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, "example.com/a/model", pull), "GET", "blobs/x")
 	mu.Lock()
 	defer mu.Unlock()
 	if len(asked) != 1 || asked[0] != "CONNECT example.com:443 Basic YW5uOnNlY3JldA==" {
@@ -196,7 +196,7 @@ func TestProxy(t *testing.T) {
 // The environment's proxy is read once for each process, so this one is another.
 func TestProxyOfEnvironment(t *testing.T) {
 	if os.Getenv("REGISTRY_PROXY_TEST") != "" {
-		c := authClient(t, Options{Keychain: nobody()})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		for _, host := range []string{"registry.example.com", "direct.example.com"} {
 			_, err := repositoryOf(t, c, host+"/a/model", pull).askFor("GET", "blobs/x")
 			fmt.Printf("%s: %v\n", host, err)
@@ -207,7 +207,7 @@ func TestProxyOfEnvironment(t *testing.T) {
 		http.ReadRequest(bufio.NewReader(conn))
 		io.WriteString(conn, "HTTP/1.1 418 No\r\n\r\n")
 	})
-	out := again(t, "TestProxyOfEnvironment", "REGISTRY_PROXY_TEST=1", "HTTPS_PROXY=http://ann:secret@"+proxy, "NO_PROXY=direct.example.com")
+	out := runInChild(t, "TestProxyOfEnvironment", "REGISTRY_PROXY_TEST=1", "HTTPS_PROXY=http://ann:secret@"+proxy, "NO_PROXY=direct.example.com")
 	if !strings.Contains(out, "registry.example.com: GET https://registry.example.com/v2/: No\n") || strings.Contains(out, "secret") {
 		t.Errorf("through the proxy:\n%s", out)
 	}
@@ -253,7 +253,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 	p.Start()
 	defer p.Close()
-	c := authClient(t, Options{Keychain: someone("secret", p.host()), Attempts: 2})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host()), Attempts: 2})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
 	for i := range 20 {
 		for _, what := range []string{"blobs/ok", "blobs/moved", "blobs/missing", "blobs/busy"} {
@@ -301,7 +301,7 @@ func TestRedirects(t *testing.T) {
 			io.Copy(w, req.Body)
 		}
 	})
-	c := authClient(t, Options{Keychain: nobody(), CAFile: caFile})
+	c := authClient(t, Options{Keychain: anonymousKeychain(), CAFile: caFile})
 	reach(c, s.Listener.Addr().String())
 	c.net.base.TLSClientConfig.InsecureSkipVerify = true // its certificate has one name only
 	r := repositoryOf(t, c, "example.com/a/model", pull)
@@ -322,7 +322,7 @@ func TestRedirects(t *testing.T) {
 	}
 	checkNoSecrets(t, err, "s3cret")
 	req, _ := r.request(context.Background(), "POST", r.url("again"), strings.NewReader("body"))
-	if got, err := r.answer(req); got != "body" || err != nil {
+	if got, err := r.responseBody(req); got != "body" || err != nil {
 		t.Errorf("a request with a body that is sent again: %q, %v", got, err)
 	}
 }

@@ -31,16 +31,16 @@ type upload struct {
 	blob    blob
 	session *session
 
-	at     *url.URL // where it goes on; nil when no upload is open
-	offset int64    // bytes that the registry has
-	high   int64    // most bytes that it has had
-	ask    bool     // the registry has to say how much it has
-	check  bool     // the blob may be there already: ask for it before anything else
-	least  int64    // OCI-Chunk-Min-Length
+	location    *url.URL // where it goes on; nil when no upload is open
+	offset      int64    // bytes that the registry has
+	maxOffset   int64    // most bytes that it has had
+	needsStatus bool     // the registry has to say how much it has
+	needsHead   bool     // the blob may be there already: ask for it before anything else
+	chunkMin    int64    // OCI-Chunk-Min-Length
 
-	cut     bool // the last chunk was interrupted
-	repairs int  // since high has grown
-	redone  bool // started over since the registry found another digest
+	interrupted bool // the last chunk was interrupted
+	repairs     int  // since high has grown
+	restarted   bool // started over since the registry found another digest
 }
 
 // upload sends one blob.
@@ -50,7 +50,7 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 		u.session = p.session(b.Digest)
 		defer u.session.close()
 		if at, note := u.session.load(u.r); at != nil && note.Digest == b.Digest && note.Size == b.Size {
-			u.at, u.least, u.ask = at, note.ChunkMin, true
+			u.location, u.chunkMin, u.needsStatus = at, note.ChunkMin, true
 		}
 	}
 	kind, err := u.run(ctx)
@@ -61,38 +61,38 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 		return fmt.Errorf("blob %s: %w", b.Digest, err)
 	}
 	u.session.remove()
-	u.tell(kind, b.Size, nil)
+	u.emit(kind, b.Size, nil)
 	return nil
 }
 
-func (u *upload) tell(kind EventKind, bytes int64, err error) {
-	u.c.tell(Event{Kind: kind, Digest: u.blob.Digest, Name: u.blob.name, Bytes: bytes, Total: u.blob.Size, Err: err})
+func (u *upload) emit(kind EventKind, bytes int64, err error) {
+	u.c.emit(Event{Kind: kind, Digest: u.blob.Digest, Name: u.blob.name, Bytes: bytes, Total: u.blob.Size, Err: err})
 }
 
 // small blobs and those for registries without chunks go up whole.
 func (u *upload) small() bool {
-	return u.blob.Size <= smallBlob && u.blob.Size <= u.chunkSize.Load() || u.whole()
+	return u.blob.Size <= smallBlob && u.blob.Size <= u.chunkSize.Load() || u.monolithic()
 }
 
-func (u *upload) whole() bool { return u.r.rule.monolithic || u.noChunks.Load() }
+func (u *upload) monolithic() bool { return u.r.rule.monolithic || u.noChunks.Load() }
 
 // run takes steps until the blob is there.
 func (u *upload) run(ctx context.Context) (EventKind, error) {
 	a := u.c.attempts()
-	if !u.ask { // else the registry has to say where it begins
-		u.tell(Begin, 0, nil)
+	if !u.needsStatus { // else the registry has to say where it begins
+		u.emit(Begin, 0, nil)
 	}
-	for first := u.ask; ; first = false {
+	for first := u.needsStatus; ; first = false {
 		done, err := u.step(ctx)
 		if first {
-			u.tell(Begin, u.offset, nil)
+			u.emit(Begin, u.offset, nil)
 		}
 		if done != "" {
 			return done, nil
 		}
-		if u.offset > u.high {
-			u.high, u.repairs = u.offset, 0
-			a.moved()
+		if u.offset > u.maxOffset {
+			u.maxOffset, u.repairs = u.offset, 0
+			a.reset()
 		}
 		if err == nil {
 			continue
@@ -107,10 +107,10 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 			}
 			continue
 		}
-		if temporary(final) && a.failed+1 < a.most {
-			u.tell(Retry, u.offset, final)
+		if temporary(final) && a.failed+1 < a.limit {
+			u.emit(Retry, u.offset, final)
 		}
-		if err := a.again(ctx, final); err != nil {
+		if err := a.backoff(ctx, final); err != nil {
 			return "", err
 		}
 	}
@@ -119,28 +119,28 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 // step makes one exchange. done is not empty when the blob is there.
 func (u *upload) step(ctx context.Context) (done EventKind, err error) {
 	switch {
-	case u.check:
+	case u.needsHead:
 		there, err := u.headOnce(ctx, u.blob)
 		if err != nil {
 			return "", err
 		}
-		if u.check = false; there {
+		if u.needsHead = false; there {
 			return Done, nil
 		}
 		return "", nil
-	case u.at == nil:
-		return u.begin(ctx)
-	case u.ask:
+	case u.location == nil:
+		return u.open(ctx)
+	case u.needsStatus:
 		return "", u.status(ctx)
-	case u.whole(), u.small() && u.offset == 0, u.offset == u.blob.Size:
+	case u.monolithic(), u.small() && u.offset == 0, u.offset == u.blob.Size:
 		return u.put(ctx)
 	}
 	return "", u.patch(ctx)
 }
 
 // lost forgets the upload: the next step begins another.
-func (u *upload) lost() {
-	u.at, u.offset, u.ask = nil, 0, false
+func (u *upload) reset() {
+	u.location, u.offset, u.needsStatus = nil, 0, false
 }
 
 // repair decides how it goes on after an exchange that failed. nil means at once; else the error says why it failed, and
@@ -150,55 +150,55 @@ func (u *upload) repair(err error) error {
 	told := errors.As(err, &status) && !errors.Is(err, ErrInterrupted)
 	switch {
 	case !told || temporary(err):
-		if u.at != nil {
-			u.ask = true
-			if u.whole() {
-				u.lost()
+		if u.location != nil {
+			u.needsStatus = true
+			if u.monolithic() {
+				u.reset()
 			}
 		}
 		return err
 	case errors.Is(err, errStatusRefused), status.Status == http.StatusGone, status.Code == "BLOB_UPLOAD_UNKNOWN",
-		status.Status == http.StatusNotFound && u.at != nil:
-		u.check = u.offset > 0 // it may be lost since it is done
-		u.lost()
+		status.Status == http.StatusNotFound && u.location != nil:
+		u.needsHead = u.offset > 0 // it may be lost since it is done
+		u.reset()
 		return nil
 	case status.Status == http.StatusRequestedRangeNotSatisfiable:
-		u.ask = true
+		u.needsStatus = true
 		from, _ := url.Parse(status.URL)
-		if at, ok := u.r.uploadAt(status.Header, from); ok {
+		if at, ok := u.r.uploadLocation(status.Header, from); ok {
 			if n, ok := rangeEnd(status.Header); ok && n <= u.blob.Size {
-				u.at, u.offset, u.ask = at, n, false
+				u.location, u.offset, u.needsStatus = at, n, false
 			}
 		}
 		return nil
 	case status.Status == http.StatusRequestEntityTooLarge:
 		n := min(u.chunkSize.Load(), u.blob.Size) / 2
-		if n < max(u.least, minChunk) || u.whole() {
+		if n < max(u.chunkMin, minChunk) || u.monolithic() {
 			return fmt.Errorf("the registry does not take so large a body: %w", err)
 		}
 		u.chunkSize.Store(n)
-		u.ask = true
+		u.needsStatus = true
 		return nil
 	case status.Method == http.MethodPatch && (status.Status == http.StatusMethodNotAllowed || status.Status == http.StatusNotImplemented):
 		u.noChunks.Store(true)
 		if u.offset > 0 {
-			u.lost()
+			u.reset()
 		}
 		return nil
 	case status.Method == http.MethodPut && status.Code == "DIGEST_INVALID":
 		if err := u.rehash(); err != nil {
 			return err
 		}
-		if u.redone {
+		if u.restarted {
 			return fmt.Errorf("%w: the registry has read other bytes twice, the store's are right: %w", ErrDigest, err)
 		}
-		u.redone = true
-		u.lost()
+		u.restarted = true
+		u.reset()
 		return nil
-	case status.Status == http.StatusBadRequest && u.at != nil && status.Method != http.MethodPost:
+	case status.Status == http.StatusBadRequest && u.location != nil && status.Method != http.MethodPost:
 		switch status.Code {
 		case "", "BLOB_UPLOAD_INVALID", "SIZE_INVALID", "RANGE_INVALID":
-			u.ask = true
+			u.needsStatus = true
 			return nil
 		}
 	}
@@ -226,7 +226,7 @@ func (u *upload) rehash() error {
 }
 
 // begin opens an upload, or has the blob mounted instead.
-func (u *upload) begin(ctx context.Context) (EventKind, error) {
+func (u *upload) open(ctx context.Context) (EventKind, error) {
 	if u.mounter != nil {
 		for len(u.blob.from) > 0 && !u.noFrom.Load() {
 			from := u.blob.from[0]
@@ -242,15 +242,15 @@ func (u *upload) begin(ctx context.Context) (EventKind, error) {
 			case resp.StatusCode == http.StatusCreated:
 				u.abandon(ctx)
 				return Mounted, nil
-			case u.at == nil:
-				_ = u.begun(resp)
+			case u.location == nil:
+				_ = u.opened(resp)
 			default: // one upload is enough
-				if at, ok := u.r.uploadAt(resp.Header, resp.Request.URL); ok {
+				if at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL); ok {
 					u.cancel(ctx, at)
 				}
 			}
 		}
-		if u.at != nil {
+		if u.location != nil {
 			return "", nil
 		}
 	}
@@ -270,66 +270,66 @@ func (u *upload) begin(ctx context.Context) (EventKind, error) {
 	if resp.StatusCode == http.StatusCreated {
 		return Mounted, nil
 	}
-	return "", u.begun(resp)
+	return "", u.opened(resp)
 }
 
 // begun reads the answer that opens an upload.
-func (u *upload) begun(resp *http.Response) error {
-	at, ok := u.r.uploadAt(resp.Header, resp.Request.URL)
+func (u *upload) opened(resp *http.Response) error {
+	at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL)
 	if !ok {
-		return fmt.Errorf("POST %s: the answer does not say where the upload goes", bare(resp.Request.URL))
+		return fmt.Errorf("POST %s: the answer does not say where the upload goes", displayURL(resp.Request.URL))
 	}
-	u.at, u.offset, u.least = at, 0, chunkLeast(resp.Header)
+	u.location, u.offset, u.chunkMin = at, 0, chunkMinLength(resp.Header)
 	u.save()
 	return nil
 }
 
 // abandon ends an upload that is not needed.
 func (u *upload) abandon(ctx context.Context) {
-	if u.at != nil {
-		u.cancel(ctx, u.at)
-		u.lost()
+	if u.location != nil {
+		u.cancel(ctx, u.location)
+		u.reset()
 	}
 }
 
 func (u *upload) save() {
-	u.session.save(u.at, sessionNote{Registry: u.r.origin(), Repository: u.dst.Host + "/" + u.r.path, Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.least})
+	u.session.save(u.location, sessionRecord{Registry: u.r.origin(), Repository: u.dst.Host + "/" + u.r.path, Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.chunkMin})
 }
 
 // patch sends the next chunk.
 func (u *upload) patch(ctx context.Context) error {
-	n := min(max(u.chunkSize.Load(), u.least), u.blob.Size-u.offset)
+	n := min(max(u.chunkSize.Load(), u.chunkMin), u.blob.Size-u.offset)
 	before := u.offset
-	resp, err := u.send(ctx, http.MethodPatch, u.at, u.offset, n, http.StatusAccepted, http.StatusNoContent, http.StatusCreated)
-	u.cut = err != nil
+	resp, err := u.send(ctx, http.MethodPatch, u.location, u.offset, n, http.StatusAccepted, http.StatusNoContent, http.StatusCreated)
+	u.interrupted = err != nil
 	if err != nil {
 		return err
 	}
-	if at, ok := u.r.uploadAt(resp.Header, resp.Request.URL); ok && !isBlob(at) {
-		u.at = at
+	if at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
+		u.location = at
 	} else if resp.StatusCode == http.StatusCreated {
-		u.check = true // there is nothing to go on with: it may be complete
+		u.needsHead = true // there is nothing to go on with: it may be complete
 	}
 	has, ok := rangeEnd(resp.Header)
 	switch {
 	case !ok:
 		has = before + n
 	case has > before+n:
-		u.lost()
+		u.reset()
 		return fmt.Errorf("%w: the registry says that it has %d bytes of %d that were sent", ErrInterrupted, has, before+n)
 	case has <= before:
-		u.offset, u.cut = has, true
+		u.offset, u.interrupted = has, true
 		return fmt.Errorf("%w: the registry has taken nothing of a chunk of %d bytes", ErrInterrupted, n)
 	}
 	u.offset = has
 	u.save()
-	u.tell(Moved, u.offset, nil)
+	u.emit(Moved, u.offset, nil)
 	return nil
 }
 
 // put ends the upload, with all of the blob where it goes up whole.
 func (u *upload) put(ctx context.Context) (EventKind, error) {
-	at := *u.at
+	at := *u.location
 	if at.RawQuery != "" {
 		at.RawQuery += "&" // it is the registry's own: not to be ordered or spelled anew
 	}
@@ -337,14 +337,14 @@ func (u *upload) put(ctx context.Context) (EventKind, error) {
 	n := u.blob.Size - u.offset
 	resp, err := u.send(ctx, http.MethodPut, &at, u.offset, n, http.StatusCreated, http.StatusNoContent, http.StatusAccepted)
 	if err != nil {
-		u.check = true // the registry may have got that far
+		u.needsHead = true // the registry may have got that far
 		return "", err
 	}
 	if got := digest.Digest(resp.Header.Get("Docker-Content-Digest")); got.Validate() == nil && got.Algorithm() == digest.SHA256 && got != u.blob.Digest {
 		return "", fmt.Errorf("the registry stored it as %s: %w", got, ErrDigest)
 	}
 	if resp.StatusCode == http.StatusAccepted {
-		u.check = true
+		u.needsHead = true
 		return "", fmt.Errorf("%w: the registry has taken the blob and has it not yet", ErrInterrupted)
 	}
 	return Done, nil
@@ -356,7 +356,7 @@ var errStatusRefused = errors.New("the registry does not say how far the upload 
 
 // status asks how much of the blob the registry has.
 func (u *upload) status(ctx context.Context) error {
-	resp, err := u.exchange(ctx, u.r, http.MethodGet, u.at, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
+	resp, err := u.exchange(ctx, u.r, http.MethodGet, u.location, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
 	if err != nil {
 		var status *StatusError
 		if temporary(err) || errors.As(err, &status) && status.Status == http.StatusUnauthorized {
@@ -365,26 +365,26 @@ func (u *upload) status(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errStatusRefused, err)
 	}
 	before := u.offset
-	if at, ok := u.r.uploadAt(resp.Header, resp.Request.URL); ok && !isBlob(at) {
-		u.at = at
+	if at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
+		u.location = at
 	}
 	u.offset, _ = rangeEnd(resp.Header)
-	u.ask = false
+	u.needsStatus = false
 	if u.offset > u.blob.Size {
 		u.abandon(ctx)
 		return nil
 	}
-	if u.cut && u.offset <= before { // it keeps only whole chunks: smaller ones are less to lose
+	if u.interrupted && u.offset <= before { // it keeps only whole chunks: smaller ones are less to lose
 		u.shrink()
 	}
-	u.cut = false
+	u.interrupted = false
 	u.save()
-	u.tell(Moved, u.offset, nil)
+	u.emit(Moved, u.offset, nil)
 	return nil
 }
 
 func (u *upload) shrink() {
-	if n := u.chunkSize.Load(); n/2 >= max(u.least, minChunk) {
+	if n := u.chunkSize.Load(); n/2 >= max(u.chunkMin, minChunk) {
 		u.chunkSize.CompareAndSwap(n, n/2)
 	}
 }
@@ -396,12 +396,12 @@ func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n
 		if err != nil || resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
 			return resp, err
 		}
-		next, ok := u.r.uploadAt(resp.Header, resp.Request.URL)
+		next, ok := u.r.uploadLocation(resp.Header, resp.Request.URL)
 		switch {
 		case !ok:
-			return nil, &redirectError{bare(at), "nowhere", "it has no usable Location"} // which is not quoted: it may hold a signature
+			return nil, &redirectError{displayURL(at), "nowhere", "it has no usable Location"} // which is not quoted: it may hold a signature
 		case hops == maxRedirects:
-			return nil, &redirectError{bare(at), bare(next), "too many of them"}
+			return nil, &redirectError{displayURL(at), displayURL(next), "too many of them"}
 		}
 		at = next
 	}
@@ -411,14 +411,14 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 	leave := func() {}
 	if n > 0 {
 		select {
-		case u.streams <- struct{}{}:
-			leave = sync.OnceFunc(func() { <-u.streams })
+		case u.sendSlots <- struct{}{}:
+			leave = sync.OnceFunc(func() { <-u.sendSlots })
 			defer leave()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	ctx, dog := watch(ctx, n, u.opts.Stall)
+	ctx, dog := startWatchdog(ctx, n, u.opts.Stall)
 	defer dog.stop()
 	req, err := u.r.request(ctx, method, at, http.NoBody)
 	if err != nil {
@@ -435,7 +435,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 			dog.moved(k)
 			if sent += k; sent-told >= sendPiece || sent == offset+n {
 				told = sent
-				u.tell(Moved, sent, nil)
+				u.emit(Moved, sent, nil)
 			}
 			if sent == offset+n {
 				leave()
@@ -459,7 +459,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 
 // exchange makes a request without a body.
 func (p *pusher) exchange(ctx context.Context, r *repository, method string, at *url.URL, want ...int) (*http.Response, error) {
-	ctx, dog := watch(ctx, 0, p.opts.Stall)
+	ctx, dog := startWatchdog(ctx, 0, p.opts.Stall)
 	defer dog.stop()
 	req, err := r.request(ctx, method, at, http.NoBody)
 	if err != nil {
@@ -498,7 +498,7 @@ func (p *pusher) cancel(ctx context.Context, at *url.URL) {
 
 // headBlob tells whether the registry has a blob. One that refuses the question has it not, as far as anybody knows.
 func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
-	return retried(ctx, p.c, func() (bool, error) { return p.headOnce(ctx, b) })
+	return retry(ctx, p.c, func() (bool, error) { return p.headOnce(ctx, b) })
 }
 
 func (p *pusher) headOnce(ctx context.Context, b blob) (bool, error) {

@@ -9,7 +9,7 @@ import (
 
 // uploadAt reads where an upload goes on: absolute, or relative to the request. A registry behind a proxy that ends TLS may
 // not know that it is asked with TLS; nobody is led away from it.
-func (r *repository) uploadAt(h http.Header, from *url.URL) (*url.URL, bool) {
+func (r *repository) uploadLocation(h http.Header, from *url.URL) (*url.URL, bool) {
 	value := h.Get("Location")
 	if value == "" || from == nil {
 		return nil, false
@@ -25,7 +25,7 @@ func (r *repository) uploadAt(h http.Header, from *url.URL) (*url.URL, bool) {
 		u.Scheme, u.Host = r.scheme, r.addr
 	}
 	u.User = nil
-	r.leads("upload", from, u)
+	r.recordNaming("upload", from, u)
 	return u, true
 }
 
@@ -53,7 +53,7 @@ func rangeEnd(h http.Header) (int64, bool) {
 }
 
 // chunkLeast reads OCI-Chunk-Min-Length, which some registries ask for (distribution-spec v1.1.1, "Pushing a blob in chunks").
-func chunkLeast(h http.Header) int64 {
+func chunkMinLength(h http.Header) int64 {
 	n, err := strconv.ParseInt(h.Get("OCI-Chunk-Min-Length"), 10, 64)
 	if err != nil || n < 0 {
 		return 0

@@ -53,7 +53,7 @@ func TestUploadAt(t *testing.T) {
 		r := &repository{host: h}
 		from := &url.URL{Scheme: tt.scheme, Host: "reg.example", Path: "/v2/m/blobs/uploads/0", RawQuery: "state=1"}
 		got := ""
-		if u, ok := r.uploadAt(http.Header{"Location": {tt.location}}, from); ok {
+		if u, ok := r.uploadLocation(http.Header{"Location": {tt.location}}, from); ok {
 			got = u.String()
 		}
 		if got != tt.want {
