@@ -10,18 +10,19 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// MirrorsEnv names mirrors where [Options.Mirrors] does not: "host=[http://]mirror[/prefix],...".
+// MirrorsEnv is the environment variable that lists mirrors if [Options.Mirrors] is nil:
+// "host=[http://]mirror[/prefix],...".
 const MirrorsEnv = "INGOT_MIRRORS"
 
-// Mirror is another registry that is asked first for what is read from a host: for host/path, Mirror/Prefix/path.
+// Mirror is a registry that is tried first for reads from a host: host/path is read from Mirror/Prefix/path.
 type Mirror struct {
-	Host      string // whose
+	Host      string // the mirrored registry
 	Mirror    string // host[:port]
-	Prefix    string // of its paths; may be empty
-	PlainHTTP bool   // no TLS, as is the rule for this machine's own; Options.PlainHTTP says nothing about mirrors
+	Prefix    string // path prefix on the mirror; may be empty
+	PlainHTTP bool   // no TLS, as for all loopback mirrors; Options.PlainHTTP does not apply to mirrors
 }
 
-// ParseMirrors reads "host=[http://]mirror[/prefix],..."; mirrors of the same host are asked in this order.
+// ParseMirrors parses "host=[http://]mirror[/prefix],...". Mirrors of the same host are tried in this order.
 func ParseMirrors(s string) ([]Mirror, error) {
 	var list []Mirror
 	for item := range strings.SplitSeq(s, ",") {
@@ -46,16 +47,16 @@ func ParseMirrors(s string) ([]Mirror, error) {
 	return list, nil
 }
 
-// mirror is a repository's double on a mirror.
+// mirror is a repository's counterpart on a mirror.
 type mirror struct {
 	*repository
 
 	mu          sync.Mutex
-	tried       map[string]bool
-	pausedUntil time.Time // when it may be asked again
+	tried       map[string]bool // requests that were sent to the mirror
+	pausedUntil time.Time
 }
 
-// How long a mirror that failed is left alone.
+// mirrorPause is how long a mirror is skipped after a failure.
 const mirrorPause = time.Minute
 
 func (c *Client) mirrorsOf(r *repository) []*mirror {
@@ -78,7 +79,7 @@ func (c *Client) mirrorsOf(r *repository) []*mirror {
 	return list
 }
 
-// hostKey makes Docker Hub's two names one.
+// hostKey returns one spelling of a host: in lower case, and docker.io for both names of Docker Hub.
 func hostKey(host string) string {
 	host = strings.ToLower(host)
 	if host == "index.docker.io" {
@@ -87,8 +88,8 @@ func hostKey(host string) string {
 	return host
 }
 
-// mirrorHost is host for a registry in the role of a mirror, for which nobody waits. The operator named it, so it may be
-// anywhere; how the registry itself is reached, without TLS or without a check of its certificate, says nothing about it.
+// mirrorHost returns the state of a mirror's host, which gets a single attempt per request. The operator chose it, so
+// it may be at any address. The options PlainHTTP and Insecure apply to the registry itself, not to its mirrors.
 func (c *Client) mirrorHost(m Mirror) (*host, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,8 +109,9 @@ func (c *Client) mirrorHost(m Mirror) (*host, error) {
 	return h, err
 }
 
-// fromMirror asks the mirrors for a blob or manifest, each once for the same bytes: what a mirror sent may have been wrong, or have
-// broken off. It gives nil where none has it; that a mirror fails is no error.
+// fromMirror sends a read of a blob or manifest to the mirrors. Each mirror gets the same request only once, because
+// its content may have been wrong or its connection may have broken off. fromMirror returns nil if no mirror has the
+// content. Failures of mirrors are warnings.
 func (r *repository) fromMirror(req *http.Request) *http.Response {
 	if len(r.mirrors) == 0 || req.Method != http.MethodGet && req.Method != http.MethodHead || !r.owns(req.URL) {
 		return nil
@@ -140,12 +142,12 @@ func (r *repository) fromMirror(req *http.Request) *http.Response {
 			err = statusError(resp)
 		}
 		m.pause()
-		m.c.warn(m.name, fmt.Sprintf("mirror of %s fails: %v", r.name, err))
+		m.c.warn(m.name, fmt.Sprintf("mirror of %s failed: %v", r.name, err))
 	}
 	return nil
 }
 
-// mayAsk reports whether a request may go to the mirror, for the first time.
+// firstTry reports whether a request may go to the mirror: it is new, and the mirror is not paused.
 func (m *mirror) firstTry(what string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
