@@ -9,15 +9,15 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// tuning is what decides how a blob is fetched.
+// tuning holds the parameters of downloads.
 type tuning struct {
-	singleBelow     int64         // smaller blobs come in one piece
-	singleBusyBelow int64         // so do those up to here while others keep all requests busy: what comes in order is read once
-	minPart         int64         // others in parts of at least
-	maxPart         int64         // and at most this size
-	stallTimeout    time.Duration // a request without a byte for so long is asked again
-	headerTimeout   time.Duration // one without an answer
-	buffer          int           // bytes that are written at a time, at most
+	singleBelow     int64         // smaller blobs are fetched by a single request
+	singleBusyBelow int64         // the limit while other blobs use all request slots: sequential data is read only once
+	minPart         int64         // smallest part of larger blobs
+	maxPart         int64         // largest part
+	stallTimeout    time.Duration // retry a request that receives no byte for this long
+	headerTimeout   time.Duration // retry a request that gets no response header for this long
+	buffer          int           // maximum bytes per write
 }
 
 var defaultTuning = tuning{
@@ -30,29 +30,29 @@ var defaultTuning = tuning{
 	buffer:          512 << 10,
 }
 
-// sizeError says that a registry has another number of bytes under a digest than the manifest says.
+// sizeError means that a blob at the registry has another size than its descriptor says.
 type sizeError struct {
-	want, got int64 // got is -1 for more
+	want, got int64 // got is -1 if the registry sent too much
 }
 
 func (e *sizeError) Error() string {
 	if e.got < 0 {
-		return fmt.Sprintf("the registry sends more than the %d bytes that the manifest says: %v", e.want, ErrDigest)
+		return fmt.Sprintf("the registry sent more than the %d bytes in the manifest: %v", e.want, ErrDigest)
 	}
-	return fmt.Sprintf("the registry has %d bytes, the manifest says %d: %v", e.got, e.want, ErrDigest)
+	return fmt.Sprintf("the registry has %d bytes, but the manifest says %d: %v", e.got, e.want, ErrDigest)
 }
 
 func (e *sizeError) Is(target error) bool { return target == ErrDigest }
 
-// download is a blob that is being fetched.
+// download is one blob being fetched.
 type download struct {
 	*puller
 	pullBlob
 	partial *manifest.Partial
 }
 
-// fetch brings one blob into the store. What does not match its digest or size is thrown away, and fetched once more, which
-// passes mirrors by.
+// fetch downloads one blob into the store. Content with a wrong digest or size is discarded and fetched once more, from
+// the registry itself instead of a mirror.
 func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 	first := Begin
 	for tries := 0; ; {
@@ -62,15 +62,16 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 		case err == nil:
 			return nil
 		case errors.As(err, &wrong) && had > 0:
-			// What an earlier run has left may be to blame: the registry's tries are not counted.
+			// Data of an earlier run may be at fault, so this is not counted as an attempt of the registry.
 		case errors.Is(err, manifest.ErrNoSpace):
-			return fmt.Errorf("%s: %w: free some space and pull again, which goes on from here", p.s.Root(), manifest.ErrNoSpace)
+			return fmt.Errorf("%s: %w: free some space and pull again to resume", p.s.Root(), manifest.ErrNoSpace)
 		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, ErrDigest):
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		case tries == 0:
 			tries++
 		case wrong != nil:
-			return fmt.Errorf("blob %s (%s, %d bytes): the registry sends bytes with digest %s, twice: %w", b.Digest, b.label, b.Size, wrong.Got, ErrDigest)
+			return fmt.Errorf("blob %s (%s, %d bytes): the registry sent content with digest %s twice: %w",
+				b.Digest, b.label, b.Size, wrong.Got, ErrDigest)
 		default:
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		}
@@ -79,8 +80,8 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 	}
 }
 
-// fetchOnce fetches what is missing of a blob, and commits it. first is the kind of event that begins it, and had what was there
-// before.
+// fetchOnce fetches the missing bytes of a blob and commits it. first is the kind of its first event. had is the number
+// of bytes that were present before.
 func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (had int64, err error) {
 	part, err := p.s.OpenPartial(ctx, b.Digest, b.Size, func() { p.emit(b, Event{Kind: Waiting}) })
 	if errors.Is(err, manifest.ErrHave) {
@@ -108,7 +109,7 @@ func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (ha
 	return had, nil
 }
 
-// fill fetches what is missing while it holds a place among the active ones. The hash follows what arrives.
+// fill fetches the missing bytes while it holds a blob slot. They are hashed as they arrive.
 func (d *download) fill(ctx context.Context, first EventKind) error {
 	if err := acquire(ctx, d.blobSlots); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (d *download) fill(ctx context.Context, first EventKind) error {
 	return err
 }
 
-// request fetches what is missing, in parts where the server serves them.
+// fetchMissing fetches the missing bytes, in parallel parts if the server supports range requests.
 func (d *download) fetchMissing(ctx context.Context, parts bool) error {
 	if parts {
 		err := d.fetchParallel(ctx)
@@ -147,14 +148,14 @@ func (d *download) fetchMissing(ctx context.Context, parts bool) error {
 
 func (d *download) emit(e Event) { d.puller.emit(d.pullBlob, e) }
 
-// attempts are those of one request for the blob, told as they are made.
+// attempts returns a retry budget that reports each retry as an event.
 func (d *download) attempts() *attempts {
 	a := d.c.attempts()
 	a.onRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
 	return a
 }
 
-// inOne fetches what is missing by one request after the other: by one alone, unless it is interrupted.
+// fetchSequential fetches the missing bytes with one request at a time, and a single one unless it is interrupted.
 func (d *download) fetchSequential(ctx context.Context) error {
 	if err := acquire(ctx, d.requestSlots); err != nil {
 		return err

@@ -16,15 +16,15 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// errNoRanges says that a server does not serve parts of this blob, or not the ones that it is asked for.
-var errNoRanges = errors.New("no usable answer to a request for a part")
+// errNoRanges means that a server does not serve parts of this blob, or not the requested one.
+var errNoRanges = errors.New("no usable response to a range request")
 
-// errIdle ends a request from which nothing comes.
+// errIdle is the cancellation cause of a request that receives no data.
 var errIdle = errors.New("idle")
 
-// get asks once for a range of a blob, and passes on what comes. An answer may hold less than was asked for, which is no error:
-// the caller asks for the rest. Of a request for the whole or the start of a blob, and of one without part, the answer may be
-// the whole blob, which is passed on from its start.
+// getRange requests a range of a blob once, and passes the received bytes to write. A response may hold fewer bytes
+// without an error: the caller requests the rest. If part is nil, the server may also respond with the whole blob,
+// which is then written from its start.
 func (d *download) getRange(ctx context.Context, want manifest.Range, part *part, write func([]byte, int64) (int, error)) error {
 	if d.Size == 0 {
 		return nil
@@ -54,14 +54,14 @@ func (d *download) requestRange(ctx context.Context, want manifest.Range, always
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as they are stored
+	req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as stored
 	if always || want.Len() < d.Size {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", want.Start, want.End-1))
 	}
 	return d.src.do(req)
 }
 
-// answer reads what of the blob an answer holds.
+// readResponse checks a response. It returns the body and the range of the blob that it holds.
 func (d *download) readResponse(resp *http.Response, want manifest.Range, part *part) (io.Reader, manifest.Range, error) {
 	ranged := resp.Request.Header.Get("Range") != ""
 	encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
@@ -83,13 +83,13 @@ func (d *download) readResponse(resp *http.Response, want manifest.Range, part *
 	case part != nil:
 		return nil, whole, errNoRanges
 	case resp.ContentLength == d.Size || resp.ContentLength < 0 && !encoded:
-		return resp.Body, whole, nil // where the size is right, a wrong Content-Encoding does not matter
+		return resp.Body, whole, nil // if the size is right, a wrong Content-Encoding does not matter
 	case !encoded:
 		return nil, whole, &sizeError{want: d.Size, got: resp.ContentLength}
 	case encoding == "gzip" || encoding == "x-gzip":
 		body := bufio.NewReaderSize(resp.Body, 64<<10)
 		if magic, err := body.Peek(2); err == nil && (magic[0] != 0x1f || magic[1] != 0x8b) && resp.ContentLength < 0 {
-			return body, whole, nil // not what its header says
+			return body, whole, nil // not gzip, despite its header
 		}
 		z, err := gzip.NewReader(body)
 		if err != nil {
@@ -97,10 +97,10 @@ func (d *download) readResponse(resp *http.Response, want manifest.Range, part *
 		}
 		return z, whole, nil
 	}
-	return nil, whole, fmt.Errorf("the registry sends it as %q, which was not asked for: %w", clip(encoding), ErrUnsupported)
+	return nil, whole, fmt.Errorf("the registry sent an unrequested content encoding %q: %w", clip(encoding), ErrUnsupported)
 }
 
-// contentRange reads a Content-Range header (RFC 9110, section 14.4); total is -1 where it does not say.
+// contentRange parses a Content-Range header (RFC 9110, section 14.4). total is -1 if the header does not give it.
 func contentRange(value string) (r manifest.Range, total int64, ok bool) {
 	rest, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(value)), "bytes ")
 	span, all, found := strings.Cut(rest, "/")
@@ -118,13 +118,14 @@ func contentRange(value string) (r manifest.Range, total int64, ok bool) {
 	return manifest.Range{Start: start, End: end + 1}, total, ok
 }
 
-// blockSize is what writes end at a multiple of, but for the last one, so that they may go to the disk directly.
+// All writes but the last end at a multiple of blockSize, so that the store can use direct I/O (O_DIRECT).
 const blockSize = 4096
 
-// buffers are reused from one request to the next.
+// buffers recycles the buffers of requests.
 var buffers sync.Pool
 
-// pass reads a body that holds a range of the blob, and writes it up to end. A body that goes on after the range is refused.
+// copyRange reads a body that holds the range sent of the blob, and writes it up to end. A body that is longer than its
+// range is an error.
 func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Range, end int64, write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
 	if p == nil || len(*p) != d.tune.buffer {
@@ -138,7 +139,7 @@ func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Ran
 		if n += m; m > 0 {
 			watch.reset()
 		}
-		// Half a buffer at least is read at a time, past the connection's own buffer.
+		// Collect at least half a buffer per write: large reads bypass the connection's own buffer.
 		if n > 0 && (n >= len(buf)/2 || at+int64(n) == end || err != nil) {
 			watch.pause()
 			w := n
@@ -163,7 +164,7 @@ func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Ran
 	if end < sent.End {
 		return nil
 	}
-	if m, _ := body.Read(buf[:1]); m > 0 { // and where there is nothing, the connection can be used again
+	if m, _ := body.Read(buf[:1]); m > 0 { // reading to the end also lets the connection be reused
 		if sent.End == d.Size {
 			return &sizeError{want: d.Size, got: -1}
 		}
@@ -172,7 +173,7 @@ func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Ran
 	return nil
 }
 
-// idleWatch ends a request from which nothing comes. A disk that takes its time is not its business.
+// idleWatch cancels a request that receives no data. The time that the disk takes does not count.
 type idleWatch struct {
 	ctx    context.Context
 	parent context.Context
@@ -188,7 +189,7 @@ func newIdleWatch(ctx context.Context, wait time.Duration) *idleWatch {
 	return w
 }
 
-// alive says that something came.
+// reset restarts the timeout when data has arrived.
 func (w *idleWatch) reset() { w.timer.Reset(w.wait) }
 
 func (w *idleWatch) pause() { w.timer.Stop() }
@@ -198,7 +199,7 @@ func (w *idleWatch) stop() {
 	w.cancel(nil)
 }
 
-// explain makes of an error that the watch or the caller's context caused what it is.
+// cause replaces the error of a request that the watch or the caller's context ended by the reason.
 func (w *idleWatch) cause(err error) error {
 	switch {
 	case err == nil:
@@ -206,7 +207,7 @@ func (w *idleWatch) cause(err error) error {
 	case w.parent.Err() != nil:
 		return context.Cause(w.parent)
 	case context.Cause(w.ctx) == errIdle:
-		return fmt.Errorf("%w: nothing came for %s", ErrInterrupted, w.wait)
+		return fmt.Errorf("%w: no data for %s", ErrInterrupted, w.wait)
 	}
 	return err
 }

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errSlow says why a part is asked for a second time.
-var errSlow = errors.New("a part is much slower than others: asked for again")
+// errSlow is the reason for a hedged request.
+var errSlow = errors.New("a part is much slower than the others: requested again")
 
-// inParts fetches what is missing by several requests at once, each for a part. The first one goes ahead: a server that does not
-// serve parts, an errNoRanges, is asked for no more of them.
+// fetchParallel fetches the missing bytes in parts, with several requests at a time. The first part goes ahead: if the
+// server does not support range requests, which is an errNoRanges, no others are sent.
 func (d *download) fetchParallel(ctx context.Context) error {
 	set := d.split()
 	if len(set.parts) == 0 {
@@ -63,7 +63,7 @@ func (d *download) fetchParallel(ctx context.Context) error {
 	return g.Wait()
 }
 
-// split makes parts of what is missing, of equal size but for the last of each gap.
+// split divides the missing ranges into parts of equal size, except for the last part of each range.
 func (d *download) split() *partSet {
 	set := &partSet{rangesConfirmed: make(chan struct{}), tick: max(d.tune.stallTimeout/10, time.Millisecond)}
 	size := min(max(d.Size/16, d.tune.minPart), d.tune.maxPart)
@@ -75,8 +75,8 @@ func (d *download) split() *partSet {
 	return set
 }
 
-// onePart fetches a part. When it turns out to be slow, a second request starts where the first one is, and both go on: the
-// first to reach the end ends the other.
+// fetchPart fetches a part. If it turns out to be slow, fetchPart sends a hedged request: a second one from the current
+// offset on. The first of the two to reach the end cancels the other.
 func (d *download) fetchPart(ctx context.Context, pt *part) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -95,7 +95,7 @@ func (d *download) fetchPart(ctx context.Context, pt *part) error {
 			if whole || running == 0 {
 				cancel()
 				for range running {
-					<-results // nothing writes after this
+					<-results // nothing writes to the part after this
 				}
 				if whole {
 					return nil
@@ -110,7 +110,7 @@ func (d *download) fetchPart(ctx context.Context, pt *part) error {
 	}
 }
 
-// repeat asks for the rest of a part until it is there.
+// fetchRest requests the rest of a part until it is complete.
 func (d *download) fetchRest(ctx context.Context, pt *part) error {
 	a := d.attempts()
 	for {
@@ -134,36 +134,36 @@ func (d *download) fetchRest(ctx context.Context, pt *part) error {
 	}
 }
 
-// partSet is all the parts of a blob.
+// partSet is all parts of a blob.
 type partSet struct {
 	parts           []*part
-	rangesConfirmed chan struct{} // closed when an answer with a part has come
+	rangesConfirmed chan struct{} // closed after the first response with a part
 	once            sync.Once
-	tick            time.Duration // how often the parts are looked at
+	tick            time.Duration // interval between progress checks
 
 	mu   sync.Mutex
 	etag string
 }
 
-// part is a part of a blob that is being fetched, from at on.
+// part is a range of a blob that is being fetched.
 type part struct {
 	set   *partSet
-	hedge chan struct{} // gets one token, when the part is much slower than others
+	hedge chan struct{} // gets one value if the part is much slower than the others
 
 	mu        sync.Mutex
-	offset    int64
+	offset    int64 // of the next byte
 	end       int64
 	begun     bool
 	ended     bool
-	moved     int64   // bytes since begun
-	ticks     int     // of the watch since begun
-	lastMoved int64   // moved at the last of them
-	rate      float64 // bytes per tick, lately
-	hedged    bool    // slow got its token
+	moved     int64   // bytes received
+	ticks     int     // progress checks since begun
+	lastMoved int64   // moved at the last check
+	rate      float64 // bytes per tick, a moving average
+	hedged    bool    // hedge got its value
 }
 
-// sameContent reports whether an answer is about the same content as those before, as far as they say. part may be nil, for
-// blobs that come in one piece.
+// sameContent reports whether a response has the same ETag as earlier ones; a missing ETag matches any. pt is nil for
+// blobs that are not fetched in parts.
 func (pt *part) sameContent(etag string) bool {
 	if pt == nil || etag == "" {
 		return true
@@ -176,7 +176,7 @@ func (pt *part) sameContent(etag string) bool {
 	return pt.set.etag == etag
 }
 
-// answered says that the server does serve parts.
+// confirmRanges records that the server supports range requests.
 func (pt *part) confirmRanges() {
 	if pt != nil {
 		pt.set.once.Do(func() { close(pt.set.rangesConfirmed) })
@@ -189,7 +189,7 @@ func (pt *part) rest() manifest.Range {
 	return manifest.Range{Start: pt.offset, End: pt.end}
 }
 
-// write writes what is new of what a request has brought: of two requests, one is behind.
+// write writes the bytes that are new. A hedged part has two requests, and the slower one repeats bytes.
 func (pt *part) write(to *manifest.Partial, b []byte, offset int64) (int, error) {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
@@ -215,20 +215,20 @@ func (pt *part) finish() {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
 	pt.ended = true
-	if pt.ticks == 0 { // too fast to be seen
+	if pt.ticks == 0 { // finished before the first check
 		pt.ticks, pt.rate = 1, float64(pt.moved)
 	}
 }
 
-// How many ticks a part runs before it is judged, how many others it is compared with at least, and how many times slower
-// than their median is slow.
+// A part is slow if its rate times slowFactor is below the median rate. Parts are compared after hedgeMinTicks, and only if
+// there are at least hedgeMinPeers others.
 const (
 	hedgeMinTicks = 5
 	hedgeMinPeers = 2
 	slowFactor    = 5
 )
 
-// watch looks at the parts at every tick, and tells those that are much slower than the median of the others.
+// watch checks the parts at every tick, and signals those that are slow.
 func (s *partSet) watch(ctx context.Context) {
 	t := time.NewTicker(s.tick)
 	defer t.Stop()
