@@ -130,7 +130,7 @@ func TestSignatureRefused(t *testing.T) {
 		c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: file})
 		_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("POST", "blobs/uploads/")
 		var auth *AuthError
-		if !errors.As(err, &auth) || auth.Key != file || !strings.Contains(err.Error(), "does not take the key "+file) {
+		if !errors.As(err, &auth) || auth.Key != file || !strings.Contains(err.Error(), "rejected the key "+file) {
 			t.Errorf("%s: %v", anonymous, err)
 		}
 	}

@@ -53,7 +53,7 @@ func TestHelpers(t *testing.T) {
 		{"podman.example.com", authn.AuthConfig{Username: "p", Password: "q"}, ""},
 		{"other.example.com", authn.AuthConfig{}, ""}, // the helper for all decides
 		{"broken.example.com", authn.AuthConfig{}, "docker-credential-broken"},
-		{"path.example.com", authn.AuthConfig{}, `"../one": its name holds a path`},
+		{"path.example.com", authn.AuthConfig{}, `"../one": the name contains a path`},
 		{"absent.example.com", authn.AuthConfig{}, "docker-credential-absent"},
 	} {
 		a, err := defaultKeychain.Resolve(resource{test.host, "team/model"})

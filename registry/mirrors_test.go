@@ -112,7 +112,7 @@ func TestMirrors(t *testing.T) {
 		}
 	}
 	first.wantLog(t, "GET /v2/a/model/blobs/x")
-	if len(warned) != 2 || !strings.HasPrefix(warned[0], first.host()+": mirror of "+home.host()+" fails") || !strings.HasPrefix(warned[1], second.host()) {
+	if len(warned) != 2 || !strings.HasPrefix(warned[0], first.host()+": mirror of "+home.host()+" failed") || !strings.HasPrefix(warned[1], second.host()) {
 		t.Errorf("warned %q", warned)
 	}
 	first.status, first.has["/v2/a/model/blobs/x"] = 0, "ok"

@@ -317,7 +317,7 @@ var faults = []fault{
 			x.handle()
 		})
 	}, maxResent: -1},
-	{name: "any chunk is too large", text: "so large", mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+	{name: "any chunk is too large", text: "this large", mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, respond(http.StatusRequestEntityTooLarge))
 	}, want: errAny, maxResent: -1},
 	{name: "interrupted chunks are not kept", sizes: []int{10 * mib}, chunk: 4 * mib, set: func(_ *testing.T, p *peer) {
@@ -365,7 +365,7 @@ var faults = []fault{
 	{name: "denied", want: ErrUnauthorized, text: "DENIED", set: func(_ *testing.T, p *peer) {
 		p.on("POST", beginRoute, refuseWith(http.StatusForbidden, "DENIED"))
 	}},
-	{name: "manifest refused", want: errAny, text: "does not take a manifest", set: func(_ *testing.T, p *peer) {
+	{name: "manifest refused", want: errAny, text: "rejects a manifest", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", manifestRoute, respond(http.StatusRequestEntityTooLarge))
 	}},
 	{name: "the registry stops reading", stall: 500 * time.Millisecond, sizes: []int{12 * mib}, chunk: 4 * mib, maxResent: 4 * mib, set: func(_ *testing.T, p *peer) {

@@ -188,7 +188,7 @@ func TestSignatureLimit(t *testing.T) {
 	p.on("GET", referrersRoute, index("", list...))
 	_, err := newClient(t).Signature(t.Context(), digest.FromString("model"), SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.name("m")})
 	var failed *SignatureError
-	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 || failed.Tried[limit].Error() != "3 more were not looked at" {
+	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 || failed.Tried[limit].Error() != "3 more were not checked" {
 		t.Errorf("got %v, want %d errors", err, limit+1)
 	}
 }
