@@ -28,7 +28,7 @@ func TestClassOf(t *testing.T) {
 		"169.254.169.254": linkLocalAddress, "fe80::1": linkLocalAddress, "fe80::1%eth0": linkLocalAddress, "168.63.129.16": linkLocalAddress,
 		"0.0.0.0": reservedAddress, "::": reservedAddress, "0.1.2.3": reservedAddress, "224.0.0.1": reservedAddress, "ff02::1": reservedAddress,
 		"255.255.255.255": reservedAddress, "240.0.0.1": reservedAddress,
-		// Addresses that stand for others: mapped, NAT64, 6to4, Teredo, compatible, translated.
+		// Addresses that embed IPv4 addresses: mapped, NAT64, 6to4, Teredo, IPv4-compatible, IPv4-translated.
 		"::ffff:169.254.169.254": linkLocalAddress, "::ffff:10.0.0.1": privateAddress, "::ffff:8.8.8.8": publicAddress,
 		"64:ff9b::a9fe:a9fe": linkLocalAddress, "64:ff9b::808:808": publicAddress, "64:ff9b:1::808:808": privateAddress,
 		"2002:7f00:1::1": loopbackAddress, "2002:808:808::1": publicAddress, "2001:0:1::80ff:fffe": loopbackAddress,
@@ -63,7 +63,7 @@ func TestMayName(t *testing.T) {
 	}
 }
 
-// play makes ports of this machine play hosts of other classes, and names mean them.
+// resolveTo gives addresses on this machine other classes, and maps host:port pairs to such addresses, as DNS would.
 func resolveTo(c *Client, classes map[string]addressClass, names *sync.Map) {
 	c.net.classify = func(a netip.AddrPort) addressClass {
 		if class := classes[a.String()]; class != 0 {
@@ -81,7 +81,7 @@ func resolveTo(c *Client, classes map[string]addressClass, names *sync.Map) {
 	}
 }
 
-// TestPrivateAddresses: nothing that a public registry answers makes a client ask a private address.
+// TestPrivateAddresses: no response of a public registry makes a client connect to a private address.
 func TestPrivateAddresses(t *testing.T) {
 	s := newStore(t)
 	small, _ := putModel(t, s, "small", 1000)
@@ -112,14 +112,14 @@ func TestPrivateAddresses(t *testing.T) {
 	}{
 		{"manifest", "GET", manifestRoute, lead(302), pullModel, "redirect"},
 		{"blob", "GET", blobRoute, lead(307), pullModel, "redirect"},
-		{"question for a manifest", "HEAD", manifestRoute, lead(301), pushModel(0), "redirect"},
-		{"question for a blob", "HEAD", blobRoute, lead(308), pushModel(0), "redirect"},
+		{"manifest check", "HEAD", manifestRoute, lead(301), pushModel(0), "redirect"},
+		{"blob check", "HEAD", blobRoute, lead(308), pushModel(0), "redirect"},
 		{"token server", "GET", pingRoute, respond(401, "WWW-Authenticate", `Bearer realm="`+inner.URL+`/token?key=s3cret-s3cret"`), pullModel, "token server"},
 		{"upload", "POST", beginRoute, lead(202), pushModel(0), "upload"},
 		{"large upload", "POST", beginRoute, lead(202), pushModel(500), "upload"},
-		{"redirect of an upload's beginning", "POST", beginRoute, lead(307), pushModel(0), "redirect"},
+		{"redirect of a session's opening", "POST", beginRoute, lead(307), pushModel(0), "redirect"},
 		{"redirect of an upload", "PUT", uploadRoute, lead(307), pushModel(0), "upload"},
-		{"upload that goes on elsewhere", "PATCH", uploadRoute, lead(202), pushModel(500), "upload"},
+		{"upload that continues elsewhere", "PATCH", uploadRoute, lead(202), pushModel(500), "upload"},
 		{"redirect of a chunk", "PATCH", uploadRoute, lead(308), pushModel(500), "upload"},
 		{"manifest to put", "PUT", manifestRoute, lead(307), pushModel(0), "redirect"},
 		{"list of referrers", "GET", referrersRoute, lead(302), func(c *Client, p *peer) error {
@@ -155,8 +155,8 @@ func TestPrivateAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesByName: it is the resolved address that counts, of each hop and at each connection.
-func TestAddressesByName(t *testing.T) {
+// TestResolvedAddresses: the check applies to the resolved address, for each redirect and each connection.
+func TestResolvedAddresses(t *testing.T) {
 	store := newStore(t)
 	name, _ := putModel(t, store, "model", 1000)
 	inner, outer, cdn := newPeer(t), newPeer(t), newPeer(t)
@@ -172,9 +172,9 @@ func TestAddressesByName(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		registry *peer
-		blobs    action // of the registry
+		blobs    action // the registry's response
 		cdn      action
-		want     string // empty: it works
+		want     string // empty: success
 	}{
 		{"public to a name of a private address", outer, to("inner.example"), nil,
 			"redirect from http://registry.example/v2/team/model/blobs/"},
@@ -217,8 +217,8 @@ func TestAddressesByName(t *testing.T) {
 	}
 }
 
-// TestRegistryMoves: the name of a public registry may not come to mean a private address while a client asks it.
-func TestRegistryMoves(t *testing.T) {
+// TestDNSRebinding: the name of a public registry must not resolve to a private address later on.
+func TestDNSRebinding(t *testing.T) {
 	outer, inner := newPeer(t), newPeer(t)
 	var names sync.Map
 	names.Store("registry.example:80", outer.host())
@@ -235,11 +235,11 @@ func TestRegistryMoves(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if len(inner.log()) > 0 {
-		t.Errorf("asked: %q", inner.log())
+		t.Errorf("requests to the private address: %q", inner.log())
 	}
 }
 
-// TestPrivateOption: where the caller acts for others, a name leads to public addresses only, but for hosts that it allows.
+// TestPrivateOption: with Options.Private, names lead to public addresses only, except for allowed hosts.
 func TestPrivateOption(t *testing.T) {
 	p := newPeer(t)
 	s := newStore(t)
@@ -271,7 +271,7 @@ func TestPrivateOption(t *testing.T) {
 			t.Errorf("%s: %v", host, err)
 		}
 		if len(p.log()) > 0 {
-			t.Fatalf("asked: %q", p.log())
+			t.Fatalf("requests: %q", p.log())
 		}
 	}
 	allowed["inner.example"] = true
@@ -279,11 +279,11 @@ func TestPrivateOption(t *testing.T) {
 		t.Error(err)
 	}
 	if err := pull("8.8.8.8", Mirror{Host: "8.8.8.8", Mirror: p.host()}); err != nil {
-		t.Errorf("a mirror of the operator's: %v", err)
+		t.Errorf("the operator's mirror: %v", err)
 	}
 }
 
-// TestProxyAndAddresses: through a proxy, which resolves names itself, addresses are judged as they are spelled.
+// TestProxyAndAddresses: a proxy resolves names itself, so through a proxy only literal addresses are checked.
 func TestProxyAndAddresses(t *testing.T) {
 	var asked []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -303,12 +303,12 @@ func TestProxyAndAddresses(t *testing.T) {
 	}
 	for _, host := range asked {
 		if host != "registry.example.com" {
-			t.Errorf("the proxy was asked for %s", host)
+			t.Errorf("request to the proxy for %s", host)
 		}
 	}
 }
 
-// TestManyNamedHosts: a registry that leads to more hosts than are remembered gains nothing by it.
+// TestManyNamedHosts: a registry that names more hosts than are remembered gets the strictest limit for the others.
 func TestManyNamedHosts(t *testing.T) {
 	h, err := newClient(t).newHost("10.0.0.1:5000") // private: it may lead to private addresses
 	if err != nil {
@@ -329,6 +329,6 @@ func TestManyNamedHosts(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	if err := lead(0); err != nil || len(h.named) != limits.NamedHosts {
-		t.Errorf("the first one: %v; %d are remembered", err, len(h.named))
+		t.Errorf("the first host: %v; %d are remembered", err, len(h.named))
 	}
 }

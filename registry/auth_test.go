@@ -17,12 +17,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-func TestNothingWanted(t *testing.T) {
+func TestNoAuthentication(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
 	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	if diff := cmp.Diff([]string{""}, p.authorizations("/v2/a")); diff != "" {
-		t.Errorf("credentials that nobody asked for: %s", diff)
+		t.Errorf("credentials without a challenge: %s", diff)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestScopes(t *testing.T) {
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model:v1", push, "b/base", "c/base"), "GET", "blobs/x")
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/y") // has its token already
 	var got [][]string
-	for _, q := range p.asked {
+	for _, q := range p.tokenQueries {
 		got = append(got, q["scope"])
 		if q.Get("service") != "peer" {
 			t.Errorf("service %q", q.Get("service"))
@@ -53,23 +53,24 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// A registry where all may read has nothing to say when it is pinged, but wants a token for a push, and for more than was thought.
+// TestChallengeOfARequest: a registry with anonymous reads has no challenge for the ping, but one for a push. Its
+// challenge may name additional scopes.
 func TestChallengeOfARequest(t *testing.T) {
-	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", open: true, readers: true, scope: "repository:a/model:push,pull repository:shared:pull"})
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", openPing: true, anonymousReads: true, scope: "repository:a/model:push,pull repository:shared:pull"})
 	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
 	wantSuccess(t, r, "GET", "blobs/x")
 	if n := p.tokenRequests(); n != 0 {
-		t.Errorf("%d exchanges before anybody asked for one", n)
+		t.Errorf("%d token requests before a challenge", n)
 	}
 	wantSuccess(t, r, "POST", "blobs/uploads/")
-	if diff := cmp.Diff([]string{"repository:a/model:pull,push", "repository:shared:pull"}, p.asked[0]["scope"]); diff != "" {
+	if diff := cmp.Diff([]string{"repository:a/model:pull,push", "repository:shared:pull"}, p.tokenQueries[0]["scope"]); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Many requests at once whose token ends: one exchange for all of them, and every request is answered.
-func TestTokenExpiresForMany(t *testing.T) {
+// TestTokenExpiresConcurrently: when a token expires, concurrent requests share one token request, and all succeed.
+func TestTokenExpiresConcurrently(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
 	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
@@ -84,21 +85,22 @@ func TestTokenExpiresForMany(t *testing.T) {
 		}
 		wg.Wait()
 		if got := p.tokenRequests(); got != round {
-			t.Fatalf("%d exchanges in round %d", got, round)
+			t.Fatalf("%d token requests in round %d", got, round)
 		}
 		p.revoke()
 	}
 }
 
-// A token is not used up to its last second: a body that is under way could not be sent again.
-func TestTokenRenewedBeforeItsEnd(t *testing.T) {
+// TestTokenRenewedBeforeExpiry: a token is renewed before it expires, because a body in transfer could not be sent
+// again.
+func TestTokenRenewedBeforeExpiry(t *testing.T) {
 	for _, test := range []struct {
 		life, want int
 		age        time.Duration
 	}{
 		{300, 1, 4 * time.Minute}, {300, 2, 295 * time.Second}, {0, 1, 45 * time.Second}, {0, 2, 55 * time.Second}, {1, 1, 30 * time.Second},
 	} {
-		p := newAuthPeer(t, &authPeer{scheme: "Bearer", life: test.life})
+		p := newAuthPeer(t, &authPeer{scheme: "Bearer", tokenLife: test.life})
 		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		r := repositoryOf(t, c, p.host()+"/a/model", pull)
 		wantSuccess(t, r, "GET", "blobs/x")
@@ -107,12 +109,13 @@ func TestTokenRenewedBeforeItsEnd(t *testing.T) {
 		}
 		wantSuccess(t, r, "GET", "blobs/x")
 		if got := p.tokenRequests(); got != test.want {
-			t.Errorf("a token for %d s, %s old: %d exchanges, want %d", test.life, test.age, got, test.want)
+			t.Errorf("a token valid for %d s, %s old: %d token requests, want %d", test.life, test.age, got, test.want)
 		}
 	}
 }
 
-// A wrong password is tried once, and the error names the host and hides the password, also where the server quotes it.
+// TestWrongPassword: a wrong password is tried once. The error names the host and hides the password, even if the
+// server quotes it.
 func TestWrongPassword(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
@@ -145,7 +148,7 @@ func checkNoSecrets(t *testing.T, err error, secrets ...string) {
 	}
 	for _, s := range secrets {
 		if strings.Contains(err.Error(), s) {
-			t.Errorf("error %q has %q in it", err, s)
+			t.Errorf("error %q contains %q", err, s)
 		}
 	}
 }
@@ -162,7 +165,8 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// A keychain that fails, such as for a helper that is not installed, does not keep people from what is public.
+// TestBrokenKeychain: a keychain that fails, for example because a helper is not installed, does not prevent anonymous
+// reads.
 func TestBrokenKeychain(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
 	var warned []string
@@ -182,25 +186,25 @@ func (broken) Resolve(authn.Resource) (authn.Authenticator, error) {
 func TestRegistryToken(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
 	p.tokens["mine"] = []string{""}
-	c := authClient(t, Options{Keychain: as{[]string{p.host()}, authn.AuthConfig{RegistryToken: "mine"}}})
+	c := authClient(t, Options{Keychain: singleKeychain{[]string{p.host()}, authn.AuthConfig{RegistryToken: "mine"}}})
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
 	wantSuccess(t, r, "GET", "blobs/x")
 	p.revoke()
 	_, err := r.askFor("GET", "blobs/x")
 	if !errors.Is(err, ErrUnauthorized) || p.tokenRequests() != 0 {
-		t.Errorf("%v after %d exchanges", err, p.tokenRequests())
+		t.Errorf("%v after %d token requests", err, p.tokenRequests())
 	}
 }
 
 func TestIdentityToken(t *testing.T) {
-	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth: true})
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth2: true})
 	with := func(token string) *repository {
-		c := authClient(t, Options{Keychain: as{[]string{p.host()}, authn.AuthConfig{IdentityToken: token}}})
+		c := authClient(t, Options{Keychain: singleKeychain{[]string{p.host()}, authn.AuthConfig{IdentityToken: token}}})
 		return repositoryOf(t, c, p.host()+"/a/model", push)
 	}
 	wantSuccess(t, with("refresh-me"), "GET", "blobs/x")
-	if q := p.asked[0]; q.Get("grant_type") != "refresh_token" || q.Get("scope") != "repository:a/model:pull,push" || q.Get("service") != "peer" {
-		t.Errorf("asked for %v", q)
+	if q := p.tokenQueries[0]; q.Get("grant_type") != "refresh_token" || q.Get("scope") != "repository:a/model:pull,push" || q.Get("service") != "peer" {
+		t.Errorf("token request %v", q)
 	}
 	_, err := with("wrong-one").askFor("GET", "blobs/x")
 	if !errors.Is(err, ErrUnauthorized) {
@@ -208,28 +212,29 @@ func TestIdentityToken(t *testing.T) {
 	}
 	checkNoSecrets(t, err, "wrong-one")
 
-	p.oauth, p.user = false, "" // it does not know the exchange, but everybody gets a token
+	p.oauth2, p.user = false, "" // no OAuth 2.0, but anonymous tokens
 	wantSuccess(t, with("refresh-me"), "GET", "blobs/x")
 }
 
-// A token server's redirect gets neither the password nor the identity token to another host.
+// TestTokenServerRedirects: when a token server redirects to another host, that host gets neither the password nor the
+// identity token.
 func TestTokenServerRedirects(t *testing.T) {
 	other := newAuthPeer(t, &authPeer{scheme: "Bearer"})
-	p := newAuthPeer(t, &authPeer{scheme: "Bearer", also: func(w http.ResponseWriter, req *http.Request) bool {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", handler: func(w http.ResponseWriter, req *http.Request) bool {
 		if req.URL.Path == "/token" {
 			http.Redirect(w, req, other.URL+"/token", http.StatusTemporaryRedirect)
 		}
 		return req.URL.Path == "/token"
 	}})
 	for _, cfg := range []authn.AuthConfig{{Username: "ann", Password: "secret"}, {IdentityToken: "refresh-me"}} {
-		c := authClient(t, Options{Keychain: as{[]string{p.host(), other.host()}, cfg}})
+		c := authClient(t, Options{Keychain: singleKeychain{[]string{p.host(), other.host()}, cfg}})
 		if _, err := repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x"); err == nil {
 			t.Error("no error")
 		}
 	}
 	for _, req := range other.requests {
 		if a := req.Header.Get("Authorization"); a != "" || req.Method != "GET" {
-			t.Errorf("%s with %q came to another host", req.Method, a)
+			t.Errorf("another host got %s with %q", req.Method, a)
 		}
 	}
 }
@@ -262,12 +267,13 @@ func TestRealm(t *testing.T) {
 	}
 }
 
-// Credentials go to their host and port only: no redirect, and no address of an upload, takes them elsewhere.
-func TestCredentialsStayHome(t *testing.T) {
+// TestCredentialsNotForwarded: credentials go to their host and port only. Neither redirects nor upload locations take
+// them elsewhere.
+func TestCredentialsNotForwarded(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
-		other := newAuthPeer(t, &authPeer{readers: true, open: true, scheme: scheme})
+		other := newAuthPeer(t, &authPeer{anonymousReads: true, openPing: true, scheme: scheme})
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
-		p.also = func(w http.ResponseWriter, req *http.Request) bool {
+		p.handler = func(w http.ResponseWriter, req *http.Request) bool {
 			if strings.Contains(req.URL.Path, "moved") && req.Header.Get("Authorization") != "" {
 				http.Redirect(w, req, other.URL+"/v2/a/model/blobs/there", http.StatusTemporaryRedirect)
 				return true
@@ -285,10 +291,10 @@ func TestCredentialsStayHome(t *testing.T) {
 		req, _ = r.request(context.Background(), "PUT", u, strings.NewReader("x"))
 		req.Header.Set("Authorization", "Bearer from-before")
 		if _, err := r.responseBody(req); err == nil && scheme == "Bearer" {
-			t.Error("the other host asks for a token, and got one")
+			t.Error("the other host's challenge was answered")
 		}
 		if len(other.requests) != 2 {
-			t.Fatalf("%d requests went there", len(other.requests))
+			t.Fatalf("%d requests to the other host", len(other.requests))
 		}
 		for _, req := range other.requests {
 			if a := req.Header.Get("Authorization"); a != "" {
@@ -301,8 +307,9 @@ func TestCredentialsStayHome(t *testing.T) {
 	}
 }
 
-// A body that cannot be sent again: the token is new for the next request, and the caller goes on.
-func TestTokenExpiresInABody(t *testing.T) {
+// TestTokenExpiresDuringBody: if a body cannot be sent again, the request is interrupted and the next one uses a new
+// token.
+func TestTokenExpiresDuringBody(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
 	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
@@ -314,13 +321,13 @@ func TestTokenExpiresInABody(t *testing.T) {
 		return err
 	}
 	if err := patch(); !errors.Is(err, ErrInterrupted) || !temporary(err) {
-		t.Fatalf("%v is not an interruption", err)
+		t.Fatalf("%v is not an ErrInterrupted", err)
 	}
 	if err := patch(); err != nil {
 		t.Fatal(err)
 	}
-	// A right that a new token does not give either is no interruption.
-	p.also = func(w http.ResponseWriter, req *http.Request) bool {
+	// If a new token lacks the permission too, the error is final.
+	p.handler = func(w http.ResponseWriter, req *http.Request) bool {
 		if req.Method == "PATCH" {
 			w.Header().Set("WWW-Authenticate", p.challenge())
 			w.WriteHeader(http.StatusUnauthorized)
@@ -331,12 +338,12 @@ func TestTokenExpiresInABody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := patch(); temporary(err) || !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("%v is not final", err)
+		t.Errorf("%v is temporary or not an ErrUnauthorized", err)
 	}
 }
 
-// Whoever asks for a token for many may be gone before it comes.
-func TestExchangeSurvivesItsCaller(t *testing.T) {
+// TestTokenExchangeCallerCanceled: other goroutines get a token even if the caller that requested it is canceled.
+func TestTokenExchangeCallerCanceled(t *testing.T) {
 	var n atomic.Int32
 	began, gone := make(chan bool), make(chan bool)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -361,7 +368,7 @@ func TestExchangeSurvivesItsCaller(t *testing.T) {
 	wg.Go(func() {
 		req, _ := r.request(ctx, "GET", r.url("blobs/x"), nil)
 		if _, err := r.responseBody(req); !errors.Is(err, context.Canceled) {
-			t.Errorf("the first: %v", err)
+			t.Errorf("the canceled request: %v", err)
 		}
 	})
 	<-began

@@ -27,7 +27,7 @@ import (
 func ollamaPeer(t *testing.T, public ed25519.PublicKey, anonymous string) *authPeer {
 	var p *authPeer
 	nonces := map[string]bool{}
-	p = newAuthPeer(t, &authPeer{scheme: "Bearer", open: true, scope: "repository:a/model:pull,push", also: func(w http.ResponseWriter, req *http.Request) bool {
+	p = newAuthPeer(t, &authPeer{scheme: "Bearer", openPing: true, scope: "repository:a/model:pull,push", handler: func(w http.ResponseWriter, req *http.Request) bool {
 		if req.URL.Path != "/token" {
 			if req.Header.Get("Authorization") == "Bearer anonymous" && anonymous == "reader" && req.Method == "GET" {
 				fmt.Fprint(w, "ok")
@@ -36,7 +36,7 @@ func ollamaPeer(t *testing.T, public ed25519.PublicKey, anonymous string) *authP
 			return false
 		}
 		q := req.URL.Query()
-		p.asked = append(p.asked, q)
+		p.tokenQueries = append(p.tokenQueries, q)
 		auth := req.Header.Get("Authorization")
 		if auth == "" && anonymous != "refused" {
 			fmt.Fprint(w, `{"token":"anonymous"}`)
@@ -55,7 +55,7 @@ func ollamaPeer(t *testing.T, public ed25519.PublicKey, anonymous string) *authP
 			return true
 		}
 		nonces[string(nonce)] = true
-		token := fmt.Sprintf("signed-%d", len(p.asked))
+		token := fmt.Sprintf("signed-%d", len(p.tokenQueries))
 		p.tokens[token] = q["scope"]
 		fmt.Fprintf(w, `{"token":%q}`, token)
 		return true
@@ -108,7 +108,7 @@ func TestSignature(t *testing.T) {
 		c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: file})
 		r := repositoryOf(t, c, p.host()+"/a/model", push)
 		wantSuccess(t, r, "GET", "blobs/x")
-		if asked := p.asked; anonymous == "reader" && asked[0].Get("nonce") != "" {
+		if asked := p.tokenQueries; anonymous == "reader" && asked[0].Get("nonce") != "" {
 			t.Error("a signature said who asks, where nobody wanted to know")
 		}
 		wantSuccess(t, r, "POST", "blobs/uploads/")
@@ -137,7 +137,7 @@ func TestSignatureRefused(t *testing.T) {
 }
 
 // A signature says who asks. It goes to no token server but the registry itself.
-func TestNoSignatureForOthers(t *testing.T) {
+func TestSignatureOnlyForRegistry(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(rand.Reader)
 	other := ollamaPeer(t, public, "refused")
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", realm: other.URL + "/token"})
@@ -146,7 +146,7 @@ func TestNoSignatureForOthers(t *testing.T) {
 	if !errors.Is(err, ErrUnauthorized) {
 		t.Error(err)
 	}
-	for _, q := range other.asked {
+	for _, q := range other.tokenQueries {
 		if q.Get("nonce") != "" {
 			t.Error("another host got a signature")
 		}

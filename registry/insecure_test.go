@@ -10,7 +10,7 @@ import (
 )
 
 // TestInsecureIsForTheNamedHost: that a registry's certificate is not checked says nothing about where it leads.
-func TestInsecureIsForTheNamedHost(t *testing.T) {
+func TestInsecureOnlyForNamedHost(t *testing.T) {
 	store := newStore(t)
 	name, _ := putModel(t, store, "model", 1000)
 	var logins atomic.Int32

@@ -17,9 +17,9 @@ import (
 )
 
 // multi is a keychain by host.
-type multi map[string]as
+type hostKeychain map[string]singleKeychain
 
-func (m multi) Resolve(r authn.Resource) (authn.Authenticator, error) {
+func (m hostKeychain) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return m[r.RegistryStr()].Resolve(r)
 }
 
@@ -96,7 +96,7 @@ func TestLogin(t *testing.T) {
 func TestLoginForIdentityToken(t *testing.T) {
 	file := dockerHome(t, "")
 	var p *authPeer
-	p = newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth: true, also: func(w http.ResponseWriter, req *http.Request) bool {
+	p = newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth2: true, handler: func(w http.ResponseWriter, req *http.Request) bool {
 		if req.URL.Path != "/token" || req.URL.Query().Get("offline_token") != "true" || req.URL.Query().Get("account") != "ann" || req.Header.Get("Authorization") != p.basic() {
 			return false
 		}
@@ -117,7 +117,7 @@ func TestLoginForIdentityToken(t *testing.T) {
 }
 
 // All else in docker's file stays, what docker/cli does not know included; and a file that cannot be read is not replaced.
-func TestLoginKeepsTheRest(t *testing.T) {
+func TestLoginPreservesConfig(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
 	before := `{"HttpHeaders":{"X":"<&>"},"future":{"n":12345678901234567890},"auths":{"other.example.com":{"auth":"YTpi","email":"a@b"}},"credHelpers":{"gcr.io":"gcloud"}}`
 	file := dockerHome(t, before)
@@ -157,7 +157,7 @@ func TestLoginKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestLoginThroughALink(t *testing.T) {
+func TestLoginThroughSymlink(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
 	file := dockerHome(t, "{}")
 	real := filepath.Join(t.TempDir(), "dotfiles.json")
@@ -182,7 +182,7 @@ func TestLoginDockerHub(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 	file := dockerHome(t, "")
 	c := authClient(t, Options{PlainHTTP: true})
-	reach(c, p.host())
+	dialTo(c, p.host())
 	if _, err := c.Login(context.Background(), "docker.io", "ann", "secret"); err != nil {
 		t.Fatal(err)
 	}

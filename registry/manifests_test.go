@@ -116,7 +116,7 @@ func TestDigestAlgorithms(t *testing.T) {
 }
 
 // TestIndexSays: what an index says of a manifest beside its digest has to be right, too.
-func TestIndexSays(t *testing.T) {
+func TestIndexDescriptor(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
 	for _, tt := range []struct {

@@ -130,7 +130,7 @@ func TestMirrorCredentials(t *testing.T) {
 	home := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 	for _, known := range []bool{false, true} {
 		m := newAuthPeer(t, &authPeer{scheme: "Basic", user: "bob"})
-		k := multi{home.host(): passwordKeychain("secret", home.host())}
+		k := hostKeychain{home.host(): passwordKeychain("secret", home.host())}
 		if known {
 			bob := passwordKeychain("secret", m.host())
 			bob.cfg.Username = "bob"

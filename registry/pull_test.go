@@ -493,7 +493,7 @@ func TestPullFollowsRedirects(t *testing.T) {
 }
 
 // The delay that a registry asks for is what is waited.
-func TestPullWaitsAsTold(t *testing.T) {
+func TestPullRetryAfter(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, map[string][]byte{"a": []byte("a")})
 	p.once("GET", blobRoute, respond(429, "Retry-After", "7")).of(string(digest.FromString("a")))
@@ -582,7 +582,7 @@ func TestPullResumes(t *testing.T) {
 }
 
 // What an earlier run has left may be wrong: the registry is not to blame.
-func TestPullDistrustsWhatIsHere(t *testing.T) {
+func TestPullCorruptPartial(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
 	large := digest.FromBytes(testFiles["model-a.safetensors"])
@@ -598,7 +598,7 @@ func TestPullDistrustsWhatIsHere(t *testing.T) {
 }
 
 // Several pulls of the same and of overlapping images at once fetch each blob once.
-func TestPullsAtOnce(t *testing.T) {
+func TestPullConcurrently(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
 	s := newEmptyStore(t)
@@ -669,7 +669,7 @@ func TestPullPartial(t *testing.T) {
 }
 
 // Layers are known by the names that each encoding gives them.
-func TestChoose(t *testing.T) {
+func TestSelectLayers(t *testing.T) {
 	layer := func(n int, rest string) string {
 		return fmt.Sprintf(`{"digest":%q,"size":%d%s}`, digest.FromString(fmt.Sprint(n)), n, rest)
 	}
@@ -734,7 +734,7 @@ func TestPullIndex(t *testing.T) {
 }
 
 // Nothing is fetched when the caller refuses the manifest.
-func TestPullAsksBefore(t *testing.T) {
+func TestPullVerify(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
 	s := newEmptyStore(t)

@@ -27,7 +27,7 @@ const (
 	mib = 1 << 20
 )
 
-// total is the size of all blobs of a model.
+// total returns the size of all blobs of a model.
 func total(t testing.TB, s *manifest.Store, name manifest.Name) (sum int64) {
 	t.Helper()
 	raw, err := s.ResolveRaw(t.Context(), name)
@@ -44,7 +44,7 @@ func total(t testing.TB, s *manifest.Store, name manifest.Name) (sum int64) {
 	return sum
 }
 
-// strays lists what unfinished transfers have left in a store.
+// leftovers lists the files that unfinished transfers left in a store.
 func leftovers(t testing.TB, s *manifest.Store) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.Root(), "ingest"))
@@ -69,13 +69,13 @@ func TestPush(t *testing.T) {
 	}
 	p.check("deep/path/to/m", "v1", want)
 	if n := p.count("PATCH", uploadRoute); n != 3 {
-		t.Errorf("%d chunks of a blob of three", n)
+		t.Errorf("%d chunks for a blob of three chunks", n)
 	}
 	received, _ := p.traffic()
 	if sum := total(t, s, name); received != sum {
 		t.Errorf("%d bytes were sent of %d", received, sum)
 	}
-	if left := append(p.open(), leftovers(t, s)...); len(left) > 0 {
+	if left := append(p.openSessions(), leftovers(t, s)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 
@@ -122,17 +122,17 @@ func TestPushRefusals(t *testing.T) {
 	}
 }
 
-// fault is a broken exchange and what comes of it.
+// fault is a faulty registry, and the expected result of a push to it.
 type fault struct {
 	name         string
-	sizes        []int // of tensors; nil: one of three chunks and a bit, and two small ones
-	chunk        int64 // 0: 64 KiB
+	sizes        []int // of tensors; nil: one of three chunks and 500 bytes, and two small ones
+	chunk        int64 // chunk size; 0: 64 KiB
 	set          func(t *testing.T, p *peer)
 	stall        time.Duration
-	want         error  // the error, or
-	text         string // part of its text
-	maxResent    int64  // most bytes that may be sent twice; 0: one chunk, negative: any
-	mayLeaveOpen bool   // uploads may be left at the registry
+	want         error  // the expected error; nil and no text: success
+	text         string // expected part of the error's text
+	maxResent    int64  // maximum bytes sent again; 0: one chunk, negative: any number
+	mayLeaveOpen bool   // sessions may stay open at the registry
 	check        func(t *testing.T, p *peer, waits []time.Duration)
 }
 
@@ -197,7 +197,7 @@ var faults = []fault{
 			}
 		}
 		if long != 4 {
-			t.Errorf("waited %v, want what each answer asks for", waits)
+			t.Errorf("waited %v, want the Retry-After of each response", waits)
 		}
 	}},
 	{name: "500 before a chunk", set: func(_ *testing.T, p *peer) {
@@ -391,10 +391,10 @@ var faults = []fault{
 	}},
 }
 
-// errAny stands for an error that is not one of the package's.
+// errAny stands for any error.
 var errAny = errors.New("any")
 
-// keepHalf keeps half of a chunk and says so.
+// keepHalf keeps half of a chunk and reports the new offset.
 func keepHalf(status int) action {
 	return func(x *exchange) {
 		b, _ := io.ReadAll(x.r.Body)
@@ -414,7 +414,7 @@ func (x *exchange) sendProgress(status int) {
 	x.w.WriteHeader(status)
 }
 
-// withStatus does as usual and answers with another status where it went well.
+// withStatus handles the request normally, and replaces the status of a successful response.
 func withStatus(status int) action {
 	return func(x *exchange) {
 		rec := x.record()
@@ -425,7 +425,7 @@ func withStatus(status int) action {
 	}
 }
 
-// locations changes the Locations of answers.
+// locations changes the Locations of responses.
 func locations(change func(string) string) action {
 	return func(x *exchange) {
 		rec := x.record()
@@ -436,7 +436,8 @@ func locations(change func(string) string) action {
 	}
 }
 
-// demandToken makes a peer want a bearer token where asked says so, and none elsewhere. expire ends the token of now.
+// requireToken makes a peer require a bearer token for requests for which asked returns true, and reject tokens in all
+// others. expire invalidates the current token.
 func requireToken(p *peer, asked func(x *exchange) bool) (expire func()) {
 	var mu sync.Mutex
 	serial := 1
@@ -472,7 +473,7 @@ func requireToken(p *peer, asked func(x *exchange) bool) (expire func()) {
 }
 
 func TestPushFaults(t *testing.T) {
-	s := newStore(t) // for all of them, since it takes longer to make than to push
+	s := newStore(t) // shared, because creating it takes longer than a push
 	usual, _ := putModel(t, s, "usual", 3*64*kib+500, 7000, 100)
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
@@ -545,13 +546,13 @@ func (f fault) run(t *testing.T, s *manifest.Store, name manifest.Name) {
 	case most == 0 && received-total(t, s, name) > f.chunk, most > 0 && received-total(t, s, name) > most:
 		t.Errorf("%d bytes were sent twice", received-total(t, s, name))
 	}
-	if open := p.open(); len(open) > 0 && !f.mayLeaveOpen {
-		t.Errorf("uploads are left: %v; requests:\n%s", open, strings.Join(p.log(), "\n"))
+	if open := p.openSessions(); len(open) > 0 && !f.mayLeaveOpen {
+		t.Errorf("open sessions: %v; requests:\n%s", open, strings.Join(p.log(), "\n"))
 	}
 	for d, e := range last {
 		key := (&pusher{dst: dst, r: &repository{path: dst.Path}}).sessionKey(d)
 		if _, err := os.Stat(filepath.Join(s.Root(), "ingest", "push-"+key.Encoded())); err == nil {
-			t.Errorf("a note about %s is left", d)
+			t.Errorf("the session record of %s is left", d)
 		}
 		if d != "" && e.Kind != Done && e.Kind != Present && e.Kind != Mounted {
 			t.Errorf("the last event of %s is %+v", d, e)
@@ -559,7 +560,7 @@ func (f fault) run(t *testing.T, s *manifest.Store, name manifest.Name) {
 	}
 }
 
-// A blob that two layers name goes up once.
+// TestPushListedTwice: a blob that two layers reference is uploaded once.
 func TestPushListedTwice(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	d, n, err := s.PutBytes(t.Context(), noise(1, 5000))
@@ -609,7 +610,7 @@ func TestPushDamaged(t *testing.T) {
 			if p.manifest("m", "latest") != nil {
 				t.Error("the manifest is there")
 			}
-			// What the registry has already, the store need not have.
+			// The store need not have what the registry has.
 			p.putBlob("m", noise(0, 3000))
 			if _, err := newClient(t).Push(t.Context(), s, name, p.name("m"), PushOptions{}); err != nil {
 				t.Errorf("with the blob at the registry: %v", err)
@@ -618,7 +619,7 @@ func TestPushDamaged(t *testing.T) {
 	}
 }
 
-// interrupt pushes until so much of a blob has moved, and gives up.
+// interrupt pushes until at bytes of a blob are sent, then cancels the push.
 func interrupt(t *testing.T, s *manifest.Store, name, dst manifest.Name, opts PushOptions, at int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -659,15 +660,16 @@ func TestPushResumes(t *testing.T) {
 		t.Errorf("%d bytes were sent twice", received-total(t, s, name))
 	}
 	if begun < 6*mib {
-		t.Errorf("went on at %d", begun)
+		t.Errorf("resumed at %d", begun)
 	}
-	if left := append(p.open(), leftovers(t, s)...); len(left) > 0 {
+	if left := append(p.openSessions(), leftovers(t, s)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
 
-// A registry may forget what an earlier run sent, or have got it from somebody else.
-func TestPushResumesElsewhere(t *testing.T) {
+// TestPushSessionLost: the registry dropped or refuses the session of an earlier run, or received the blob from another
+// client.
+func TestPushSessionLost(t *testing.T) {
 	for name, meanwhile := range map[string]func(p *peer){
 		"forgotten": (*peer).forgetUploads,
 		"refused":   func(p *peer) { p.on("GET", uploadRoute, refuseWith(http.StatusForbidden, "DENIED")) },
@@ -690,8 +692,8 @@ func TestPushResumesElsewhere(t *testing.T) {
 	}
 }
 
-// Pushes of one model at once do not disturb each other.
-func TestPushTwiceAtOnce(t *testing.T) {
+// TestPushConcurrently: concurrent pushes of one model do not interfere.
+func TestPushConcurrently(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, want := putModel(t, s, "m", 18*mib, 3000)
 	var wait sync.WaitGroup
@@ -705,7 +707,7 @@ func TestPushTwiceAtOnce(t *testing.T) {
 	}
 	wait.Wait()
 	p.check("m", "latest", want)
-	if left := append(p.open(), leftovers(t, s)...); len(left) > 0 {
+	if left := append(p.openSessions(), leftovers(t, s)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -734,11 +736,11 @@ func TestPushMounts(t *testing.T) {
 	if sent := after - before; mounted != 2 || sent >= 3000+5000 {
 		t.Errorf("%d blobs were mounted and %d bytes sent, want 2 and the third blob", mounted, sent)
 	}
-	if open := p.open(); len(open) > 0 {
+	if open := p.openSessions(); len(open) > 0 {
 		t.Errorf("uploads are left: %v", open)
 	}
 
-	// A repository that has lost its blobs, or may not be read, costs nothing but time.
+	// A source repository that lost its blobs, or that may not be read, does not fail the push.
 	for d := range p.repos["team/base"].blobs {
 		p.dropBlob("team/base", d)
 	}
@@ -754,7 +756,7 @@ func TestPushMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.check("third", "latest", want)
-	if open := p.open(); len(open) > 0 {
+	if open := p.openSessions(); len(open) > 0 {
 		t.Errorf("uploads are left: %v", open)
 	}
 }
@@ -773,8 +775,8 @@ func TestPushMountsAnonymously(t *testing.T) {
 	}
 }
 
-// Hosts of the table get blobs whole.
-func TestPushWhole(t *testing.T) {
+// TestPushMonolithic: hosts with a hostRule get each blob in a single request.
+func TestPushMonolithic(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, want := putModel(t, s, "m", 3*mib)
 	c := newClient(t)
@@ -796,7 +798,7 @@ func TestPushWhole(t *testing.T) {
 	}
 }
 
-// An index of manifests goes with those of its manifests that the store has.
+// TestPushIndex: an index is pushed with those of its manifests that the store has.
 func TestPushIndex(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, child := putModel(t, s, "m", 3000)
@@ -818,7 +820,7 @@ func TestPushIndex(t *testing.T) {
 	p.check("all", string(child), child)
 }
 
-// An encoding that is made for the push has a config that the store has not.
+// TestPushFormat: a manifest that is encoded for the push has a config that the store lacks.
 func TestPushFormat(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, stored := putModel(t, s, "m", 3000, 100)
@@ -834,11 +836,11 @@ func TestPushFormat(t *testing.T) {
 		t.Errorf("pushed %s, %v, want %s", got, err, stored)
 	}
 	if _, err = newClient(t).Push(t.Context(), s, name, p.name("m"), PushOptions{Format: "tar"}); err == nil {
-		t.Error("pushed in a format that there is not")
+		t.Error("pushed in an unknown format")
 	}
 }
 
-// newOlareg starts a registry that passes the specification's conformance tests.
+// newOlareg starts olareg, a registry that passes the conformance tests of the specification.
 func newOlareg(t testing.TB) (host string) {
 	t.Helper()
 	reg := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})

@@ -149,7 +149,7 @@ func referrerOf(text string) ocispec.Descriptor {
 }
 
 // What registries answer instead of a list, and in one.
-func TestReferrersAnswers(t *testing.T) {
+func TestReferrersResponses(t *testing.T) {
 	subject := digest.FromString("subject")
 	one, two := referrerOf("one"), referrerOf("two")
 	page := "/v2/m/referrers/" + string(subject) + "?page=2"
@@ -181,7 +181,7 @@ func TestReferrersAnswers(t *testing.T) {
 		{"a second page that fails once", []action{index(page, one), respond(503), index("", two)}, []ocispec.Descriptor{one, two}, ""},
 		{"a second page without API", []action{index(page, one), refuseWith(404, "NOT_FOUND")}, []ocispec.Descriptor{two}, ""},
 		{"pages without end", []action{index(page, one)}, nil, "more than 200 pages"},
-		{"a page elsewhere", []action{index("https://elsewhere.example/v2/", one)}, nil, "not on the same host"},
+		{"a page elsewhere", []action{index("https://elsewhere.example/v2/", one)}, nil, "on another host"},
 		{"listed twice", []action{index("", one, one)}, []ocispec.Descriptor{one}, ""},
 		{"no digests", []action{index("", ocispec.Descriptor{Digest: "sha256:../../x"}, ocispec.Descriptor{}, one)}, []ocispec.Descriptor{one}, ""},
 		{"odd sizes", []action{index("", ocispec.Descriptor{Digest: two.Digest, Size: -1}, ocispec.Descriptor{Digest: subject, Size: 1 << 40}, one)}, []ocispec.Descriptor{one}, ""},
@@ -224,7 +224,7 @@ func TestReferrersAnswers(t *testing.T) {
 }
 
 // Several clients that write the referrers tag at once lose nothing of each other.
-func TestReferrersTagWrittenTogether(t *testing.T) {
+func TestReferrersTagConcurrently(t *testing.T) {
 	host := olaregHost(t, withoutAPI, nil)
 	name := mustName(t, host+"/m")
 	s := newStore(t)

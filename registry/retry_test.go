@@ -17,10 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// quiet is for servers whose clients break the connection.
+// quiet returns a logger that discards everything, for servers whose clients break connections.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// again runs a test of this package in another process, with this environment, and gives what it prints.
+// runInChild runs a test of this package in a child process with additional environment variables, and returns its
+// output.
 func runInChild(t *testing.T, test string, env ...string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -54,7 +55,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A registry's Retry-After is waited for, also by the exchange of tokens, and one that is too long is an error at once.
+// TestRetryAfterIsObeyed: requests wait for the Retry-After of a registry or token server. One that is too long is an
+// error at once.
 func TestRetryAfterIsObeyed(t *testing.T) {
 	var busy string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -91,13 +93,14 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		_, err := r.getManifest(context.Background(), "later")
 		var status *StatusError
 		if !errors.As(err, &status) || len(slept) != 1 || !strings.Contains(err.Error(), "1h0m0s") {
-			t.Errorf("%s: %v after pauses %v", what, err, slept)
+			t.Errorf("%s: %v after delays of %v", what, err, slept)
 		}
 	}
 }
 
-// The budget is of failures in a row: it is whole again when something has moved, and ends with the last error.
-func TestBudget(t *testing.T) {
+// TestRetryBudget: the budget counts consecutive failures. Progress restores it, and a spent one returns the last
+// error.
+func TestRetryBudget(t *testing.T) {
 	c := authClient(t, Options{Attempts: 3})
 	a := c.attempts()
 	failure := &sendError{err: io.ErrUnexpectedEOF}
@@ -119,7 +122,7 @@ func TestBudget(t *testing.T) {
 	why := errors.New("somebody else failed")
 	cancel(why)
 	if err := c.attempts().backoff(ctx, failure); err != why {
-		t.Errorf("after the end of the context: %v", err)
+		t.Errorf("after the context was canceled: %v", err)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 // TestSignedAddresses: whatever goes wrong at an address that a registry has signed, no error and no event tells the signature,
 // or the password in an address.
-func TestSignedAddresses(t *testing.T) {
+func TestSignedURLs(t *testing.T) {
 	const secret = "s3cret/+sig&nature"
 	query := "?X-Amz-Signature=" + url.QueryEscape(secret) + "&X-Amz-Credential=AKIAs3cret"
 	path := "/bucket/blob" + query
@@ -182,7 +182,7 @@ func TestProxyPassword(t *testing.T) {
 	}
 }
 
-func TestBareText(t *testing.T) {
+func TestRedactURLs(t *testing.T) {
 	for text, want := range map[string]string{
 		"no address? none":                                 "no address? none",
 		"GET https://ann:pw@host/a?b=c failed":             "GET https://host/a failed",

@@ -156,7 +156,7 @@ func edited(t *testing.T, sig *Signature, change func(m *ocispec.Manifest)) *Sig
 }
 
 // Whatever the registry holds or sends: no signature is believed that is not one.
-func TestSignatureNotBelieved(t *testing.T) {
+func TestSignatureRejected(t *testing.T) {
 	key := newKey(t, "ed25519")
 	tests := []struct {
 		name string
@@ -251,7 +251,7 @@ func TestSignatureUnknown(t *testing.T) {
 	}
 }
 
-func TestSignTwiceIsOne(t *testing.T) {
+func TestSignDeterministic(t *testing.T) {
 	s, key := newStore(t), newKey(t, "ecdsa")
 	name, _ := putModel(t, s, "model", 10)
 	one, err := Sign(key, subjectOf(t, s, name), "")

@@ -41,7 +41,7 @@ func tlsServer(t *testing.T, h http.HandlerFunc) (s *httptest.Server, caFile str
 }
 
 // reach makes a client's connections to any host go to one address.
-func reach(c *Client, addr string) {
+func dialTo(c *Client, addr string) {
 	c.net.base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
@@ -75,7 +75,7 @@ func TestTLS(t *testing.T) {
 		c.opts.Keychain = anonymousKeychain()
 		slept := 0
 		c.sleep = func(context.Context, time.Duration) error { slept++; return nil }
-		reach(c, test.to.Listener.Addr().String())
+		dialTo(c, test.to.Listener.Addr().String())
 		_, err := repositoryOf(t, c, test.host+"/a/model", pull).askFor("GET", "blobs/x")
 		if test.want == nil && err != nil || !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
@@ -90,7 +90,7 @@ func TestTLS(t *testing.T) {
 }
 
 // What answers to plain HTTP in other words, or not at all, is told as TLS too.
-func TestTLSAsked(t *testing.T) {
+func TestTLSRequired(t *testing.T) {
 	for _, answer := range []string{
 		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<h1>The plain HTTP request was sent to HTTPS port</h1>",
 		"\x15\x03\x01\x00\x02\x02\x16",
@@ -217,11 +217,11 @@ func TestProxyOfEnvironment(t *testing.T) {
 }
 
 // Answers are read to their end or closed: many requests of every kind use a few connections, and leave none open.
-func TestConnectionsAreUsedAgain(t *testing.T) {
+func TestConnectionReuse(t *testing.T) {
 	var open, opened atomic.Int32
 	mux := http.NewServeMux()
 	text := strings.Repeat("long ", 2000)
-	p := &authPeer{scheme: "Bearer", user: "ann", also: func(w http.ResponseWriter, req *http.Request) bool {
+	p := &authPeer{scheme: "Bearer", user: "ann", handler: func(w http.ResponseWriter, req *http.Request) bool {
 		if req.Header.Get("Authorization") == "" || req.URL.Path == "/token" {
 			return false
 		}
@@ -302,7 +302,7 @@ func TestRedirects(t *testing.T) {
 		}
 	})
 	c := authClient(t, Options{Keychain: anonymousKeychain(), CAFile: caFile})
-	reach(c, s.Listener.Addr().String())
+	dialTo(c, s.Listener.Addr().String())
 	c.net.base.TLSClientConfig.InsecureSkipVerify = true // its certificate has one name only
 	r := repositoryOf(t, c, "example.com/a/model", pull)
 	for what, want := range map[string]string{
@@ -354,7 +354,7 @@ func TestLocation(t *testing.T) {
 	}
 }
 
-func TestTLSIsNotTriedAgain(t *testing.T) {
+func TestTLSErrorsPermanent(t *testing.T) {
 	for _, err := range []error{
 		&sendError{err: fmt.Errorf("%w: x", ErrCertificate)}, &sendError{err: tls.AlertError(40)}, &sendError{err: ErrTLS},
 		&sendError{err: &net.DNSError{IsNotFound: true}},
