@@ -14,7 +14,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// FuzzIndex: whatever an index, an image, or a list of referrers says, what is followed has a digest that can be verified.
+// FuzzIndex: every descriptor taken from an index, an image or a list of referrers has a digest that can be verified.
 func FuzzIndex(f *testing.F) {
 	child := func(d digest.Digest, more string) string {
 		return fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2%s}`, ocispec.MediaTypeImageManifest, d, more)
@@ -67,8 +67,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// FuzzAddress: whatever a registry names as an address, it is refused, or it is one that may be asked; and its secrets are in no
-// text about it.
+// FuzzAddress: a redirect to any Location is refused or leads to an allowed address, and no text about it contains its
+// secrets.
 func FuzzAddress(f *testing.F) {
 	for _, s := range []string{"/v2/x?state=s3cret", "https://cdn.example/x?s=s3cret-s3cret#y", "http://u:s3cret@10.0.0.1/", "//169.254.169.254/x", "https://[::ffff:7f00:1]:80/",
 		"http://[fe80::1%25eth0]/", "https://registry.example:443/", "HTTPS://REGISTRY.example/x", "http://127.1/", "https://localhost./", "\x00", "http://a b/?c"} {
@@ -94,10 +94,10 @@ func FuzzAddress(f *testing.F) {
 		}
 		class, addr := c.literal(next.URL)
 		if err := h.checkLiteral(next.URL); err == nil && class != 0 && class != publicAddress && !h.owns(next.URL) {
-			t.Fatalf("%q may be asked: %s, %s", s, class, addr)
+			t.Fatalf("%q is allowed: %s, %s", s, class, addr)
 		}
 		if text := displayURL(next.URL); strings.Contains(text, "?") || strings.Contains(redactURLs(text), "@") && next.URL.Path == "" {
-			t.Fatalf("%q is told as %s", s, text)
+			t.Fatalf("%q is displayed as %s", s, text)
 		}
 	})
 }

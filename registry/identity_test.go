@@ -22,8 +22,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// ollamaPeer gives tokens for signatures of one key, verified from the bytes of the request. Anonymous is what it does about others:
-// "refused", "useless" for a token with which nothing may be done, or "reader" for one with which all may be read.
+// ollamaPeer issues tokens for signatures by one key, which it verifies over the bytes of the request. anonymous is how
+// it treats requests without a signature: "refused"; "useless" for a token without permissions; or "reader" for one
+// that permits reads.
 func ollamaPeer(t *testing.T, public ed25519.PublicKey, anonymous string) *authPeer {
 	var p *authPeer
 	nonces := map[string]bool{}
@@ -47,7 +48,7 @@ func ollamaPeer(t *testing.T, public ed25519.PublicKey, anonymous string) *authP
 		nonce, err := base64.RawURLEncoding.DecodeString(q.Get("nonce"))
 		want, _ := ssh.NewPublicKey(public)
 		b, _ := base64.StdEncoding.DecodeString(sig)
-		// The hash is of an empty body.
+		// The hash of the empty body.
 		text := "GET,http://" + req.Host + req.URL.RequestURI() + ",ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="
 		if !ok || err != nil || len(nonce) != 16 || nonces[string(nonce)] || time.Since(time.Unix(ts, 0)).Abs() > time.Minute ||
 			key != base64.StdEncoding.EncodeToString(want.Marshal()) || !ed25519.Verify(public, []byte(text), b) {
@@ -72,7 +73,7 @@ func writeKey(t *testing.T, key any) string {
 	return writePEM(t, block)
 }
 
-// lockedKey is a key as ssh-keygen writes it with a passphrase, but for what the passphrase protects.
+// lockedKey writes a key in the form of ssh-keygen with a passphrase; its encrypted part is zeros.
 func lockedKey(t *testing.T, key ed25519.PrivateKey) string {
 	t.Helper()
 	public, err := ssh.NewPublicKey(key.Public())
@@ -109,14 +110,14 @@ func TestSignature(t *testing.T) {
 		r := repositoryOf(t, c, p.host()+"/a/model", push)
 		wantSuccess(t, r, "GET", "blobs/x")
 		if asked := p.tokenQueries; anonymous == "reader" && asked[0].Get("nonce") != "" {
-			t.Error("a signature said who asks, where nobody wanted to know")
+			t.Error("a signature was sent where anonymous access suffices")
 		}
 		wantSuccess(t, r, "POST", "blobs/uploads/")
 		p.revoke()
 		before := p.tokenRequests()
 		wantSuccess(t, r, "POST", "blobs/uploads/")
 		if n := p.tokenRequests() - before; n != 1 {
-			t.Errorf("%s: %d exchanges for a token after one that worked", anonymous, n)
+			t.Errorf("%s: %d token requests after one that succeeded", anonymous, n)
 		}
 	}
 }
@@ -136,7 +137,8 @@ func TestSignatureRefused(t *testing.T) {
 	}
 }
 
-// A signature says who asks. It goes to no token server but the registry itself.
+// TestSignatureOnlyForRegistry: a signature reveals the user's identity, so it is sent only to a token server that is
+// the registry itself.
 func TestSignatureOnlyForRegistry(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(rand.Reader)
 	other := ollamaPeer(t, public, "refused")
@@ -171,7 +173,7 @@ func TestIdentityFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", test.file, err, test.err)
 		}
 	}
-	// One that nobody chose may be missing or unusable.
+	// A missing or unusable key at the default location is not an error.
 	c := authClient(t, Options{})
 	home, _ := os.UserHomeDir()
 	if key, err := c.identity(); key != nil || err != nil {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestInsecureIsForTheNamedHost: that a registry's certificate is not checked says nothing about where it leads.
+// TestInsecureOnlyForNamedHost: Options.Insecure applies to the host in the name, not to hosts that it directs the
+// client to.
 func TestInsecureOnlyForNamedHost(t *testing.T) {
 	store := newStore(t)
 	name, _ := putModel(t, store, "model", 1000)
@@ -104,6 +105,6 @@ func TestInsecureOnlyForNamedHost(t *testing.T) {
 		}
 	})
 	if n := logins.Load(); n > 0 || len(other.log()) > 0 {
-		t.Errorf("%d requests with credentials of %q came to another host", n, other.log())
+		t.Errorf("%d requests with credentials reached another host: %q", n, other.log())
 	}
 }

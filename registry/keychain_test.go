@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// TestHelpers: credentials come from DOCKER_AUTH_CONFIG, else from the helper that is for the host, else from the one for all; a helper
-// that knows none leaves the question to podman's file.
+// TestHelpers: credentials come from DOCKER_AUTH_CONFIG, else from the host's credential helper, else from the default
+// helper. If the helper has none, podman's file is used.
 func TestHelpers(t *testing.T) {
 	config := dockerHome(t, `{"credsStore":"all","credHelpers":{"one.example.com":"one","token.example.com":"token","broken.example.com":"broken",
 		"path.example.com":"../one","absent.example.com":"absent"},"auths":{"other.example.com":{"auth":"YTpi"}}}`)
@@ -51,7 +51,7 @@ func TestHelpers(t *testing.T) {
 		{"token.example.com", authn.AuthConfig{IdentityToken: "identity"}, ""},
 		{"env.example.com", authn.AuthConfig{Username: "e", Password: "f"}, ""},
 		{"podman.example.com", authn.AuthConfig{Username: "p", Password: "q"}, ""},
-		{"other.example.com", authn.AuthConfig{}, ""}, // the helper for all decides
+		{"other.example.com", authn.AuthConfig{}, ""}, // the default helper has precedence over the file
 		{"broken.example.com", authn.AuthConfig{}, "docker-credential-broken"},
 		{"path.example.com", authn.AuthConfig{}, `"../one": the name contains a path`},
 		{"absent.example.com", authn.AuthConfig{}, "docker-credential-absent"},

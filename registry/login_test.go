@@ -16,14 +16,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// multi is a keychain by host.
+// hostKeychain selects a keychain by host.
 type hostKeychain map[string]singleKeychain
 
 func (m hostKeychain) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return m[r.RegistryStr()].Resolve(r)
 }
 
-// dockerHome is a folder for docker's config.json with this content, empty for none. No helper is installed.
+// dockerHome creates a folder for docker's config.json with this content; empty means no file. No credential helper is
+// installed.
 func dockerHome(t *testing.T, content string) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +80,7 @@ func TestLogin(t *testing.T) {
 		if info, _ := os.Stat(file); info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
 			t.Errorf("mode %v", info.Mode())
 		}
-		// The same client, and another one, have them now.
+		// The same client and another one now use the stored credentials.
 		wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
 		wantSuccess(t, repositoryOf(t, authClient(t, Options{}), p.host()+"/a/model", push), "GET", "blobs/x")
 		found, err := Logout(p.host())
@@ -92,7 +93,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// Where a registry gives an identity token, the password is not stored.
+// TestLoginForIdentityToken: if the registry issues an identity token, the password is not stored.
 func TestLoginForIdentityToken(t *testing.T) {
 	file := dockerHome(t, "")
 	var p *authPeer
@@ -116,7 +117,8 @@ func TestLoginForIdentityToken(t *testing.T) {
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
 }
 
-// All else in docker's file stays, what docker/cli does not know included; and a file that cannot be read is not replaced.
+// TestLoginPreservesConfig: login preserves everything else in docker's file, including keys that docker/cli does not
+// know. A file that cannot be parsed is not replaced.
 func TestLoginPreservesConfig(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
 	before := `{"HttpHeaders":{"X":"<&>"},"future":{"n":12345678901234567890},"auths":{"other.example.com":{"auth":"YTpi","email":"a@b"}},"credHelpers":{"gcr.io":"gcloud"}}`
@@ -165,7 +167,7 @@ func TestLoginThroughSymlink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(real, file); err != nil {
-		t.Skipf("no links here: %v", err)
+		t.Skipf("no symbolic links: %v", err)
 	}
 	if _, err := authClient(t, Options{}).Login(context.Background(), p.host(), "ann", "secret"); err != nil {
 		t.Fatal(err)
@@ -196,7 +198,7 @@ func TestLoginDockerHub(t *testing.T) {
 	}
 }
 
-// What docker does not know, podman may, also once there is a file of docker's.
+// TestPodmanCredentials: podman's credentials are used for hosts that docker's file does not list.
 func TestPodmanCredentials(t *testing.T) {
 	for _, docker := range []string{"", `{"auths":{"other.example.com":{"auth":"YTpi"}}}`} {
 		dockerHome(t, docker)

@@ -13,7 +13,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestManifestTypes: what is neither image nor index comes into no store and leaves none.
+// TestManifestTypes: documents that are neither images nor indexes are neither stored nor pushed.
 func TestManifestTypes(t *testing.T) {
 	p := newPeer(t)
 	for name, doc := range map[string][2]string{
@@ -38,7 +38,7 @@ func TestManifestTypes(t *testing.T) {
 			t.Errorf("%s: stored as %v, %v", name, list, err)
 		}
 		if _, err := s.PutRaw(t.Context(), p.name("team/model:"+name), doc[0], []byte(doc[1]), manifest.PutOptions{}); err == nil && name != "listed" {
-			t.Errorf("%s: the store takes it", name)
+			t.Errorf("%s: the store accepted it", name)
 		}
 	}
 	before := p.count("PUT", anyRoute) + p.count("POST", anyRoute)
@@ -50,7 +50,7 @@ func TestManifestTypes(t *testing.T) {
 	}
 }
 
-// entry puts a manifest under a digest of an algorithm, and gives an index's entry for it.
+// entry stores a manifest under a digest with this algorithm, and returns an index's descriptor of it.
 func entry(t *testing.T, p *peer, a digest.Algorithm, mediaType, doc string) string {
 	t.Helper()
 	d := a.FromString(doc)
@@ -60,7 +60,8 @@ func entry(t *testing.T, p *peer, a digest.Algorithm, mediaType, doc string) str
 	return fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":%d}`, mediaType, d, len(doc))
 }
 
-// TestDigestAlgorithms: a child of an index is verified by the algorithm of its digest, whatever else the registry says.
+// TestDigestAlgorithms: a child of an index is verified with the algorithm of its digest, whatever the registry's
+// headers say.
 func TestDigestAlgorithms(t *testing.T) {
 	for _, a := range []digest.Algorithm{digest.SHA256, digest.SHA512, digest.SHA384} {
 		t.Run(string(a), func(t *testing.T) {
@@ -79,7 +80,7 @@ func TestDigestAlgorithms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The same size and another byte; the registry says the digest of what it sends.
+			// The same size and one other byte. The registry sends the digest of the altered manifest.
 			p.on("GET", manifestRoute, func(x *exchange) {
 				b := []byte(strings.Replace(string(img.bytes), `"annotations"`, `"annotationz"`, 1))
 				x.w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
@@ -111,11 +112,11 @@ func TestDigestAlgorithms(t *testing.T) {
 		x.w.Write([]byte(smallManifest("")))
 	})
 	if _, err := r.getManifest(context.Background(), "latest"); !errors.Is(err, ErrDigest) {
-		t.Errorf("a tag whose sha512 is told: %v", err)
+		t.Errorf("a tag with a wrong sha512 digest header: %v", err)
 	}
 }
 
-// TestIndexSays: what an index says of a manifest beside its digest has to be right, too.
+// TestIndexDescriptor: the size and media type in an index must match the manifest, like its digest.
 func TestIndexDescriptor(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)

@@ -14,12 +14,12 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// site is a registry that has some paths, and counts who asks.
+// site is a registry with fixed responses by path. It logs its requests.
 type site struct {
 	*httptest.Server
 	mu     sync.Mutex
 	has    map[string]string
-	status int // answered to all, where not 0
+	status int // of every response, if not 0
 	log    []string
 }
 
@@ -83,13 +83,13 @@ func TestMirrors(t *testing.T) {
 	get("new", fresh)
 	home.wantLog(t, "GET /v2/a/model/manifests/new")
 
-	// A mirror's bytes are as good as their digest: the second time, the registry itself is asked.
+	// A mirror's content is verified. If it is wrong, the second request goes to the registry itself.
 	if _, err := r.getManifest(ctx, d); err == nil {
-		t.Error("an altered manifest is taken")
+		t.Error("an altered manifest was accepted")
 	}
 	get(d, text)
 
-	// What is no blob and no manifest, and what is written, is never a mirror's.
+	// Mirrors get only reads of blobs and manifests.
 	second.wantLog(t, "GET /v2/hub/deep/a/model/manifests/new", "GET /v2/hub/deep/a/model/manifests/"+d)
 	first.log, home.log = nil, nil
 	r.askFor("GET", "referrers/"+d)
@@ -100,7 +100,7 @@ func TestMirrors(t *testing.T) {
 	second.wantLog(t)
 	home.wantLog(t, "GET /v2/a/model/referrers/"+d, "GET /v2/a/model/blobs/x", "POST /v2/a/model/blobs/uploads/")
 
-	// One that fails is left alone for a while, and people are told once.
+	// A mirror that fails is paused, with a single warning.
 	first.status = http.StatusBadGateway
 	second.Close()
 	r = repositoryOf(t, c, home.host()+"/a/model", pull)
@@ -125,7 +125,7 @@ func TestMirrors(t *testing.T) {
 	home.wantLog(t)
 }
 
-// Each registry, mirror or not, sees its own credentials alone.
+// TestMirrorCredentials: a registry and its mirror each get only their own credentials.
 func TestMirrorCredentials(t *testing.T) {
 	home := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 	for _, known := range []bool{false, true} {

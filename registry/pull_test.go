@@ -24,8 +24,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Sizes that make the blobs of these tests large ones.
-var testTuning = tuning{singleBelow: 64 << 10, minPart: 100_000, maxPart: 100_000, stallTimeout: 300 * time.Millisecond, headerTimeout: time.Second, buffer: 16 << 10}
+// testTuning makes the blobs of these tests large ones.
+var testTuning = tuning{singleBelow: 64 << 10, minPart: 100_000, maxPart: 100_000,
+	stallTimeout: 300 * time.Millisecond, headerTimeout: time.Second, buffer: 16 << 10}
 
 func newPullClient(t testing.TB, change ...func(*Options)) *Client {
 	t.Helper()
@@ -43,15 +44,15 @@ func newEmptyStore(t testing.TB) *manifest.Store {
 	return s
 }
 
-// served is an image on a peer.
+// image is an image on a peer.
 type image struct {
 	name   manifest.Name
 	bytes  []byte
 	digest digest.Digest
-	blobs  [][]byte // the config first
+	blobs  [][]byte // config first
 }
 
-// serve puts an image with these files as its layers on a peer, under team/model:latest.
+// serve stores an image with these files as layers on a peer, as team/model:latest.
 func serve(t testing.TB, p *peer, files map[string][]byte) *image {
 	t.Helper()
 	img := &image{name: p.name("team/model"), blobs: [][]byte{[]byte("{}")}}
@@ -71,12 +72,12 @@ func serve(t testing.TB, p *peer, files map[string][]byte) *image {
 	for _, b := range img.blobs {
 		p.putBlob("team/model", b)
 	}
-	img.bytes, _ = json.MarshalIndent(m, "", "   ") // as no encoder of ours writes it
+	img.bytes, _ = json.MarshalIndent(m, "", "   ") // unlike any encoder of ours
 	img.digest = p.putManifest("team/model", "latest", ocispec.MediaTypeImageManifest, img.bytes)
 	return img
 }
 
-// whole checks that a store has an image, byte for byte, and nothing else.
+// checkWhole fails the test unless a store has exactly this image, byte for byte.
 func (img *image) checkWhole(t testing.TB, s *manifest.Store) {
 	t.Helper()
 	raw, err := s.ResolveRaw(context.Background(), img.name)
@@ -101,7 +102,7 @@ func (img *image) checkWhole(t testing.TB, s *manifest.Store) {
 	}
 }
 
-// absent checks that a store does not show an image, and has no blob that does not match its digest.
+// checkAbsent fails the test if a store has the image's name, or a blob that does not match its digest.
 func (img *image) checkAbsent(t testing.TB, s *manifest.Store) {
 	t.Helper()
 	if _, err := s.ResolveRaw(context.Background(), img.name); !errors.Is(err, manifest.ErrNotFound) {
@@ -136,7 +137,7 @@ var testFiles = map[string][]byte{
 	"model-draft.x.safetensors":  noise(7, 5_000),
 	"tokenizer/vocabulary.json":  []byte("{ }"),
 	"empty.txt":                  {},
-	"same-as-config/config.json": []byte(`{"model_type":"x"}`), // a digest that is listed twice
+	"same-as-config/config.json": []byte(`{"model_type":"x"}`), // a digest that two layers share
 }
 
 func TestPull(t *testing.T) {
@@ -161,7 +162,7 @@ func TestPull(t *testing.T) {
 		t.Errorf("%d bytes were sent, want %d", served, size)
 	}
 
-	// Again: one question, nothing moves.
+	// A second pull makes one request and transfers nothing.
 	before := len(p.log())
 	if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Bytes != 0 || r.Saved != size {
 		t.Errorf("again: %+v, %v", r, err)
@@ -171,13 +172,13 @@ func TestPull(t *testing.T) {
 	}
 	img.checkWhole(t, s)
 
-	// A new version moves what is new, and replaces the name.
+	// A pull of a new version transfers only new blobs and replaces the name.
 	files := map[string][]byte{"config.json": testFiles["config.json"], "model-a.safetensors": testFiles["model-a.safetensors"], "new": []byte("new")}
 	img2 := serve(t, p, files)
 	if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Bytes != 3 || r.Digest != img2.digest {
 		t.Errorf("a new version: %+v, %v", r, err)
 	}
-	// The old one is still there by its digest: it gets a tag of its own.
+	// The old version can still be pulled by digest, and gets its own tag.
 	name := img.name
 	name.Tag, name.Digest = "", img.digest
 	if r, err = c.Pull(t.Context(), s, name, PullOptions{}); err != nil || r.Bytes != 0 || r.Name.Tag != img.digest.Encoded()[:12] {
@@ -188,7 +189,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong on the way, the result is right.
+// TestPullRecovers: a pull succeeds despite all kinds of temporary faults.
 func TestPullRecovers(t *testing.T) {
 	large, small := testFiles["model-a.safetensors"], testFiles["model-b.safetensors"]
 	largeRef, smallRef := string(digest.FromBytes(large)), string(digest.FromBytes(small))
@@ -324,8 +325,8 @@ func TestPullRecovers(t *testing.T) {
 	}
 }
 
-// oncePerPart answers the first request for each part of testTuning's, and does as usual with the others: a worker that gets
-// all of the processor must not use up its attempts.
+// oncePerPart applies do to the first request for each part, and handles the others normally. So a worker cannot use up
+// its attempts.
 func oncePerPart(do action) action {
 	var seen sync.Map
 	return func(x *exchange) {
@@ -339,7 +340,7 @@ func oncePerPart(do action) action {
 	}
 }
 
-// stall sends so many bytes of the answer, and then nothing.
+// stall sends n bytes of the response's body and then nothing.
 func stall(n int) action {
 	return func(x *exchange) {
 		rec := x.record()
@@ -353,7 +354,7 @@ func stall(n int) action {
 	}
 }
 
-// drip sends an answer a few bytes at a time, for as long as somebody listens.
+// drip sends a response a few bytes at a time, until the client disconnects.
 func drip(x *exchange) {
 	rec := x.record()
 	body := rec.Body.Bytes()
@@ -367,7 +368,7 @@ func drip(x *exchange) {
 	}
 }
 
-// What cannot be made good is one error, and nothing wrong is visible.
+// TestPullFails: permanent faults give one error, and nothing wrong becomes visible.
 func TestPullFails(t *testing.T) {
 	large, small := testFiles["model-a.safetensors"], testFiles["model-b.safetensors"]
 	altered := bytes.Clone(small)
@@ -422,7 +423,7 @@ func TestPullFails(t *testing.T) {
 		}, manifest.ErrInvalidManifest, nil},
 		{"more than any disk has", func(p *peer) {
 			p.on("GET", manifestRoute, func(x *exchange) {
-				var layers []string // each as large as a blob may be
+				var layers []string // each of the maximum size
 				for i := range 2000 {
 					layers = append(layers, fmt.Sprintf(`{"digest":%q,"size":%d}`, digest.FromString(fmt.Sprint(i)), int64(limits.BlobSize)))
 				}
@@ -456,7 +457,8 @@ func TestPullFails(t *testing.T) {
 	}
 }
 
-// Blobs come from where a registry sends for them, in parts where that place serves parts.
+// TestPullFollowsRedirects: blobs are fetched from where the registry redirects to, in parts if that server supports
+// range requests.
 func TestPullFollowsRedirects(t *testing.T) {
 	for _, ranges := range []bool{true, false} {
 		t.Run(fmt.Sprint("ranges ", ranges), func(t *testing.T) {
@@ -485,14 +487,14 @@ func TestPullFollowsRedirects(t *testing.T) {
 				t.Fatal(err)
 			}
 			img.checkWhole(t, s)
-			if ranges != (parts == 12) { // ten of the one, two of the other
+			if ranges != (parts == 12) { // ten of one blob, two of the other
 				t.Errorf("%d parts", parts)
 			}
 		})
 	}
 }
 
-// The delay that a registry asks for is what is waited.
+// TestPullRetryAfter: a pull waits for the Retry-After of the registry.
 func TestPullRetryAfter(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, map[string][]byte{"a": []byte("a")})
@@ -508,7 +510,7 @@ func TestPullRetryAfter(t *testing.T) {
 	}
 }
 
-// A token that expires in the middle is renewed, and what came before stays.
+// TestPullRenewsItsToken: a token that expires during a pull is renewed, and the bytes received before are kept.
 func TestPullRenewsItsToken(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
@@ -540,11 +542,11 @@ func TestPullRenewsItsToken(t *testing.T) {
 	}
 	img.checkWhole(t, s)
 	if given < 2 {
-		t.Errorf("%d tokens: the test tested nothing", given)
+		t.Errorf("%d token requests: no token expired", given)
 	}
 }
 
-// A pull that was broken off goes on where it was.
+// TestPullResumes: a pull resumes an interrupted one.
 func TestPullResumes(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
@@ -574,14 +576,14 @@ func TestPullResumes(t *testing.T) {
 	for d := range slices.Values(img.blobs) {
 		size += int64(len(d))
 	}
-	size -= int64(len(testFiles["config.json"])) // which the manifest holds
-	// The peer may still have sent what the first pull had asked for, to nobody.
+	size -= int64(len(testFiles["config.json"])) // stored with the manifest
+	// The peer may also have sent bytes of the first pull that nobody read.
 	if _, after := p.traffic(); r.Saved < moved || r.Bytes+r.Saved != size || r.Bytes > after-before {
 		t.Errorf("%+v of %d, %d had moved, then %d", r, size, moved, after-before)
 	}
 }
 
-// What an earlier run has left may be wrong: the registry is not to blame.
+// TestPullCorruptPartial: corrupt data left by an earlier run is not counted as the registry's fault.
 func TestPullCorruptPartial(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
@@ -597,7 +599,7 @@ func TestPullCorruptPartial(t *testing.T) {
 	img.checkWhole(t, s)
 }
 
-// Several pulls of the same and of overlapping images at once fetch each blob once.
+// TestPullConcurrently: concurrent pulls of one image fetch each blob once.
 func TestPullConcurrently(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
@@ -632,7 +634,7 @@ func TestPullPartial(t *testing.T) {
 		want int // blobs
 	}{
 		{PullOptions{NoDraft: true}, 7},
-		{PullOptions{Only: []string{"*.json"}}, 4}, // by their last component too
+		{PullOptions{Only: []string{"*.json"}}, 4}, // patterns also match base names
 		{PullOptions{Only: []string{"*.json"}, NoDraft: true}, 3},
 		{PullOptions{Only: []string{"model-?.safetensors", "empty.txt"}}, 5},
 		{PullOptions{Only: []string{"*", "*/*"}}, 9},
@@ -668,15 +670,15 @@ func TestPullPartial(t *testing.T) {
 	img.checkAbsent(t, s)
 }
 
-// Layers are known by the names that each encoding gives them.
+// TestSelectLayers: layers are selected by the names that each encoding gives them.
 func TestSelectLayers(t *testing.T) {
 	layer := func(n int, rest string) string {
 		return fmt.Sprintf(`{"digest":%q,"size":%d%s}`, digest.FromString(fmt.Sprint(n)), n, rest)
 	}
 	m := []byte(`{"config":` + layer(1, "") + `,"layers":[` + strings.Join([]string{
-		layer(2, `,"name":"model.norm.weight"`), // Ollama's
+		layer(2, `,"name":"model.norm.weight"`), // Ollama's encoding
 		layer(3, `,"name":"draft.norm.weight"`),
-		layer(4, `,"annotations":{"org.cncf.model.filepath":"model-draft.norm.weight.safetensors"}`), // other tools'
+		layer(4, `,"annotations":{"org.cncf.model.filepath":"model-draft.norm.weight.safetensors"}`), // other tools' encoding
 		layer(5, `,"annotations":{"org.ingotml.tensor":"draft.norm.weight"}`),
 		layer(6, `,"annotations":{"org.opencontainers.image.title":"docs/README.md"}`),
 		layer(7, ""),
@@ -733,7 +735,7 @@ func TestPullIndex(t *testing.T) {
 	}
 }
 
-// Nothing is fetched when the caller refuses the manifest.
+// TestPullVerify: no blob is fetched if the caller refuses the manifest.
 func TestPullVerify(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
@@ -741,7 +743,7 @@ func TestPullVerify(t *testing.T) {
 	refused := errors.New("not signed")
 	_, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{Verify: func(_ context.Context, d digest.Digest) error {
 		if d != img.digest {
-			t.Errorf("asked about %s", d)
+			t.Errorf("Verify got %s", d)
 		}
 		return refused
 	}})

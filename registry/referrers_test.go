@@ -21,7 +21,7 @@ import (
 
 const reportType = "application/vnd.example.report"
 
-// attachText stores an artifact about a manifest.
+// attachText stores an artifact with a text layer that refers to a manifest.
 func attachText(t testing.TB, s *manifest.Store, subject digest.Digest, artifactType, text string) ocispec.Descriptor {
 	t.Helper()
 	release, err := s.Lock(t.Context())
@@ -44,7 +44,7 @@ func attachText(t testing.TB, s *manifest.Store, subject digest.Digest, artifact
 	return desc
 }
 
-// wantReferrers checks what a repository lists, in any order.
+// wantReferrers compares the referrers that a repository lists, in any order.
 func wantReferrers(t testing.TB, c *Client, name manifest.Name, subject digest.Digest, artifactType string, want ...ocispec.Descriptor) {
 	t.Helper()
 	got, err := c.Referrers(t.Context(), name, subject, artifactType)
@@ -64,7 +64,8 @@ func wantReferrers(t testing.TB, c *Client, name manifest.Name, subject digest.D
 	}
 }
 
-// olaregHost starts the conforming registry, changed as a test wants it.
+// olaregHost starts olareg, which conforms to the specification. change edits its configuration, and around wraps its
+// handler.
 func olaregHost(t testing.TB, change func(*config.Config), around func(http.Handler) http.Handler) string {
 	t.Helper()
 	conf := config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}}
@@ -93,7 +94,7 @@ func mustName(t testing.TB, s string) manifest.Name {
 	return n
 }
 
-// withoutAPI is what an older registry is like.
+// withoutAPI disables the referrers API, as in older registries.
 func withoutAPI(c *config.Config) { c.API.Referrer.Enabled = new(bool) }
 
 func TestReferrersRoundTrip(t *testing.T) {
@@ -131,7 +132,7 @@ func TestReferrersRoundTrip(t *testing.T) {
 	}
 }
 
-// index gives a page of a list of referrers.
+// index responds with a page of a list of referrers.
 func index(next string, descs ...ocispec.Descriptor) action {
 	return func(x *exchange) {
 		x.w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
@@ -148,14 +149,14 @@ func referrerOf(text string) ocispec.Descriptor {
 	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: reportType, Digest: digest.FromString(text), Size: int64(len(text))}
 }
 
-// What registries answer instead of a list, and in one.
+// TestReferrersResponses covers error responses, and malformed and unusual lists.
 func TestReferrersResponses(t *testing.T) {
 	subject := digest.FromString("subject")
 	one, two := referrerOf("one"), referrerOf("two")
 	page := "/v2/m/referrers/" + string(subject) + "?page=2"
 	tests := []struct {
 		name    string
-		answers []action // of the referrers API, in order; the last for ever
+		answers []action // of the referrers API, in order; the last one repeats
 		want    []ocispec.Descriptor
 		wantErr string
 	}{
@@ -164,7 +165,7 @@ func TestReferrersResponses(t *testing.T) {
 		{"405", []action{refuseWith(405, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
 		{"406", []action{respond(406)}, []ocispec.Descriptor{two}, ""},
 		{"501", []action{respond(501)}, []ocispec.Descriptor{two}, ""},
-		{"a page for people", []action{respond(200, "Content-Type", "text/html; charset=utf-8")}, []ocispec.Descriptor{two}, ""},
+		{"an HTML page", []action{respond(200, "Content-Type", "text/html; charset=utf-8")}, []ocispec.Descriptor{two}, ""},
 		{"no type", []action{respond(200, "Content-Type", "")}, []ocispec.Descriptor{two}, ""},
 		{"type with parameters", []action{func(x *exchange) {
 			rec := httptest.NewRecorder()
@@ -223,7 +224,7 @@ func TestReferrersResponses(t *testing.T) {
 	}
 }
 
-// Several clients that write the referrers tag at once lose nothing of each other.
+// TestReferrersTagConcurrently: concurrent updates of the referrers tag lose no entries.
 func TestReferrersTagConcurrently(t *testing.T) {
 	host := olaregHost(t, withoutAPI, nil)
 	name := mustName(t, host+"/m")
@@ -247,7 +248,8 @@ func TestReferrersTagConcurrently(t *testing.T) {
 	wantReferrers(t, newClient(t), name, subject, "", all...)
 }
 
-// Somebody who had read the tag before writes it after us: our entry is put back, and theirs stays.
+// TestReferrersTagOverwritten: another client, which had read the index earlier, writes it after us. Our entry is added
+// again, and theirs is kept.
 func TestReferrersTagOverwritten(t *testing.T) {
 	p := newPeer(t)
 	p.noReferrers = true
@@ -272,7 +274,7 @@ func TestReferrersTagOverwritten(t *testing.T) {
 	}
 }
 
-// A registry that gives entity tags is asked to replace only what was read.
+// TestReferrersTagIfMatch: if the registry sends ETags, the index is replaced only if it is unchanged.
 func TestReferrersTagIfMatch(t *testing.T) {
 	p := newPeer(t)
 	p.noReferrers = true
@@ -298,7 +300,7 @@ func TestReferrersTagIfMatch(t *testing.T) {
 	refused := 0
 	p.on(http.MethodPut, manifestRoute, func(x *exchange) {
 		if x.n == 0 {
-			seed(second) // somebody is faster
+			seed(second) // another client updates the index first
 		}
 		if x.r.Header.Get("If-Match") != etag() {
 			refused++
@@ -320,7 +322,7 @@ func TestReferrersTagFaults(t *testing.T) {
 	tests := []struct {
 		name    string
 		setup   func(p *peer, tag string)
-		wantErr string // empty: it works out
+		wantErr string // empty: success
 	}{
 		{"500 to the read", func(p *peer, tag string) { p.once(http.MethodGet, manifestRoute, respond(500)).of(tag) }, ""},
 		{"500 to the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, respond(500)).of(tag) }, ""},
@@ -379,7 +381,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Whoever sees the tag sees the signature too: it is there before. A model that is there already gets what is new.
+// TestPushReferrersBeforeTheTag: referrers are pushed before the tag, so a client that sees the tag finds the
+// signature. A push of a model that the registry has adds new referrers.
 func TestPushReferrersBeforeTheTag(t *testing.T) {
 	p := newPeer(t)
 	s := newStore(t)
@@ -395,7 +398,7 @@ func TestPushReferrersBeforeTheTag(t *testing.T) {
 	one := attachText(t, s, d, reportType, "one")
 	p.on(http.MethodPut, manifestRoute, func(x *exchange) {
 		if x.manifest("m", string(one.Digest)) == nil {
-			t.Error("the tag comes before the report")
+			t.Error("the tag was pushed before the report")
 		}
 		x.handle()
 	}).of("v1")

@@ -17,8 +17,8 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// TestSignedAddresses: whatever goes wrong at an address that a registry has signed, no error and no event tells the signature,
-// or the password in an address.
+// TestSignedURLs: whatever fails at a URL that a registry has signed, no error and no event contains the signature or a
+// password in the URL.
 func TestSignedURLs(t *testing.T) {
 	const secret = "s3cret/+sig&nature"
 	query := "?X-Amz-Signature=" + url.QueryEscape(secret) + "&X-Amz-Credential=AKIAs3cret"
@@ -53,11 +53,11 @@ func TestSignedURLs(t *testing.T) {
 	secure.Config.ErrorLog = quiet()
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	echo := listen(t, func(conn net.Conn) { // answers with the request line, in place of HTTP's
+	echo := listen(t, func(conn net.Conn) { // responds with the request line instead of a status line
 		line, _ := bufio.NewReader(conn).ReadString('\n')
 		io.WriteString(conn, line)
 	})
-	header := listen(t, func(conn net.Conn) { // in a header that is none
+	header := listen(t, func(conn net.Conn) { // puts it into a malformed header
 		line, _ := bufio.NewReader(conn).ReadString('\n')
 		if fields := strings.Fields(line); len(fields) > 1 {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nno header "+fields[1]+"\r\n\r\n")
@@ -111,7 +111,7 @@ func TestSignedURLs(t *testing.T) {
 			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{ChunkSize: 500, NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
-		"upload of few bytes": func(c *Client, p *peer, to string) error {
+		"upload of a small blob": func(c *Client, p *peer, to string) error {
 			p.on("POST", beginRoute, respond(202, "Location", to))
 			return repositoryOf(t, c, p.host()+"/team/model", push).putBytes(t.Context(), []byte("x"))
 		},
@@ -150,7 +150,7 @@ func TestSignedURLs(t *testing.T) {
 				text := err.Error() + "\n" + told.String()
 				for _, part := range []string{"s3cret", url.QueryEscape("s3cret/"), "nature", "Signature="} {
 					if strings.Contains(text, part) {
-						t.Errorf("%q is told:\n%s", part, text)
+						t.Errorf("%q leaked:\n%s", part, text)
 						break
 					}
 				}
@@ -159,7 +159,7 @@ func TestSignedURLs(t *testing.T) {
 	}
 }
 
-// A proxy's password is no part of an error either.
+// TestProxyPassword: errors do not contain a proxy's password.
 func TestProxyPassword(t *testing.T) {
 	c := newClient(t, func(o *Options) { o.PlainHTTP, o.Attempts = true, 1 })
 	n, err := manifest.ParseName("registry.example.com/team/model")

@@ -12,10 +12,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// atDigest makes references with a digest.
+// atDigest is the suffix of references with a digest.
 var atDigest = "@" + string(digest.FromString("one"))
 
-// TestSignedIdentity holds what each rule accepts, as the examples of containers-policy.json(5) have it.
+// TestSignedIdentity checks what each rule accepts, after the examples of containers-policy.json(5).
 func TestSignedIdentity(t *testing.T) {
 	const repo = "reg.example.com/team/model"
 	other := "@" + string(digest.FromString("other"))
@@ -23,7 +23,7 @@ func TestSignedIdentity(t *testing.T) {
 		rule, signed, asked string
 		want                error
 	}{
-		// The default: as matchRepoDigestOrExact, but a signature may name nothing.
+		// The default: matchRepoDigestOrExact, but a signature without a reference is accepted.
 		{"", "", repo + ":v1", nil},
 		{"", repo + ":v1", repo + ":v1", nil},
 		{"", repo + ":v1", repo + ":v2", ErrOtherReference},
@@ -38,7 +38,7 @@ func TestSignedIdentity(t *testing.T) {
 		{"", repo + ":v1", repo + "2" + atDigest, ErrOtherReference},
 		{"", repo + ":v1", "reg.example.com:5000/team/model:v1", ErrOtherReference},
 		{"", repo + ":v1", "REG.example.com/team/model:v1", nil},
-		{"", repo + ":v1", "team/model:v1", nil}, // a local name is its owner's choice
+		{"", repo + ":v1", "team/model:v1", nil}, // the store's owner chose the local name
 		{"", "team/model:v1", repo + ":v1", sigstore.ErrBundle},
 		{"", "not a name", repo + ":v1", sigstore.ErrBundle},
 		{"", "docker.io/llama:v1", "index.docker.io/library/llama:v1", nil},
@@ -136,8 +136,8 @@ func TestSignedReference(t *testing.T) {
 	}
 }
 
-// TestServedUnderAnotherTag is a registry that serves what the key has signed for another tag and another repository. The
-// statement of the bundle decides, not where the bundle lies.
+// TestServedUnderAnotherTag: a registry serves a manifest that is signed for another tag or repository. The reference
+// in the bundle decides, not where the registry serves it.
 func TestServedUnderAnotherTag(t *testing.T) {
 	p := newPeer(t)
 	s, c, key := newStore(t), newClient(t), newKey(t, "ed25519")
@@ -169,7 +169,7 @@ func TestServedUnderAnotherTag(t *testing.T) {
 	check(current, "", ErrOtherReference)
 	check(copied, "", ErrOtherReference)
 
-	// One that names nothing is good for both, and never hides one that names the reference.
+	// A signature without a reference is valid for both, and does not hide one with the reference.
 	push(old, "")
 	check(old, SignedReference(old), nil)
 	check(current, "", nil)
@@ -177,7 +177,7 @@ func TestServedUnderAnotherTag(t *testing.T) {
 	check(current, SignedReference(current), nil)
 }
 
-// TestSignatureLimit is a model with more signatures than are tried.
+// TestSignatureLimit: a model has more signatures than are checked.
 func TestSignatureLimit(t *testing.T) {
 	const limit = limits.Signatures
 	p := newPeer(t)

@@ -34,7 +34,7 @@ func TestReadPrivateKey(t *testing.T) {
 	tests := []struct {
 		name string
 		file []byte
-		want string // in the error; empty when it is read
+		want string // part of the error; empty: success
 	}{
 		{"PKCS 8", pkcs8, ""},
 		{"text before it", append([]byte("my key\n"), pkcs8...), ""},
@@ -98,7 +98,7 @@ func TestReadPublicKey(t *testing.T) {
 	}
 }
 
-// encrypt writes a key as cosign does, with less work for scrypt.
+// encrypt encrypts a key as cosign does, with cheaper scrypt parameters.
 func encrypt(t testing.TB, der []byte, password string, change func(*encrypted)) []byte {
 	t.Helper()
 	var e encrypted

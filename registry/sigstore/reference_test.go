@@ -8,7 +8,7 @@ import (
 
 const signedName = "registry.example.com/team/model:v1"
 
-// TestReference holds the statement of a signature that names a reference, byte for byte: `cosign verify -a
+// TestReference checks the statement of a signature that names a reference, byte for byte: `cosign verify -a
 // docker-reference=...` compares this annotation.
 func TestReference(t *testing.T) {
 	private, public := pair(t, "ed25519")
@@ -36,7 +36,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceOfAnotherForm holds that a reference that cannot be read is not taken for none, and that other annotations
+// TestReferenceOfAnotherForm: a reference that cannot be parsed is an error, not a missing reference. Other annotations
 // do not matter.
 func TestReferenceOfAnotherForm(t *testing.T) {
 	private, public := pair(t, "ecdsa")
