@@ -22,11 +22,15 @@ import (
 func TestClassOf(t *testing.T) {
 	for addr, want := range map[string]addressClass{
 		"8.8.8.8": publicAddress, "2606:4700::1111": publicAddress, "172.32.0.1": publicAddress, "100.128.0.1": publicAddress,
-		"10.1.2.3": privateAddress, "172.16.0.1": privateAddress, "192.168.1.1": privateAddress, "fd00:ec2::254": privateAddress,
-		"100.64.0.1": privateAddress, "100.100.100.200": privateAddress, "fec0::1": privateAddress, "192.0.0.192": privateAddress,
-		"127.0.0.1": loopbackAddress, "127.255.0.9": loopbackAddress, "::1": loopbackAddress,
-		"169.254.169.254": linkLocalAddress, "fe80::1": linkLocalAddress, "fe80::1%eth0": linkLocalAddress, "168.63.129.16": linkLocalAddress,
-		"0.0.0.0": reservedAddress, "::": reservedAddress, "0.1.2.3": reservedAddress, "224.0.0.1": reservedAddress, "ff02::1": reservedAddress,
+		"10.1.2.3": privateAddress, "172.16.0.1": privateAddress, "192.168.1.1": privateAddress,
+		"fd00:ec2::254": privateAddress,
+		"100.64.0.1":    privateAddress, "100.100.100.200": privateAddress, "fec0::1": privateAddress,
+		"192.0.0.192": privateAddress,
+		"127.0.0.1":   loopbackAddress, "127.255.0.9": loopbackAddress, "::1": loopbackAddress,
+		"169.254.169.254": linkLocalAddress, "fe80::1": linkLocalAddress, "fe80::1%eth0": linkLocalAddress,
+		"168.63.129.16": linkLocalAddress,
+		"0.0.0.0":       reservedAddress, "::": reservedAddress, "0.1.2.3": reservedAddress, "224.0.0.1": reservedAddress,
+		"ff02::1":         reservedAddress,
 		"255.255.255.255": reservedAddress, "240.0.0.1": reservedAddress,
 		// Addresses that embed IPv4 addresses: mapped, NAT64, 6to4, Teredo, IPv4-compatible, IPv4-translated.
 		"::ffff:169.254.169.254": linkLocalAddress, "::ffff:10.0.0.1": privateAddress, "::ffff:8.8.8.8": publicAddress,
@@ -47,7 +51,8 @@ func TestMayName(t *testing.T) {
 	all := []addressClass{publicAddress, privateAddress, loopbackAddress, linkLocalAddress, reservedAddress}
 	may := map[addressClass]string{
 		publicAddress: "public", privateAddress: "public private", loopbackAddress: "public private loopback",
-		linkLocalAddress: "public private link-local", reservedAddress: "public private reserved", 0: "public private loopback link-local reserved",
+		linkLocalAddress: "public private link-local", reservedAddress: "public private reserved",
+		0:                              "public private loopback link-local reserved",
 		privateAddress | publicAddress: "public", loopbackAddress | linkLocalAddress: "public private",
 	}
 	for by, want := range may {
@@ -114,7 +119,8 @@ func TestPrivateAddresses(t *testing.T) {
 		{"blob", "GET", blobRoute, lead(307), pullModel, "redirect"},
 		{"manifest check", "HEAD", manifestRoute, lead(301), pushModel(0), "redirect"},
 		{"blob check", "HEAD", blobRoute, lead(308), pushModel(0), "redirect"},
-		{"token server", "GET", pingRoute, respond(401, "WWW-Authenticate", `Bearer realm="`+inner.URL+`/token?key=s3cret-s3cret"`), pullModel, "token server"},
+		{"token server", "GET", pingRoute,
+			respond(401, "WWW-Authenticate", `Bearer realm="`+inner.URL+`/token?key=s3cret-s3cret"`), pullModel, "token server"},
 		{"upload", "POST", beginRoute, lead(202), pushModel(0), "upload"},
 		{"large upload", "POST", beginRoute, lead(202), pushModel(500), "upload"},
 		{"redirect of a session's opening", "POST", beginRoute, lead(307), pushModel(0), "redirect"},
@@ -143,7 +149,8 @@ func TestPrivateAddresses(t *testing.T) {
 			if err == nil || !errors.Is(err, ErrPrivateAddress) || temporary(err) {
 				t.Fatalf("%v", err)
 			}
-			if text := err.Error(); !strings.Contains(text, tt.what+" from http://"+p.host()+"/v2/") || !strings.Contains(text, " to "+inner.URL) ||
+			if text := err.Error(); !strings.Contains(text, tt.what+" from http://"+p.host()+"/v2/") ||
+				!strings.Contains(text, " to "+inner.URL) ||
 				!strings.Contains(text, ": it leads from a public to a private address (127.0.0.1 is loopback)") {
 				t.Errorf("%v", err)
 			}
@@ -163,7 +170,9 @@ func TestResolvedAddresses(t *testing.T) {
 	for _, p := range []*peer{inner, outer, cdn} {
 		p.serve(store, name, "team/model", "latest")
 	}
-	classes := map[string]addressClass{inner.host(): privateAddress, outer.host(): publicAddress, cdn.host(): publicAddress}
+	classes := map[string]addressClass{
+		inner.host(): privateAddress, outer.host(): publicAddress, cdn.host(): publicAddress,
+	}
 	to := func(host string) action {
 		return func(x *exchange) {
 			http.Redirect(x.w, x.r, "http://"+host+x.r.URL.Path+"?hop=1", http.StatusTemporaryRedirect)
@@ -178,11 +187,13 @@ func TestResolvedAddresses(t *testing.T) {
 	}{
 		{"public to a name of a private address", outer, to("inner.example"), nil,
 			"redirect from http://registry.example/v2/team/model/blobs/"},
-		{"by way of another public host", outer, to("cdn.example"), to("inner.example"), "redirect from http://cdn.example/v2/team/model/blobs/"},
+		{"by way of another public host", outer, to("cdn.example"), to("inner.example"),
+			"redirect from http://cdn.example/v2/team/model/blobs/"},
 		{"public to public", outer, to("cdn.example"), nil, ""},
 		{"private to public", inner, to("cdn.example"), nil, ""},
 		{"private to private", inner, to("inner.example"), nil, ""},
-		{"private to public to private", inner, to("cdn.example"), to("inner.example"), "redirect from http://cdn.example/v2/team/model/blobs/"},
+		{"private to public to private", inner, to("cdn.example"), to("inner.example"),
+			"redirect from http://cdn.example/v2/team/model/blobs/"},
 		{"private to public to itself", inner, to("cdn.example"), to("registry.example"), ""},
 		{"private to loopback", inner, to("localhost:1"), nil, "it leads from a private to a loopback address"},
 	} {
@@ -210,7 +221,8 @@ func TestResolvedAddresses(t *testing.T) {
 			}
 			_, err = c.Pull(t.Context(), newStore(t), n, PullOptions{})
 			switch {
-			case tt.want == "" && err != nil, tt.want != "" && (!errors.Is(err, ErrPrivateAddress) || !strings.Contains(err.Error(), tt.want)):
+			case tt.want == "" && err != nil,
+				tt.want != "" && (!errors.Is(err, ErrPrivateAddress) || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("%v, want %q", err, tt.want)
 			}
 		})
@@ -231,7 +243,8 @@ func TestDNSRebinding(t *testing.T) {
 	})
 	n, _ := manifest.ParseName("registry.example/team/model")
 	_, err := c.Pull(t.Context(), newStore(t), n, PullOptions{})
-	if !errors.Is(err, ErrPrivateAddress) || !strings.Contains(err.Error(), "registry registry.example has moved from a public to a private address (127.0.0.1 is loopback)") {
+	want := "registry registry.example has moved from a public to a private address (127.0.0.1 is loopback)"
+	if !errors.Is(err, ErrPrivateAddress) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 	if len(inner.log()) > 0 {
@@ -262,9 +275,11 @@ func TestPrivateOption(t *testing.T) {
 		return err
 	}
 	for host, want := range map[string]string{
-		p.host():        "registry " + p.host() + " is at a loopback address (127.0.0.1)",
-		"inner.example": "registry inner.example is at a loopback address (127.0.0.1)", "169.254.169.254": "is at a link-local address",
-		"10.0.0.1:5000": "is at a private address", "localhost:1": "is at a loopback address (this machine)", "0.0.0.0:5000": "is at a reserved address",
+		p.host():          "registry " + p.host() + " is at a loopback address (127.0.0.1)",
+		"inner.example":   "registry inner.example is at a loopback address (127.0.0.1)",
+		"169.254.169.254": "is at a link-local address",
+		"10.0.0.1:5000":   "is at a private address", "localhost:1": "is at a loopback address (this machine)",
+		"0.0.0.0:5000": "is at a reserved address",
 	} {
 		err := pull(host)
 		if !errors.Is(err, ErrPrivateAddress) || !strings.Contains(err.Error(), want) {
@@ -298,7 +313,8 @@ func TestProxyAndAddresses(t *testing.T) {
 	c.net.base.Proxy = http.ProxyURL(u)
 	n, _ := manifest.ParseName("registry.example.com/team/model")
 	_, err := c.Pull(t.Context(), newStore(t), n, PullOptions{})
-	if !errors.Is(err, ErrPrivateAddress) || !strings.Contains(err.Error(), "from a public to a private address (169.254.169.254 is link-local)") {
+	want := "from a public to a private address (169.254.169.254 is link-local)"
+	if !errors.Is(err, ErrPrivateAddress) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 	for _, host := range asked {

@@ -147,7 +147,8 @@ func (h *host) singleflight(ctx context.Context, key string, f func() error) err
 
 // authorization returns the credential for requests of these scopes. stale is one that the registry rejected, which is
 // not returned again; it may be nil.
-func (h *host) authorization(ctx context.Context, path string, scopes []string, stale *credential) (*credential, error) {
+func (h *host) authorization(ctx context.Context, path string, scopes []string,
+	stale *credential) (*credential, error) {
 	key := strings.Join(scopes, " ")
 	for {
 		h.mu.Lock()
@@ -211,7 +212,8 @@ func challengeOf(resp *http.Response) *transport.Challenge {
 type cannedChallenge http.Header
 
 func (g cannedChallenge) RoundTrip(req *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header(g), Body: http.NoBody, Request: req}, nil
+	resp := &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header(g), Body: http.NoBody, Request: req}
+	return resp, nil
 }
 
 // discoverAuth learns how the registry authenticates, with a GET of /v2/
@@ -283,7 +285,8 @@ func origin(u *url.URL) string {
 
 // exchange creates a new credential. old is the previous one, or nil. refused is a credential that the registry
 // rejected, old or an earlier one; it is nil if old expired.
-func (h *host) exchange(ctx context.Context, path string, scopes []string, old, refused *credential) (*credential, error) {
+func (h *host) exchange(ctx context.Context, path string, scopes []string,
+	old, refused *credential) (*credential, error) {
 	h.mu.Lock()
 	ch := h.challenge
 	h.mu.Unlock()

@@ -47,7 +47,10 @@ func TestScopes(t *testing.T) {
 			t.Errorf("service %q", q.Get("service"))
 		}
 	}
-	want := [][]string{{"repository:a/deep/model:pull"}, {"repository:a/deep/model:pull,push", "repository:b/base:pull", "repository:c/base:pull"}}
+	want := [][]string{
+		{"repository:a/deep/model:pull"},
+		{"repository:a/deep/model:pull,push", "repository:b/base:pull", "repository:c/base:pull"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -56,7 +59,8 @@ func TestScopes(t *testing.T) {
 // TestChallengeOfARequest: a registry with anonymous reads has no challenge for the ping, but one for a push. Its
 // challenge may name additional scopes.
 func TestChallengeOfARequest(t *testing.T) {
-	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", openPing: true, anonymousReads: true, scope: "repository:a/model:push,pull repository:shared:pull"})
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", openPing: true, anonymousReads: true,
+		scope: "repository:a/model:push,pull repository:shared:pull"})
 	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
 	wantSuccess(t, r, "GET", "blobs/x")
@@ -64,7 +68,8 @@ func TestChallengeOfARequest(t *testing.T) {
 		t.Errorf("%d token requests before a challenge", n)
 	}
 	wantSuccess(t, r, "POST", "blobs/uploads/")
-	if diff := cmp.Diff([]string{"repository:a/model:pull,push", "repository:shared:pull"}, p.tokenQueries[0]["scope"]); diff != "" {
+	if diff := cmp.Diff([]string{"repository:a/model:pull,push", "repository:shared:pull"},
+		p.tokenQueries[0]["scope"]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -98,7 +103,8 @@ func TestTokenRenewedBeforeExpiry(t *testing.T) {
 		life, want int
 		age        time.Duration
 	}{
-		{300, 1, 4 * time.Minute}, {300, 2, 295 * time.Second}, {0, 1, 45 * time.Second}, {0, 2, 55 * time.Second}, {1, 1, 30 * time.Second},
+		{300, 1, 4 * time.Minute}, {300, 2, 295 * time.Second}, {0, 1, 45 * time.Second}, {0, 2, 55 * time.Second},
+		{1, 1, 30 * time.Second},
 	} {
 		p := newAuthPeer(t, &authPeer{scheme: "Bearer", tokenLife: test.life})
 		c := authClient(t, Options{Keychain: anonymousKeychain()})
@@ -120,7 +126,8 @@ func TestWrongPassword(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
 		var events []Event
-		c := authClient(t, Options{Keychain: passwordKeychain("hunter2", p.host()), Events: func(e Event) { events = append(events, e) }})
+		c := authClient(t, Options{Keychain: passwordKeychain("hunter2", p.host()),
+			Events: func(e Event) { events = append(events, e) }})
 		r := repositoryOf(t, c, p.host()+"/a/model", pull)
 		var wg sync.WaitGroup
 		for range 8 {
@@ -170,7 +177,8 @@ func TestNoCredentials(t *testing.T) {
 func TestBrokenKeychain(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
 	var warned []string
-	c := authClient(t, Options{Keychain: broken{}, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
+	c := authClient(t,
+		Options{Keychain: broken{}, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	if want := []string{p.host() + ": credentials cannot be read: no helper"}; !cmp.Equal(warned, want) {
 		t.Errorf("warned of %v", warned)
@@ -203,7 +211,8 @@ func TestIdentityToken(t *testing.T) {
 		return repositoryOf(t, c, p.host()+"/a/model", push)
 	}
 	wantSuccess(t, with("refresh-me"), "GET", "blobs/x")
-	if q := p.tokenQueries[0]; q.Get("grant_type") != "refresh_token" || q.Get("scope") != "repository:a/model:pull,push" || q.Get("service") != "peer" {
+	if q := p.tokenQueries[0]; q.Get("grant_type") != "refresh_token" ||
+		q.Get("scope") != "repository:a/model:pull,push" || q.Get("service") != "peer" {
 		t.Errorf("token request %v", q)
 	}
 	_, err := with("wrong-one").askFor("GET", "blobs/x")
@@ -260,7 +269,8 @@ func TestRealm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = h.realm(challengeOf(&http.Response{Header: http.Header{"Www-Authenticate": {fmt.Sprintf("Bearer realm=%q", test.realm)}}}))
+		header := http.Header{"Www-Authenticate": {fmt.Sprintf("Bearer realm=%q", test.realm)}}
+		_, err = h.realm(challengeOf(&http.Response{Header: header}))
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s names %s: %v, want %q", test.host, test.realm, err, test.err)
 		}
@@ -316,7 +326,8 @@ func TestTokenExpiresDuringBody(t *testing.T) {
 	wantSuccess(t, r, "HEAD", "blobs/x")
 	p.revoke()
 	patch := func() error {
-		req, _ := r.request(context.Background(), "PATCH", r.url("blobs/uploads/1"), io.MultiReader(strings.NewReader("bytes")))
+		req, _ := r.request(context.Background(), "PATCH", r.url("blobs/uploads/1"),
+			io.MultiReader(strings.NewReader("bytes")))
 		_, err := r.responseBody(req)
 		return err
 	}
@@ -408,9 +419,12 @@ func TestOrigin(t *testing.T) {
 		url  string
 		want bool
 	}{
-		{"https://registry.example.com/v2/", true}, {"https://registry.example.com:443/v2/", true}, {"https://Registry.Example.com/", true},
-		{"https://registry.example.com:444/v2/", false}, {"http://registry.example.com/v2/", false}, {"http://registry.example.com:443/", false},
-		{"https://registry.example.com.evil.org/", false}, {"https://evil.org/registry.example.com", false}, {"https://registry.example.com@evil.org/", false},
+		{"https://registry.example.com/v2/", true}, {"https://registry.example.com:443/v2/", true},
+		{"https://Registry.Example.com/", true},
+		{"https://registry.example.com:444/v2/", false}, {"http://registry.example.com/v2/", false},
+		{"http://registry.example.com:443/", false},
+		{"https://registry.example.com.evil.org/", false}, {"https://evil.org/registry.example.com", false},
+		{"https://registry.example.com@evil.org/", false},
 	} {
 		u, err := r.url().Parse(test.url)
 		if err != nil {

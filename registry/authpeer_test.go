@@ -60,7 +60,8 @@ func (p *authPeer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.URL.Path == "/v2/" && p.openPing:
 	case p.anonymousReads && (req.Method == http.MethodGet || req.Method == http.MethodHead) && req.URL.Path != "/v2/":
 		fmt.Fprint(w, "ok")
-	case p.scheme == "Bearer" && p.tokens[strings.TrimPrefix(auth, "Bearer ")] != nil, p.scheme == "Basic" && auth == p.basic(), p.scheme == "":
+	case p.scheme == "Bearer" && p.tokens[strings.TrimPrefix(auth, "Bearer ")] != nil,
+		p.scheme == "Basic" && auth == p.basic(), p.scheme == "":
 		fmt.Fprint(w, "ok")
 	default:
 		w.Header().Set("WWW-Authenticate", p.challenge())

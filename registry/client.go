@@ -77,7 +77,8 @@ func New(opts Options) (*Client, error) {
 		}
 		opts.Mirrors = mirrors
 	}
-	c := &Client{opts: opts, http: opts.Transport, sleep: sleep, tune: defaultTuning, hosts: map[string]*host{}, warned: map[string]bool{}}
+	c := &Client{opts: opts, http: opts.Transport, sleep: sleep, tune: defaultTuning,
+		hosts: map[string]*host{}, warned: map[string]bool{}}
 	if c.http == nil {
 		t, err := newTransport(opts)
 		if err != nil {

@@ -117,7 +117,8 @@ func (d *download) fill(ctx context.Context, first EventKind) error {
 	defer func() { <-d.blobSlots }()
 	had := d.partial.Have()
 	d.emit(Event{Kind: first, Bytes: had})
-	parts := d.Size >= d.tune.singleBelow && (d.Size > d.tune.singleBusyBelow || d.remaining.Load() <= int64(cap(d.requestSlots)))
+	parts := d.Size >= d.tune.singleBelow &&
+		(d.Size > d.tune.singleBusyBelow || d.remaining.Load() <= int64(cap(d.requestSlots)))
 	if had == 0 && !parts { // hashed as it is written
 		return d.fetchSequential(ctx)
 	}

@@ -25,7 +25,8 @@ var errIdle = errors.New("idle")
 // getRange requests a range of a blob once, and passes the received bytes to write. A response may hold fewer bytes
 // without an error: the caller requests the rest. If part is nil, the server may also respond with the whole blob,
 // which is then written from its start.
-func (d *download) getRange(ctx context.Context, want manifest.Range, part *part, write func([]byte, int64) (int, error)) error {
+func (d *download) getRange(ctx context.Context, want manifest.Range, part *part,
+	write func([]byte, int64) (int, error)) error {
 	if d.Size == 0 {
 		return nil
 	}
@@ -62,7 +63,8 @@ func (d *download) requestRange(ctx context.Context, want manifest.Range, always
 }
 
 // readResponse checks a response. It returns the body and the range of the blob that it holds.
-func (d *download) readResponse(resp *http.Response, want manifest.Range, part *part) (io.Reader, manifest.Range, error) {
+func (d *download) readResponse(resp *http.Response, want manifest.Range,
+	part *part) (io.Reader, manifest.Range, error) {
 	ranged := resp.Request.Header.Get("Range") != ""
 	encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
 	encoded := encoding != "" && encoding != "identity"
@@ -97,7 +99,8 @@ func (d *download) readResponse(resp *http.Response, want manifest.Range, part *
 		}
 		return z, whole, nil
 	}
-	return nil, whole, fmt.Errorf("the registry sent an unrequested content encoding %q: %w", clip(encoding), ErrUnsupported)
+	return nil, whole, fmt.Errorf("the registry sent an unrequested content encoding %q: %w",
+		clip(encoding), ErrUnsupported)
 }
 
 // contentRange parses a Content-Range header (RFC 9110, section 14.4). total is -1 if the header does not give it.
@@ -126,7 +129,8 @@ var buffers sync.Pool
 
 // copyRange reads a body that holds the range sent of the blob, and writes it up to end. A body that is longer than its
 // range is an error.
-func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Range, end int64, write func([]byte, int64) (int, error)) error {
+func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Range, end int64,
+	write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
 	if p == nil || len(*p) != d.tune.buffer {
 		b := make([]byte, d.tune.buffer)

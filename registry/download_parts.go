@@ -220,8 +220,8 @@ func (pt *part) finish() {
 	}
 }
 
-// A part is slow if its rate times slowFactor is below the median rate. Parts are compared after hedgeMinTicks, and only if
-// there are at least hedgeMinPeers others.
+// A part is slow if its rate times slowFactor is below the median rate. Parts are compared after hedgeMinTicks, and
+// only if there are at least hedgeMinPeers others.
 const (
 	hedgeMinTicks = 5
 	hedgeMinPeers = 2

@@ -105,7 +105,8 @@ func expect(resp *http.Response, want ...int) error {
 // statusError turns a response into an error. It reads and closes the body.
 func statusError(resp *http.Response) *StatusError {
 	defer resp.Body.Close()
-	e := &StatusError{Method: resp.Request.Method, URL: displayURL(resp.Request.URL), Status: resp.StatusCode, Header: resp.Header,
+	e := &StatusError{Method: resp.Request.Method, URL: displayURL(resp.Request.URL),
+		Status: resp.StatusCode, Header: resp.Header,
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is better than none
 	var doc struct {

@@ -23,7 +23,8 @@ func newStore(t testing.TB) *manifest.Store {
 // smallManifest returns an image manifest with the empty config, no layers, and an annotation. The config need not
 // exist.
 func smallManifest(note string) string {
-	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.empty.v1+json",`+
+	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",`+
+		`"config":{"mediaType":"application/vnd.oci.empty.v1+json",`+
 		`"digest":%q,"size":2},"layers":[],"annotations":{"note":%q}}`, digest.FromString("{}"), note)
 }
 
@@ -44,7 +45,8 @@ func putModel(t testing.TB, s *manifest.Store, name string, sizes ...int) (manif
 		if err != nil {
 			t.Fatal(err)
 		}
-		img.Layers = append(img.Layers, manifest.Layer{Kind: manifest.KindTensor, Name: fmt.Sprintf("t%d", i), Digest: d, Size: size})
+		img.Layers = append(img.Layers, manifest.Layer{Kind: manifest.KindTensor, Name: fmt.Sprintf("t%d",
+			i), Digest: d, Size: size})
 	}
 	n, err := manifest.ParseName(name)
 	if err != nil {

@@ -22,7 +22,8 @@ const (
 // may prompt on the terminal.
 func helperProgram(name string) (helper.ProgramFunc, error) {
 	if strings.ContainsAny(name, `/\`) {
-		return nil, fmt.Errorf("credential helper %q: the name contains a path; docker's config.json needs NAME for a program %sNAME on the PATH",
+		return nil, fmt.Errorf("credential helper %q: the name contains a path; docker's config.json needs NAME "+
+			"for a program %sNAME on the PATH",
 			clip(name), helperPrefix)
 	}
 	return func(args ...string) helper.Program {

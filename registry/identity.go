@@ -53,7 +53,8 @@ func (h *host) signedToken(ctx context.Context, ch *transport.Challenge, scopes 
 	}
 }
 
-func (h *host) signedTokenOnce(ctx context.Context, key ssh.Signer, realm *url.URL, ch *transport.Challenge, scopes []string) (*token, error) {
+func (h *host) signedTokenOnce(ctx context.Context, key ssh.Signer, realm *url.URL, ch *transport.Challenge,
+	scopes []string) (*token, error) {
 	nonce := make([]byte, 16)
 	rand.Read(nonce)
 	u := withQuery(realm, ch, scopes, url.Values{
@@ -80,7 +81,8 @@ func requestSignature(key ssh.Signer, method string, u *url.URL) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("sign a token request: %w", err)
 	}
-	return base64.StdEncoding.EncodeToString(key.PublicKey().Marshal()) + ":" + base64.StdEncoding.EncodeToString(sig.Blob), nil
+	return base64.StdEncoding.EncodeToString(key.PublicKey().Marshal()) + ":" +
+		base64.StdEncoding.EncodeToString(sig.Blob), nil
 }
 
 // identity reads the user's key. It returns nil if there is none. An unusable key is an error only if the user chose
@@ -109,7 +111,8 @@ func readIdentity(file string) (ssh.Signer, error) {
 	var locked *ssh.PassphraseMissingError
 	switch {
 	case errors.As(err, &locked):
-		return nil, fmt.Errorf("the key %s has a passphrase, which is not supported; set %s to another key", file, IdentityEnv)
+		return nil, fmt.Errorf("the key %s has a passphrase, which is not supported; set %s to another key",
+			file, IdentityEnv)
 	case err != nil:
 		return nil, fmt.Errorf("%s holds no OpenSSH private key; set %s to another key", file, IdentityEnv)
 	case key.PublicKey().Type() != ssh.KeyAlgoED25519:

@@ -28,39 +28,42 @@ import (
 func ollamaPeer(t *testing.T, public ed25519.PublicKey, anonymous string) *authPeer {
 	var p *authPeer
 	nonces := map[string]bool{}
-	p = newAuthPeer(t, &authPeer{scheme: "Bearer", openPing: true, scope: "repository:a/model:pull,push", handler: func(w http.ResponseWriter, req *http.Request) bool {
-		if req.URL.Path != "/token" {
-			if req.Header.Get("Authorization") == "Bearer anonymous" && anonymous == "reader" && req.Method == "GET" {
-				fmt.Fprint(w, "ok")
+	p = newAuthPeer(t, &authPeer{scheme: "Bearer", openPing: true, scope: "repository:a/model:pull,push",
+		handler: func(w http.ResponseWriter, req *http.Request) bool {
+			if req.URL.Path != "/token" {
+				if req.Header.Get("Authorization") == "Bearer anonymous" && anonymous == "reader" && req.Method == "GET" {
+					fmt.Fprint(w, "ok")
+					return true
+				}
+				return false
+			}
+			q := req.URL.Query()
+			p.tokenQueries = append(p.tokenQueries, q)
+			auth := req.Header.Get("Authorization")
+			if auth == "" && anonymous != "refused" {
+				fmt.Fprint(w, `{"token":"anonymous"}`)
 				return true
 			}
-			return false
-		}
-		q := req.URL.Query()
-		p.tokenQueries = append(p.tokenQueries, q)
-		auth := req.Header.Get("Authorization")
-		if auth == "" && anonymous != "refused" {
-			fmt.Fprint(w, `{"token":"anonymous"}`)
+			key, sig, ok := strings.Cut(auth, ":")
+			ts, _ := strconv.ParseInt(q.Get("ts"), 10, 64)
+			nonce, err := base64.RawURLEncoding.DecodeString(q.Get("nonce"))
+			want, _ := ssh.NewPublicKey(public)
+			b, _ := base64.StdEncoding.DecodeString(sig)
+			// The hash of the empty body.
+			text := "GET,http://" + req.Host + req.URL.RequestURI() +
+				",ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="
+			if !ok || err != nil || len(nonce) != 16 || nonces[string(nonce)] ||
+				time.Since(time.Unix(ts, 0)).Abs() > time.Minute ||
+				key != base64.StdEncoding.EncodeToString(want.Marshal()) || !ed25519.Verify(public, []byte(text), b) {
+				w.WriteHeader(http.StatusUnauthorized)
+				return true
+			}
+			nonces[string(nonce)] = true
+			token := fmt.Sprintf("signed-%d", len(p.tokenQueries))
+			p.tokens[token] = q["scope"]
+			fmt.Fprintf(w, `{"token":%q}`, token)
 			return true
-		}
-		key, sig, ok := strings.Cut(auth, ":")
-		ts, _ := strconv.ParseInt(q.Get("ts"), 10, 64)
-		nonce, err := base64.RawURLEncoding.DecodeString(q.Get("nonce"))
-		want, _ := ssh.NewPublicKey(public)
-		b, _ := base64.StdEncoding.DecodeString(sig)
-		// The hash of the empty body.
-		text := "GET,http://" + req.Host + req.URL.RequestURI() + ",ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="
-		if !ok || err != nil || len(nonce) != 16 || nonces[string(nonce)] || time.Since(time.Unix(ts, 0)).Abs() > time.Minute ||
-			key != base64.StdEncoding.EncodeToString(want.Marshal()) || !ed25519.Verify(public, []byte(text), b) {
-			w.WriteHeader(http.StatusUnauthorized)
-			return true
-		}
-		nonces[string(nonce)] = true
-		token := fmt.Sprintf("signed-%d", len(p.tokenQueries))
-		p.tokens[token] = q["scope"]
-		fmt.Fprintf(w, `{"token":%q}`, token)
-		return true
-	}})
+		}})
 	return p
 }
 
@@ -208,12 +211,14 @@ func TestSignatureText(t *testing.T) {
 	}
 	public, sig, _ := strings.Cut(got, ":")
 	wire, _ := base64.StdEncoding.DecodeString(public)
-	if !bytes.Equal(wire, append([]byte("\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"), private.Public().(ed25519.PublicKey)...)) {
+	if !bytes.Equal(wire, append([]byte("\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"),
+		private.Public().(ed25519.PublicKey)...)) {
 		t.Errorf("public key %x", wire)
 	}
 	b, _ := base64.StdEncoding.DecodeString(sig)
-	if !ed25519.Verify(private.Public().(ed25519.PublicKey), []byte("GET,https://registry.ollama.ai/token?nonce=n&scope=repository%3Aa%3Apull&ts=1,"+
-		"ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="), b) {
+	if !ed25519.Verify(private.Public().(ed25519.PublicKey),
+		[]byte("GET,https://registry.ollama.ai/token?nonce=n&scope=repository%3Aa%3Apull&ts=1,"+
+			"ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="), b) {
 		t.Error("the signature is of another text")
 	}
 }

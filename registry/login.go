@@ -74,7 +74,8 @@ func (h *host) check(ctx context.Context, cfg authn.AuthConfig) (checked bool, i
 	}
 	header := basic(cfg)
 	if h.challenge.Scheme == "bearer" {
-		t, err := h.token(ctx, h.challenge, cfg, nil, url.Values{"account": {cfg.Username}, "client_id": {clientID}, "offline_token": {"true"}})
+		query := url.Values{"account": {cfg.Username}, "client_id": {clientID}, "offline_token": {"true"}}
+		t, err := h.token(ctx, h.challenge, cfg, nil, query)
 		if errors.Is(err, ErrUnauthorized) {
 			return false, "", h.refusal(true, err)
 		}

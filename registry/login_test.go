@@ -97,19 +97,23 @@ func TestLogin(t *testing.T) {
 func TestLoginForIdentityToken(t *testing.T) {
 	file := dockerHome(t, "")
 	var p *authPeer
-	p = newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth2: true, handler: func(w http.ResponseWriter, req *http.Request) bool {
-		if req.URL.Path != "/token" || req.URL.Query().Get("offline_token") != "true" || req.URL.Query().Get("account") != "ann" || req.Header.Get("Authorization") != p.basic() {
-			return false
-		}
-		p.tokens["t"] = []string{""}
-		fmt.Fprint(w, `{"token":"t","refresh_token":"refresh-me"}`)
-		return true
-	}})
+	p = newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth2: true,
+		handler: func(w http.ResponseWriter, req *http.Request) bool {
+			if req.URL.Path != "/token" || req.URL.Query().Get("offline_token") != "true" ||
+				req.URL.Query().Get("account") != "ann" || req.Header.Get("Authorization") != p.basic() {
+				return false
+			}
+			p.tokens["t"] = []string{""}
+			fmt.Fprint(w, `{"token":"t","refresh_token":"refresh-me"}`)
+			return true
+		}})
 	c := authClient(t, Options{})
 	if _, err := c.Login(context.Background(), p.host(), "ann", "secret"); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"auths": map[string]any{p.host(): map[string]any{"auth": "YW5uOg==", "identitytoken": "refresh-me"}}}
+	want := map[string]any{"auths": map[string]any{
+		p.host(): map[string]any{"auth": "YW5uOg==", "identitytoken": "refresh-me"},
+	}}
 	if diff := cmp.Diff(want, readJSON(t, file)); diff != "" {
 		t.Error(diff)
 	}
@@ -121,7 +125,8 @@ func TestLoginForIdentityToken(t *testing.T) {
 // know. A file that cannot be parsed is not replaced.
 func TestLoginPreservesConfig(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
-	before := `{"HttpHeaders":{"X":"<&>"},"future":{"n":12345678901234567890},"auths":{"other.example.com":{"auth":"YTpi","email":"a@b"}},"credHelpers":{"gcr.io":"gcloud"}}`
+	before := `{"HttpHeaders":{"X":"<&>"},"future":{"n":12345678901234567890},` +
+		`"auths":{"other.example.com":{"auth":"YTpi","email":"a@b"}},"credHelpers":{"gcr.io":"gcloud"}}`
 	file := dockerHome(t, before)
 	c := authClient(t, Options{})
 	if _, err := c.Login(context.Background(), p.host(), "ann", "secret"); err != nil {
@@ -188,7 +193,9 @@ func TestLoginDockerHub(t *testing.T) {
 	if _, err := c.Login(context.Background(), "docker.io", "ann", "secret"); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"auths": map[string]any{"https://index.docker.io/v1/": map[string]any{"auth": "YW5uOnNlY3JldA=="}}}
+	want := map[string]any{
+		"auths": map[string]any{"https://index.docker.io/v1/": map[string]any{"auth": "YW5uOnNlY3JldA=="}},
+	}
 	if diff := cmp.Diff(want, readJSON(t, file)); diff != "" {
 		t.Error(diff)
 	}
@@ -205,7 +212,8 @@ func TestPodmanCredentials(t *testing.T) {
 		p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 		c := authClient(t, Options{})
 		file := filepath.Join(t.TempDir(), "auth.json")
-		if err := os.WriteFile(file, fmt.Appendf(nil, `{"auths":{"%s":{"auth":"YW5uOnNlY3JldA=="}}}`, p.host()), 0o600); err != nil {
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"auths":{"%s":{"auth":"YW5uOnNlY3JldA=="}}}`,
+			p.host()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		t.Setenv("REGISTRY_AUTH_FILE", file)

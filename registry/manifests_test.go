@@ -17,12 +17,14 @@ import (
 func TestManifestTypes(t *testing.T) {
 	p := newPeer(t)
 	for name, doc := range map[string][2]string{
-		"any":    {"application/json", `{"secret":"words"}`},
-		"other":  {"application/vnd.example.note+json", `{"schemaVersion":2,"config":{},"layers":[]}`},
-		"own":    {"application/json", strings.Replace(smallManifest(""), "vnd.oci.image.manifest.v1", "vnd.example.note", 1)},
-		"two":    {ocispec.MediaTypeImageIndex, smallManifest("")},
-		"no":     {ocispec.MediaTypeImageManifest, "<html>"},
-		"listed": {ocispec.MediaTypeImageIndex, `{"schemaVersion":2,"manifests":[` + entry(t, p, digest.SHA256, "application/vnd.example.note+json", `{"schemaVersion":2}`) + `]}`},
+		"any":   {"application/json", `{"secret":"words"}`},
+		"other": {"application/vnd.example.note+json", `{"schemaVersion":2,"config":{},"layers":[]}`},
+		"own": {"application/json",
+			strings.Replace(smallManifest(""), "vnd.oci.image.manifest.v1", "vnd.example.note", 1)},
+		"two": {ocispec.MediaTypeImageIndex, smallManifest("")},
+		"no":  {ocispec.MediaTypeImageManifest, "<html>"},
+		"listed": {ocispec.MediaTypeImageIndex, `{"schemaVersion":2,"manifests":[` +
+			entry(t, p, digest.SHA256, "application/vnd.example.note+json", `{"schemaVersion":2}`) + `]}`},
 	} {
 		p.putManifest("team/model", name, doc[0], []byte(doc[1]))
 		s := newStore(t)
@@ -31,13 +33,15 @@ func TestManifestTypes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if (name == "other" || name == "own" || name == "listed") && !strings.Contains(err.Error(), `"application/vnd.example.note+json" is neither an image nor an index`) {
+		if (name == "other" || name == "own" || name == "listed") &&
+			!strings.Contains(err.Error(), `"application/vnd.example.note+json" is neither an image nor an index`) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if list, err := s.List(t.Context()); err != nil || len(list) > 0 {
 			t.Errorf("%s: stored as %v, %v", name, list, err)
 		}
-		if _, err := s.PutRaw(t.Context(), p.name("team/model:"+name), doc[0], []byte(doc[1]), manifest.PutOptions{}); err == nil && name != "listed" {
+		_, err = s.PutRaw(t.Context(), p.name("team/model:"+name), doc[0], []byte(doc[1]), manifest.PutOptions{})
+		if err == nil && name != "listed" {
 			t.Errorf("%s: the store accepted it", name)
 		}
 	}
@@ -68,7 +72,8 @@ func TestDigestAlgorithms(t *testing.T) {
 			p := newPeer(t)
 			img := serve(t, p, testFiles)
 			child := entry(t, p, a, ocispec.MediaTypeImageManifest, string(img.bytes))
-			d := p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex, []byte(`{"schemaVersion":2,"manifests":[`+child+`]}`))
+			d := p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex,
+				[]byte(`{"schemaVersion":2,"manifests":[`+child+`]}`))
 			n := p.name("team/model@" + string(d))
 			_, err := newClient(t).Pull(t.Context(), newStore(t), n, PullOptions{})
 			if a == digest.SHA384 {
@@ -130,8 +135,10 @@ func TestIndexDescriptor(t *testing.T) {
 		{ocispec.MediaTypeImageIndex, len(img.bytes), manifest.ErrInvalidManifest},
 	} {
 		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex,
-			fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[{"mediaType":%q,"digest":%q,"size":%d}]}`, tt.mediaType, img.digest, tt.size))
-		if _, err := newClient(t).Pull(t.Context(), newStore(t), img.name, PullOptions{}); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[{"mediaType":%q,"digest":%q,"size":%d}]}`,
+				tt.mediaType, img.digest, tt.size))
+		if _, err := newClient(t).Pull(t.Context(), newStore(t), img.name, PullOptions{}); !errors.Is(err, tt.want) ||
+			tt.want == nil && err != nil {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}

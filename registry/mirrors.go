@@ -40,7 +40,8 @@ func ParseMirrors(s string) ([]Mirror, error) {
 		own, err := manifest.ParseName(host + "/name")
 		there, err2 := manifest.ParseName(test)
 		if !ok || err != nil || err2 != nil || own.IsLocal() || own.Host != host || there.Host != mirror {
-			return nil, fmt.Errorf("%q is not host=[http://]mirror[/prefix], such as docker.io=mirror.example.com/hub", clip(item))
+			return nil, fmt.Errorf("%q is not host=[http://]mirror[/prefix], such as docker.io=mirror.example.com/hub",
+				clip(item))
 		}
 		list = append(list, Mirror{Host: host, Mirror: mirror, Prefix: prefix, PlainHTTP: plain})
 	}
@@ -74,7 +75,8 @@ func (c *Client) mirrorsOf(r *repository) []*mirror {
 		if m.Prefix != "" {
 			path = m.Prefix + "/" + path
 		}
-		list = append(list, &mirror{repository: &repository{host: h, path: path, scopes: []string{scope(path, pull)}}, tried: map[string]bool{}})
+		list = append(list, &mirror{repository: &repository{host: h, path: path, scopes: []string{scope(path, pull)}},
+			tried: map[string]bool{}})
 	}
 	return list
 }

@@ -59,14 +59,20 @@ func (s *site) wantLog(t *testing.T, want ...string) {
 }
 
 func TestMirrors(t *testing.T) {
-	text, ofHome, ofMirror, fresh := smallManifest("text"), smallManifest("of home"), smallManifest("of mirror"), smallManifest("new")
+	text, fresh := smallManifest("text"), smallManifest("new")
+	ofHome, ofMirror := smallManifest("of home"), smallManifest("of mirror")
 	d := string(digest.FromString(text))
-	home := newSite(t, map[string]string{"/v2/a/model/manifests/tag": ofHome, "/v2/a/model/manifests/new": fresh, "/v2/a/model/manifests/" + d: text, "/v2/a/model/blobs/x": "ok"})
+	home := newSite(t, map[string]string{"/v2/a/model/manifests/tag": ofHome, "/v2/a/model/manifests/new": fresh,
+		"/v2/a/model/manifests/" + d: text, "/v2/a/model/blobs/x": "ok"})
 	first := newSite(t, map[string]string{})
-	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": ofMirror, "/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
+	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": ofMirror,
+		"/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
 	var warned []string
-	mirrors := []Mirror{{Host: home.host(), Mirror: first.host()}, {Host: home.host(), Mirror: second.host(), Prefix: "hub/deep"}, {Host: "other.example.com", Mirror: "never.example.com"}}
-	c := authClient(t, Options{Keychain: anonymousKeychain(), Mirrors: mirrors, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
+	mirrors := []Mirror{{Host: home.host(), Mirror: first.host()},
+		{Host: home.host(), Mirror: second.host(), Prefix: "hub/deep"},
+		{Host: "other.example.com", Mirror: "never.example.com"}}
+	c := authClient(t, Options{Keychain: anonymousKeychain(), Mirrors: mirrors,
+		Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
 	ctx := context.Background()
 	r := repositoryOf(t, c, home.host()+"/a/model", pull)
 	get := func(ref, want string) {
@@ -112,7 +118,8 @@ func TestMirrors(t *testing.T) {
 		}
 	}
 	first.wantLog(t, "GET /v2/a/model/blobs/x")
-	if len(warned) != 2 || !strings.HasPrefix(warned[0], first.host()+": mirror of "+home.host()+" failed") || !strings.HasPrefix(warned[1], second.host()) {
+	if len(warned) != 2 || !strings.HasPrefix(warned[0], first.host()+": mirror of "+home.host()+" failed") ||
+		!strings.HasPrefix(warned[1], second.host()) {
 		t.Errorf("warned %q", warned)
 	}
 	first.status, first.has["/v2/a/model/blobs/x"] = 0, "ok"
@@ -158,9 +165,11 @@ func TestParseMirrors(t *testing.T) {
 		{"", nil},
 		{" , ", nil},
 		{"docker.io=mirror.example.com", []Mirror{{Host: "docker.io", Mirror: "mirror.example.com"}}},
-		{"docker.io=http://10.0.0.5:5000/hub", []Mirror{{Host: "docker.io", Mirror: "10.0.0.5:5000", Prefix: "hub", PlainHTTP: true}}},
+		{"docker.io=http://10.0.0.5:5000/hub",
+			[]Mirror{{Host: "docker.io", Mirror: "10.0.0.5:5000", Prefix: "hub", PlainHTTP: true}}},
 		{"docker.io=localhost:5000/hub, ghcr.io=m.example.com/a/b/,docker.io=n.example.com",
-			[]Mirror{{Host: "docker.io", Mirror: "localhost:5000", Prefix: "hub"}, {Host: "ghcr.io", Mirror: "m.example.com", Prefix: "a/b"},
+			[]Mirror{{Host: "docker.io", Mirror: "localhost:5000", Prefix: "hub"},
+				{Host: "ghcr.io", Mirror: "m.example.com", Prefix: "a/b"},
 				{Host: "docker.io", Mirror: "n.example.com"}}},
 	} {
 		got, err := ParseMirrors(test.text)
@@ -168,7 +177,9 @@ func TestParseMirrors(t *testing.T) {
 			t.Errorf("%q: %v, %v", test.text, got, err)
 		}
 	}
-	for _, text := range []string{"docker.io", "docker.io=", "=m.example.com", "hub=m.example.com", "docker.io=mirror", "docker.io=https://m.example.com", "docker.io=m.example.com//a", "docker.io/a=m.example.com", "docker.io=m.example.com/a:b"} {
+	for _, text := range []string{"docker.io", "docker.io=", "=m.example.com", "hub=m.example.com", "docker.io=mirror",
+		"docker.io=https://m.example.com", "docker.io=m.example.com//a", "docker.io/a=m.example.com",
+		"docker.io=m.example.com/a:b"} {
 		if got, err := ParseMirrors(text); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}
@@ -183,7 +194,8 @@ func TestParseMirrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"docker.io/llama", "index.docker.io/llama"} {
-		if r := repositoryOf(t, c, name, pull); len(r.mirrors) != 1 || r.mirrors[0].url("x").String() != "http://localhost:5000/v2/hub/library/llama/x" {
+		if r := repositoryOf(t, c, name, pull); len(r.mirrors) != 1 ||
+			r.mirrors[0].url("x").String() != "http://localhost:5000/v2/hub/library/llama/x" {
 			t.Errorf("mirrors of %s: %v", name, r.mirrors)
 		}
 	}

@@ -284,7 +284,8 @@ func (p *peer) count(method string, about route) int {
 	defer p.mu.Unlock()
 	n := 0
 	for _, r := range p.requests {
-		if m, rest, _ := strings.Cut(r, " "); (method == "" || m == method) && (about == anyRoute || strings.HasPrefix(rest, string(about)+" ")) {
+		if m, rest, _ := strings.Cut(r, " "); (method == "" || m == method) &&
+			(about == anyRoute || strings.HasPrefix(rest, string(about)+" ")) {
 			n++
 		}
 	}
@@ -379,7 +380,8 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.requests = append(p.requests, fmt.Sprintf("%s %s %s", r.Method, x.route, r.URL))
 	var do action
 	for _, rule := range p.rules {
-		if rule.left == 0 || rule.method != "" && rule.method != r.Method || rule.route != anyRoute && rule.route != x.route ||
+		if rule.left == 0 || rule.method != "" && rule.method != r.Method ||
+			rule.route != anyRoute && rule.route != x.route ||
 			rule.ref != "" && rule.ref != x.ref {
 			continue
 		}
@@ -416,7 +418,8 @@ func routeOf(r *http.Request) (about route, repo, ref string) {
 	for _, kind := range []struct {
 		infix string
 		route route
-	}{{"/blobs/uploads/", uploadRoute}, {"/blobs/", blobRoute}, {"/manifests/", manifestRoute}, {"/referrers/", referrersRoute}} {
+	}{{"/blobs/uploads/", uploadRoute}, {"/blobs/", blobRoute}, {"/manifests/", manifestRoute},
+		{"/referrers/", referrersRoute}} {
 		if i := strings.LastIndex(path, kind.infix); i > 0 {
 			repo, ref = path[:i], path[i+len(kind.infix):]
 			if kind.route == uploadRoute && ref == "" {
@@ -669,7 +672,8 @@ func (x *exchange) handleReferrers() {
 	x.mu.Lock()
 	for ref, m := range x.inRepo(x.repo).manifests {
 		var doc ocispec.Manifest
-		if !strings.Contains(ref, ":") || json.Unmarshal(m.bytes, &doc) != nil || doc.Subject == nil || string(doc.Subject.Digest) != x.ref {
+		if !strings.Contains(ref, ":") || json.Unmarshal(m.bytes, &doc) != nil || doc.Subject == nil ||
+			string(doc.Subject.Digest) != x.ref {
 			continue
 		}
 		kind := doc.ArtifactType
@@ -684,7 +688,8 @@ func (x *exchange) handleReferrers() {
 		idx.Manifests = slices.DeleteFunc(idx.Manifests, func(d ocispec.Descriptor) bool { return d.ArtifactType != want })
 		x.w.Header().Set("OCI-Filters-Applied", "artifactType")
 	}
-	slices.SortFunc(idx.Manifests, func(a, b ocispec.Descriptor) int { return strings.Compare(string(a.Digest), string(b.Digest)) })
+	slices.SortFunc(idx.Manifests,
+		func(a, b ocispec.Descriptor) int { return strings.Compare(string(a.Digest), string(b.Digest)) })
 	x.w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
 	_ = json.NewEncoder(x.w).Encode(idx)
 }

@@ -42,7 +42,8 @@ type PullResult struct {
 // 12 digits of the digest as its tag.
 //
 // If the options exclude layers, the entry is marked as partial. A later pull completes it.
-func (c *Client) Pull(ctx context.Context, s *manifest.Store, name manifest.Name, opts PullOptions) (*PullResult, error) {
+func (c *Client) Pull(ctx context.Context, s *manifest.Store, name manifest.Name,
+	opts PullOptions) (*PullResult, error) {
 	p, err := c.newPuller(s, name)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,8 @@ func (c *Client) newPuller(s *manifest.Store, name manifest.Name) (*puller, erro
 		return nil, err
 	}
 	n := c.opts.Concurrency
-	return &puller{c: c, s: s, src: src, tune: c.tune, blobSlots: make(chan struct{}, n), requestSlots: make(chan struct{}, n)}, nil
+	return &puller{c: c, s: s, src: src, tune: c.tune,
+		blobSlots: make(chan struct{}, n), requestSlots: make(chan struct{}, n)}, nil
 }
 
 func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions) (*PullResult, error) {
@@ -133,7 +135,8 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 		return nil, err
 	}
 	p.result.Name = p.storeName(ctx, name, m.Digest)
-	if p.result.Digest, err = p.s.PutRaw(ctx, p.result.Name, m.MediaType, m.Bytes, manifest.PutOptions{Partial: len(skipped) > 0}); err != nil {
+	put := manifest.PutOptions{Partial: len(skipped) > 0}
+	if p.result.Digest, err = p.s.PutRaw(ctx, p.result.Name, m.MediaType, m.Bytes, put); err != nil {
 		return nil, err
 	}
 	done()
@@ -226,7 +229,8 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 		return nil, fmt.Errorf("the index lists no images: %w", manifest.ErrUnknownManifest)
 	}
 	if len(list) > maxImages {
-		return nil, fmt.Errorf("the index lists %d images; name one by its digest, such as %s", len(list), byDigest(name, list[0].Digest))
+		return nil, fmt.Errorf("the index lists %d images; name one by its digest, such as %s",
+			len(list), byDigest(name, list[0].Digest))
 	}
 	var models, others []*Manifest
 	var unknown error
@@ -297,7 +301,8 @@ type layerDescriptor struct {
 // names returns the names by which a user may select the layer: the tensor's, the file's path, and their last elements.
 func (l layerDescriptor) names() []string {
 	var list []string
-	for _, n := range []string{l.Annotations[annotationTensor], l.Name, l.Annotations[annotationFilepath], l.Annotations[ocispec.AnnotationTitle]} {
+	for _, n := range []string{l.Annotations[annotationTensor], l.Name, l.Annotations[annotationFilepath],
+		l.Annotations[ocispec.AnnotationTitle]} {
 		if n == "" {
 			continue
 		}
@@ -349,7 +354,8 @@ func selectLayers(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err e
 		}
 	}
 	if len(opts.Only) > 0 && !matched {
-		return nil, nil, fmt.Errorf("no layer matches %s; use patterns of file paths or tensor names, such as '*.json'", strings.Join(opts.Only, ", "))
+		return nil, nil, fmt.Errorf("no layer matches %s; use patterns of file paths or tensor names, such as '*.json'",
+			strings.Join(opts.Only, ", "))
 	}
 	for _, d := range all {
 		b := pullBlob{d, labels[d.Digest]}

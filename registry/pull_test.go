@@ -66,7 +66,8 @@ func serve(t testing.TB, p *peer, files map[string][]byte) *image {
 	for _, path := range paths {
 		b := files[path]
 		img.blobs = append(img.blobs, b)
-		m.Layers = append(m.Layers, ocispec.Descriptor{MediaType: "application/vnd.example.file", Digest: digest.FromBytes(b), Size: int64(len(b)),
+		m.Layers = append(m.Layers, ocispec.Descriptor{
+			MediaType: "application/vnd.example.file", Digest: digest.FromBytes(b), Size: int64(len(b)),
 			Annotations: map[string]string{annotationFilepath: path}})
 	}
 	for _, b := range img.blobs {
@@ -173,7 +174,8 @@ func TestPull(t *testing.T) {
 	img.checkWhole(t, s)
 
 	// A pull of a new version transfers only new blobs and replaces the name.
-	files := map[string][]byte{"config.json": testFiles["config.json"], "model-a.safetensors": testFiles["model-a.safetensors"], "new": []byte("new")}
+	files := map[string][]byte{"config.json": testFiles["config.json"],
+		"model-a.safetensors": testFiles["model-a.safetensors"], "new": []byte("new")}
 	img2 := serve(t, p, files)
 	if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Bytes != 3 || r.Digest != img2.digest {
 		t.Errorf("a new version: %+v, %v", r, err)
@@ -181,7 +183,8 @@ func TestPull(t *testing.T) {
 	// The old version can still be pulled by digest, and gets its own tag.
 	name := img.name
 	name.Tag, name.Digest = "", img.digest
-	if r, err = c.Pull(t.Context(), s, name, PullOptions{}); err != nil || r.Bytes != 0 || r.Name.Tag != img.digest.Encoded()[:12] {
+	if r, err = c.Pull(t.Context(), s, name, PullOptions{}); err != nil || r.Bytes != 0 ||
+		r.Name.Tag != img.digest.Encoded()[:12] {
 		t.Errorf("by digest: %+v, %v", r, err)
 	}
 	if r, err = c.Pull(t.Context(), s, name, PullOptions{}); err != nil || r.Name.Tag != img.digest.Encoded()[:12] {
@@ -307,8 +310,10 @@ func TestPullRecovers(t *testing.T) {
 	}
 	for tenth := range 11 {
 		tests = append(tests,
-			test{fmt.Sprintf("cut at %d tenths", tenth), func(p *peer) { p.once("GET", blobRoute, cutResponse(tenth*len(small)/10)).of(smallRef) }},
-			test{fmt.Sprintf("each part cut at %d tenths", tenth), func(p *peer) { p.on("GET", blobRoute, oncePerPart(cutResponse(tenth*10_000))).of(largeRef) }})
+			test{fmt.Sprintf("cut at %d tenths",
+				tenth), func(p *peer) { p.once("GET", blobRoute, cutResponse(tenth*len(small)/10)).of(smallRef) }},
+			test{fmt.Sprintf("each part cut at %d tenths",
+				tenth), func(p *peer) { p.on("GET", blobRoute, oncePerPart(cutResponse(tenth*10_000))).of(largeRef) }})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -379,7 +384,8 @@ func TestPullFails(t *testing.T) {
 		is   error
 		says []string
 	}{
-		{"no such tag", func(p *peer) { p.on("", manifestRoute, refuseWith(404, "MANIFEST_UNKNOWN")) }, ErrNotFound, []string{"team/model", "MANIFEST_UNKNOWN"}},
+		{"no such tag", func(p *peer) { p.on("", manifestRoute, refuseWith(404, "MANIFEST_UNKNOWN")) }, ErrNotFound,
+			[]string{"team/model", "MANIFEST_UNKNOWN"}},
 		{"no such blob", func(p *peer) {
 			p.on("GET", blobRoute, refuseWith(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(small)))
 		}, ErrNotFound,
@@ -391,7 +397,8 @@ func TestPullFails(t *testing.T) {
 		{"denied", func(p *peer) { p.on("GET", blobRoute, refuseWith(403, "DENIED")) }, ErrUnauthorized, []string{"DENIED"}},
 		{"altered", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(small))) }, ErrDigest,
 			[]string{string(digest.FromBytes(small)), string(digest.FromBytes(altered)), "40000 bytes"}},
-		{"altered parts", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(large))) }, ErrDigest, []string{string(digest.FromBytes(large)), "1000000 bytes"}},
+		{"altered parts", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(large))) }, ErrDigest,
+			[]string{string(digest.FromBytes(large)), "1000000 bytes"}},
 		{"shorter", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.w.Write(small[:1000]) }).of(string(digest.FromBytes(small)))
 		}, ErrDigest, []string{"1000 bytes", "40000"}},
@@ -419,15 +426,18 @@ func TestPullFails(t *testing.T) {
 			})
 		}, ErrDigest, nil},
 		{"a manifest of nonsense", func(p *peer) {
-			p.on("GET", manifestRoute, func(x *exchange) { x.w.Write([]byte(`{"layers":[{"digest":"sha256:../../etc/passwd","size":3}]}`)) })
+			p.on("GET", manifestRoute,
+				func(x *exchange) { x.w.Write([]byte(`{"layers":[{"digest":"sha256:../../etc/passwd","size":3}]}`)) })
 		}, manifest.ErrInvalidManifest, nil},
 		{"more than any disk has", func(p *peer) {
 			p.on("GET", manifestRoute, func(x *exchange) {
 				var layers []string // each of the maximum size
 				for i := range 2000 {
-					layers = append(layers, fmt.Sprintf(`{"digest":%q,"size":%d}`, digest.FromString(fmt.Sprint(i)), int64(limits.BlobSize)))
+					layers = append(layers, fmt.Sprintf(`{"digest":%q,"size":%d}`,
+						digest.FromString(fmt.Sprint(i)), int64(limits.BlobSize)))
 				}
-				fmt.Fprintf(x.w, `{"schemaVersion":2,"config":{"digest":%q,"size":2},"layers":[%s]}`, digest.FromString("{}"), strings.Join(layers, ","))
+				fmt.Fprintf(x.w, `{"schemaVersion":2,"config":{"digest":%q,"size":2},"layers":[%s]}`,
+					digest.FromString("{}"), strings.Join(layers, ","))
 			})
 		}, manifest.ErrNoSpace, []string{"INGOT_HOME"}},
 	} {
@@ -478,7 +488,8 @@ func TestPullFollowsRedirects(t *testing.T) {
 					parts++
 				}
 				mu.Unlock()
-				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(p.blob("team/model", digest.Digest(strings.TrimPrefix(r.URL.Path, "/")))))
+				blob := p.blob("team/model", digest.Digest(strings.TrimPrefix(r.URL.Path, "/")))
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(blob))
 			}))
 			defer store.Close()
 			p.on("GET", blobRoute, func(x *exchange) { respond(307, "Location", store.URL+"/"+x.ref+"?signature=secret")(x) })
@@ -537,7 +548,8 @@ func TestPullRenewsItsToken(t *testing.T) {
 		x.handle()
 	})
 	s := newEmptyStore(t)
-	if _, err := newPullClient(t, func(o *Options) { o.Concurrency = 1 }).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+	c := newPullClient(t, func(o *Options) { o.Concurrency = 1 })
+	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	img.checkWhole(t, s)
@@ -589,7 +601,8 @@ func TestPullCorruptPartial(t *testing.T) {
 	img := serve(t, p, testFiles)
 	large := digest.FromBytes(testFiles["model-a.safetensors"])
 	s := newEmptyStore(t)
-	if err := os.WriteFile(filepath.Join(s.Root(), "ingest", large.Encoded()+".part"), noise(7, 500_001), 0o644); err != nil {
+	partial := filepath.Join(s.Root(), "ingest", large.Encoded()+".part")
+	if err := os.WriteFile(partial, noise(7, 500_001), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	p.once("GET", blobRoute, flip(2)).of(string(large))
@@ -649,19 +662,22 @@ func TestPullPartial(t *testing.T) {
 		if got != test.want || r.Partial != 9-got {
 			t.Errorf("%v: %d blobs, want %d; %d absent", test.opts, got, test.want, r.Partial)
 		}
-		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil || (r.Partial > 0) != (e.Descriptor.Annotations["org.ingotml.partial"] != "") {
+		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil ||
+			(r.Partial > 0) != (e.Descriptor.Annotations["org.ingotml.partial"] != "") {
 			t.Errorf("%v: %v, %v", test.opts, e.Descriptor.Annotations, err)
 		}
 		if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Partial != 0 {
 			t.Errorf("%v: completing it: %+v, %v", test.opts, r, err)
 		}
 		img.checkWhole(t, s)
-		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil || e.Descriptor.Annotations["org.ingotml.partial"] != "" {
+		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil ||
+			e.Descriptor.Annotations["org.ingotml.partial"] != "" {
 			t.Errorf("%v: still partial: %v", test.opts, err)
 		}
 	}
 	s := newEmptyStore(t)
-	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"*.gguf"}}); err == nil || !strings.Contains(err.Error(), "*.gguf") {
+	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"*.gguf"}}); err == nil ||
+		!strings.Contains(err.Error(), "*.gguf") {
 		t.Errorf("nothing matches: %v", err)
 	}
 	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"[a"}}); err == nil {
@@ -709,14 +725,20 @@ func TestSelectLayers(t *testing.T) {
 func TestPullIndex(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	other := p.putManifest("team/model", "", ocispec.MediaTypeImageManifest, fmt.Appendf(nil, `{"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":2},"layers":[]}`, digest.FromString("{}")))
+	other := p.putManifest("team/model", "", ocispec.MediaTypeImageManifest,
+		fmt.Appendf(nil,
+			`{"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":2},`+
+				`"layers":[]}`, digest.FromString("{}")))
 	index := func(digests ...digest.Digest) {
 		var list []string
 		for _, d := range digests {
-			list = append(list, fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":%d}`, ocispec.MediaTypeImageManifest, d, len(p.manifest("team/model", string(d)))))
+			list = append(list, fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":%d}`,
+				ocispec.MediaTypeImageManifest, d, len(p.manifest("team/model", string(d)))))
 		}
-		list = append(list, fmt.Sprintf(`{"digest":%q,"annotations":{"vnd.docker.reference.type":"attestation-manifest"}}`, digest.FromString("absent")))
-		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex, fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(list, ",")))
+		list = append(list, fmt.Sprintf(`{"digest":%q,"annotations":{"vnd.docker.reference.type":"attestation-manifest"}}`,
+			digest.FromString("absent")))
+		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex,
+			fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(list, ",")))
 	}
 	index(img.digest)
 	s := newEmptyStore(t)
@@ -726,11 +748,13 @@ func TestPullIndex(t *testing.T) {
 	img.checkWhole(t, s)
 	index(img.digest, other)
 	_, err := newPullClient(t).Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{})
-	if err == nil || !strings.Contains(err.Error(), "@"+string(img.digest)) || !strings.Contains(err.Error(), "@"+string(other)) {
+	if err == nil || !strings.Contains(err.Error(), "@"+string(img.digest)) ||
+		!strings.Contains(err.Error(), "@"+string(other)) {
 		t.Errorf("two: %v", err)
 	}
 	index()
-	if _, err := newPullClient(t).Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{}); !errors.Is(err, manifest.ErrUnknownManifest) {
+	_, err = newPullClient(t).Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{})
+	if !errors.Is(err, manifest.ErrUnknownManifest) {
 		t.Errorf("none: %v", err)
 	}
 }
@@ -741,12 +765,13 @@ func TestPullVerify(t *testing.T) {
 	img := serve(t, p, testFiles)
 	s := newEmptyStore(t)
 	refused := errors.New("not signed")
-	_, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{Verify: func(_ context.Context, d digest.Digest) error {
-		if d != img.digest {
-			t.Errorf("Verify got %s", d)
-		}
-		return refused
-	}})
+	_, err := newPullClient(t).Pull(t.Context(), s, img.name,
+		PullOptions{Verify: func(_ context.Context, d digest.Digest) error {
+			if d != img.digest {
+				t.Errorf("Verify got %s", d)
+			}
+			return refused
+		}})
 	if !errors.Is(err, refused) || p.count("GET", blobRoute) > 0 {
 		t.Errorf("%v, %d blobs", err, p.count("GET", blobRoute))
 	}
@@ -757,7 +782,8 @@ func TestFetchBlob(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
 	s := newEmptyStore(t)
-	for kind, b := range map[string][]byte{"application/vnd.example.file": testFiles["model-a.safetensors"], ocispec.MediaTypeImageManifest: img.bytes} {
+	for kind, b := range map[string][]byte{"application/vnd.example.file": testFiles["model-a.safetensors"],
+		ocispec.MediaTypeImageManifest: img.bytes} {
 		desc := ocispec.Descriptor{MediaType: kind, Digest: digest.FromBytes(b), Size: int64(len(b))}
 		if err := newPullClient(t).FetchBlob(t.Context(), s, img.name, desc); err != nil {
 			t.Fatal(err)

@@ -52,7 +52,8 @@ const uploadsPerSlot = 2
 // The error is a [manifest.NotFoundError] if src does not exist, an [ErrNoHost] if dst has no host, a
 // [manifest.ErrBlobMissing] if neither the store nor the registry has a blob, and a [manifest.ErrCorrupt] if a stored
 // blob is damaged.
-func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.Name, opts PushOptions) (digest.Digest, error) {
+func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.Name,
+	opts PushOptions) (digest.Digest, error) {
 	d, err := c.push(ctx, s, src, dst, opts)
 	if err != nil {
 		return "", fmt.Errorf("push %s to %s: %w", src, dst, err)
@@ -60,7 +61,8 @@ func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	return d, nil
 }
 
-func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.Name, opts PushOptions) (digest.Digest, error) {
+func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.Name,
+	opts PushOptions) (digest.Digest, error) {
 	p, release, err := c.newPusher(ctx, s, dst, opts)
 	if err != nil {
 		return "", err
@@ -81,7 +83,8 @@ func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.
 }
 
 // inFormat returns the manifest to push, and its config if the store does not have it.
-func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name, format string) (m Manifest, config []byte, err error) {
+func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name,
+	format string) (m Manifest, config []byte, err error) {
 	if format == "" {
 		raw, err := s.ResolveRaw(ctx, src)
 		if err != nil {
@@ -99,7 +102,8 @@ func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name, format 
 
 // newPusher prepares a push. It holds the store's lock until release, so that collection removes nothing that is being
 // pushed.
-func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.Name, opts PushOptions) (p *pusher, release func(), err error) {
+func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.Name,
+	opts PushOptions) (p *pusher, release func(), err error) {
 	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
 	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
 	r, err := c.repository(dst, push)
@@ -220,7 +224,8 @@ const maxDepth = 4
 // gather appends a manifest to docs, after the stored manifests that it lists.
 func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, error) {
 	if depth > maxDepth || len(docs) > limits.IndexManifests {
-		return nil, fmt.Errorf("manifest %s: its indexes nest too deeply or list too many manifests: %w", m.Digest, manifest.ErrTooLarge)
+		return nil, fmt.Errorf("manifest %s: its indexes nest too deeply or list too many manifests: %w",
+			m.Digest, manifest.ErrTooLarge)
 	}
 	var err error
 	if m.MediaType, err = manifest.CheckType(m.MediaType, m.Bytes); err != nil {
@@ -365,7 +370,8 @@ func (p *pusher) heldBy(ctx context.Context, h manifest.Home) []ocispec.Descript
 
 // sendManifests pushes the manifests by digest, and the root under ref last. If there are referrers, the root goes by
 // digest before them and gets its tag after them, so that a client that sees the tag also finds the signatures.
-func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []attachment, ref string, tagged digest.Digest) error {
+func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []attachment, ref string,
+	tagged digest.Digest) error {
 	root := docs[len(docs)-1]
 	if tagged == root.Digest {
 		return p.sendAttached(ctx, attached)

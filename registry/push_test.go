@@ -99,10 +99,12 @@ func TestPushByDigest(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, want := putModel(t, s, "m", 10)
 	other := digest.FromString("other")
-	if _, err := newClient(t).Push(t.Context(), s, name, p.name("m@"+string(other)), PushOptions{}); !errors.Is(err, ErrDigest) {
+	_, err := newClient(t).Push(t.Context(), s, name, p.name("m@"+string(other)), PushOptions{})
+	if !errors.Is(err, ErrDigest) {
 		t.Errorf("a name with another digest: %v", err)
 	}
-	if got, err := newClient(t).Push(t.Context(), s, name, p.name("m@"+string(want)), PushOptions{}); err != nil || got != want {
+	got, err := newClient(t).Push(t.Context(), s, name, p.name("m@"+string(want)), PushOptions{})
+	if err != nil || got != want {
 		t.Errorf("its own digest: %s, %v", got, err)
 	}
 	p.check("m", string(want), want)
@@ -117,7 +119,8 @@ func TestPushRefusals(t *testing.T) {
 		t.Errorf("a local name: %v", err)
 	}
 	p := newPeer(t)
-	if _, err := newClient(t).Push(t.Context(), s, local, p.name("m"), PushOptions{}); !errors.Is(err, manifest.ErrNotFound) {
+	_, err := newClient(t).Push(t.Context(), s, local, p.name("m"), PushOptions{})
+	if !errors.Is(err, manifest.ErrNotFound) {
 		t.Errorf("no such model: %v", err)
 	}
 }
@@ -181,9 +184,10 @@ var faults = []fault{
 	{name: "the upload is lost, in olareg's words", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, refuseWith(http.StatusBadRequest, "BLOB_UPLOAD_UNKNOWN")).after(1)
 	}},
-	{name: "uploads are always lost", maxResent: -1, mayLeaveOpen: true, want: ErrNotFound, set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN")).after(1)
-	}},
+	{name: "uploads are always lost", maxResent: -1, mayLeaveOpen: true, want: ErrNotFound,
+		set: func(_ *testing.T, p *peer) {
+			p.on("PATCH", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN")).after(1)
+		}},
 	{name: "429 with Retry-After", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, respond(http.StatusTooManyRequests, "Retry-After", "7")).after(1)
 		p.once("POST", beginRoute, respond(http.StatusTooManyRequests, "Retry-After", "8"))
@@ -221,9 +225,10 @@ var faults = []fault{
 			x.handle()
 		})
 	}},
-	{name: "500 always", want: errAny, text: "500 Internal Server Error", mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, respond(http.StatusInternalServerError)).after(1)
-	}},
+	{name: "500 always", want: errAny, text: "500 Internal Server Error", mayLeaveOpen: true,
+		set: func(_ *testing.T, p *peer) {
+			p.on("PATCH", uploadRoute, respond(http.StatusInternalServerError)).after(1)
+		}},
 	{name: "answers are lost", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, cutAfter).after(1)
 		p.once("PUT", uploadRoute, cutAfter)
@@ -341,9 +346,10 @@ var faults = []fault{
 	{name: "the registry reads other bytes, once", set: func(_ *testing.T, p *peer) {
 		p.once("PUT", uploadRoute, refuseWith(http.StatusBadRequest, "DIGEST_INVALID"))
 	}, maxResent: -1, mayLeaveOpen: true},
-	{name: "the registry reads other bytes", want: ErrDigest, mayLeaveOpen: true, maxResent: -1, set: func(_ *testing.T, p *peer) {
-		p.on("PUT", uploadRoute, refuseWith(http.StatusBadRequest, "DIGEST_INVALID"))
-	}},
+	{name: "the registry reads other bytes", want: ErrDigest, mayLeaveOpen: true, maxResent: -1,
+		set: func(_ *testing.T, p *peer) {
+			p.on("PUT", uploadRoute, refuseWith(http.StatusBadRequest, "DIGEST_INVALID"))
+		}},
 	{name: "the registry stores another digest", want: ErrDigest, set: func(_ *testing.T, p *peer) {
 		p.on("PUT", uploadRoute, respond(http.StatusCreated, "Docker-Content-Digest", string(digest.FromString("x"))))
 	}, mayLeaveOpen: true, maxResent: -1},
@@ -368,9 +374,11 @@ var faults = []fault{
 	{name: "manifest refused", want: errAny, text: "rejects a manifest", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", manifestRoute, respond(http.StatusRequestEntityTooLarge))
 	}},
-	{name: "the registry stops reading", stall: 500 * time.Millisecond, sizes: []int{12 * mib}, chunk: 4 * mib, maxResent: 4 * mib, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, hang).after(1)
-	}},
+	{name: "the registry stops reading", stall: 500 * time.Millisecond, sizes: []int{12 * mib},
+		chunk: 4 * mib, maxResent: 4 * mib,
+		set: func(_ *testing.T, p *peer) {
+			p.once("PATCH", uploadRoute, hang).after(1)
+		}},
 	{name: "the registry stops answering", stall: 50 * time.Millisecond, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) { x.record(); hang(x) })
 		p.once("HEAD", blobRoute, hang)
@@ -379,10 +387,11 @@ var faults = []fault{
 		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
 		p.on("GET", uploadRoute, refuseWith(http.StatusMethodNotAllowed, "UNSUPPORTED"))
 	}},
-	{name: "a cut chunk ends the upload, as in distribution 2.8", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
-		p.on("GET", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_INVALID"))
-	}},
+	{name: "a cut chunk ends the upload, as in distribution 2.8", maxResent: -1, mayLeaveOpen: true,
+		set: func(_ *testing.T, p *peer) {
+			p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
+			p.on("GET", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_INVALID"))
+		}},
 	{name: "connections are closed after each answer", set: func(_ *testing.T, p *peer) {
 		p.on("", anyRoute, func(x *exchange) {
 			x.w.Header().Set("Connection", "close")
@@ -529,7 +538,8 @@ func (f fault) run(t *testing.T, s *manifest.Store, name manifest.Name) {
 		f.check(t, p, waits)
 	}
 	if f.want != nil || f.text != "" {
-		if err == nil || f.want != nil && f.want != errAny && !errors.Is(err, f.want) || !strings.Contains(err.Error(), f.text) || strings.Contains(err.Error(), "\n") {
+		if err == nil || f.want != nil && f.want != errAny && !errors.Is(err, f.want) ||
+			!strings.Contains(err.Error(), f.text) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %v with %q in one line", err, f.want, f.text)
 		}
 		if p.manifest("team/m", "v1") != nil {
@@ -568,7 +578,8 @@ func TestPushListedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	img := manifest.Image{Config: manifest.Config{ModelType: "llama"}, Layers: []manifest.Layer{
-		{Kind: manifest.KindTensor, Name: "a", Digest: d, Size: n}, {Kind: manifest.KindTensor, Name: "b", Digest: d, Size: n},
+		{Kind: manifest.KindTensor, Name: "a", Digest: d, Size: n},
+		{Kind: manifest.KindTensor, Name: "b", Digest: d, Size: n},
 	}}
 	name := manifest.Name{Path: "m", Tag: "latest"}
 	want, err := s.Put(t.Context(), name, img)
@@ -806,10 +817,12 @@ func TestPushIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{"mediaType":%q,"digest":%q,"size":%d}]}`,
+	index := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[`+
+		`{"mediaType":%q,"digest":%q,"size":%d}]}`,
 		raw.Descriptor.MediaType, child, len(raw.Bytes))
 	all := manifest.Name{Path: "all", Tag: "latest"}
-	want, err := s.PutRaw(t.Context(), all, "application/vnd.oci.image.index.v1+json", []byte(index), manifest.PutOptions{})
+	want, err := s.PutRaw(t.Context(), all, "application/vnd.oci.image.index.v1+json", []byte(index),
+		manifest.PutOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -832,7 +845,8 @@ func TestPushFormat(t *testing.T) {
 	if m := string(p.manifest("m", "latest")); !strings.Contains(m, "application/vnd.ollama.image.tensor") {
 		t.Errorf("manifest %s", m)
 	}
-	if got, err = newClient(t).Push(t.Context(), s, name, p.name("m"), PushOptions{Format: manifest.FormatModelPack}); err != nil || got != stored {
+	if got, err = newClient(t).Push(t.Context(), s, name, p.name("m"),
+		PushOptions{Format: manifest.FormatModelPack}); err != nil || got != stored {
 		t.Errorf("pushed %s, %v, want %s", got, err, stored)
 	}
 	if _, err = newClient(t).Push(t.Context(), s, name, p.name("m"), PushOptions{Format: "tar"}); err == nil {

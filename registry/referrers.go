@@ -26,7 +26,8 @@ const (
 // referrers API, Referrers reads the referrers tag instead. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#listing-referrers and
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#referrers-tag-schema.
-func (c *Client) Referrers(ctx context.Context, name manifest.Name, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error) {
+func (c *Client) Referrers(ctx context.Context, name manifest.Name, subject digest.Digest,
+	artifactType string) ([]ocispec.Descriptor, error) {
 	r, err := c.repository(name, pull)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,8 @@ func (c *Client) Referrers(ctx context.Context, name manifest.Name, subject dige
 // errNoReferrersAPI is a response which implies that the registry has no referrers API.
 var errNoReferrersAPI = errors.New("no referrers API")
 
-func (r *repository) referrers(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error) {
+func (r *repository) referrers(ctx context.Context, subject digest.Digest,
+	artifactType string) ([]ocispec.Descriptor, error) {
 	list, err := r.listReferrers(ctx, subject, artifactType)
 	if errors.Is(err, errNoReferrersAPI) {
 		var tag *indexPage
@@ -67,7 +69,8 @@ func cleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.D
 			continue
 		}
 		seen[d.Digest] = true
-		if d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 || d.Size < 0 || d.Size > manifest.MaxManifestSize {
+		if d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 ||
+			d.Size < 0 || d.Size > manifest.MaxManifestSize {
 			continue
 		}
 		if len(kept) == maxReferrers {
@@ -79,7 +82,8 @@ func cleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.D
 }
 
 // listReferrers reads all pages of the referrers API.
-func (r *repository) listReferrers(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error) {
+func (r *repository) listReferrers(ctx context.Context, subject digest.Digest,
+	artifactType string) ([]ocispec.Descriptor, error) {
 	next := r.url("referrers", string(subject))
 	if artifactType != "" {
 		next.RawQuery = url.Values{"artifactType": {artifactType}}.Encode()
@@ -107,7 +111,8 @@ func asNoReferrersAPI(err error) error {
 		return err
 	}
 	switch status.Status {
-	case http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
+	case http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
+		http.StatusNotImplemented:
 		return errNoReferrersAPI
 	}
 	return err
@@ -138,7 +143,8 @@ func (r *repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, 
 	if err := expect(resp, http.StatusOK); err != nil {
 		return nil, err
 	}
-	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != ocispec.MediaTypeImageIndex {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || kind != ocispec.MediaTypeImageIndex {
 		// For example a proxy's own page.
 		return nil, fmt.Errorf("%s: the response has content type %q: %w", displayURL(u), clip(kind), errNoReferrersAPI)
 	}

@@ -61,7 +61,8 @@ func (r *repository) putBytes(ctx context.Context, b []byte) error {
 	return r.putBlob(ctx, d, int64(len(b)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
 }
 
-func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64, open func() (io.ReadCloser, error)) error {
+func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64,
+	open func() (io.ReadCloser, error)) error {
 	a := r.c.attempts()
 	for {
 		err := r.putBlobOnce(ctx, d, size, open)
@@ -76,7 +77,8 @@ func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64, o
 
 // putBlobOnce pushes a blob in a single request, unless the registry has it. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#post-then-put.
-func (r *repository) putBlobOnce(ctx context.Context, d digest.Digest, size int64, open func() (io.ReadCloser, error)) error {
+func (r *repository) putBlobOnce(ctx context.Context, d digest.Digest, size int64,
+	open func() (io.ReadCloser, error)) error {
 	req, err := r.request(ctx, http.MethodHead, r.url("blobs", string(d)), nil)
 	if err != nil {
 		return err

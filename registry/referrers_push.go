@@ -22,7 +22,8 @@ const maxReferrerDepth = 8
 
 // PushReferrers pushes the stored referrers of a manifest, and theirs, to the repository of dst. It returns their
 // number. [Client.Push] does this too.
-func (c *Client) PushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name, subject digest.Digest) (int, error) {
+func (c *Client) PushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name,
+	subject digest.Digest) (int, error) {
 	n, err := c.pushReferrers(ctx, s, dst, subject)
 	if err != nil {
 		return n, fmt.Errorf("push the referrers of %s to %s/%s: %w", subject, dst.Host, dst.Path, err)
@@ -30,7 +31,8 @@ func (c *Client) PushReferrers(ctx context.Context, s *manifest.Store, dst manif
 	return n, nil
 }
 
-func (c *Client) pushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name, subject digest.Digest) (int, error) {
+func (c *Client) pushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name,
+	subject digest.Digest) (int, error) {
 	p, release, err := c.newPusher(ctx, s, dst, PushOptions{})
 	if err != nil {
 		return 0, err
@@ -123,7 +125,8 @@ func (p *pusher) sendAttached(ctx context.Context, list []attachment) error {
 }
 
 // PushReferrer pushes a manifest that has a subject, and its small blobs, to the repository of dst.
-func (c *Client) PushReferrer(ctx context.Context, dst manifest.Name, mediaType string, m []byte, blobs ...[]byte) (digest.Digest, error) {
+func (c *Client) PushReferrer(ctx context.Context, dst manifest.Name, mediaType string, m []byte,
+	blobs ...[]byte) (digest.Digest, error) {
 	d, err := c.pushReferrer(ctx, dst, mediaType, m, blobs)
 	if err != nil {
 		return "", fmt.Errorf("push to %s/%s: %w", dst.Host, dst.Path, err)
@@ -131,7 +134,8 @@ func (c *Client) PushReferrer(ctx context.Context, dst manifest.Name, mediaType 
 	return d, nil
 }
 
-func (c *Client) pushReferrer(ctx context.Context, dst manifest.Name, mediaType string, m []byte, blobs [][]byte) (digest.Digest, error) {
+func (c *Client) pushReferrer(ctx context.Context, dst manifest.Name, mediaType string, m []byte,
+	blobs [][]byte) (digest.Digest, error) {
 	desc, err := manifest.ReferrerDescriptor(mediaType, m)
 	if err != nil {
 		return "", err
@@ -205,13 +209,15 @@ func (r *repository) referrersIndex(ctx context.Context, subject digest.Digest) 
 	case errors.Is(err, ErrNotFound):
 		return &indexPage{}, nil
 	case errors.Is(err, errNoReferrersAPI):
-		return nil, fmt.Errorf("tag %s is not an image index; remove it: %w", referrersTag(subject), manifest.ErrInvalidManifest)
+		return nil, fmt.Errorf("tag %s is not an image index; remove it: %w",
+			referrersTag(subject), manifest.ErrInvalidManifest)
 	}
 	return page, err
 }
 
 // putReferrersIndex writes the index with more entries. Its other fields are preserved.
-func (r *repository) putReferrersIndex(ctx context.Context, subject digest.Digest, page *indexPage, add []ocispec.Descriptor) error {
+func (r *repository) putReferrersIndex(ctx context.Context, subject digest.Digest, page *indexPage,
+	add []ocispec.Descriptor) error {
 	index := page.index
 	index.Versioned = specs.Versioned{SchemaVersion: 2}
 	index.MediaType = ocispec.MediaTypeImageIndex
@@ -221,7 +227,8 @@ func (r *repository) putReferrersIndex(ctx context.Context, subject digest.Diges
 		return err
 	}
 	if len(b) > manifest.MaxManifestSize {
-		return fmt.Errorf("tag %s would have %d bytes, the limit is %d: %w", referrersTag(subject), len(b), manifest.MaxManifestSize, manifest.ErrTooLarge)
+		return fmt.Errorf("tag %s would have %d bytes, the limit is %d: %w",
+			referrersTag(subject), len(b), manifest.MaxManifestSize, manifest.ErrTooLarge)
 	}
 	a := r.c.attempts()
 	for {
@@ -256,5 +263,6 @@ func (r *repository) putIfUnchanged(ctx context.Context, subject digest.Digest, 
 // isConflict reports whether the registry refused to replace an index that another client has changed.
 func isConflict(err error) bool {
 	var status *StatusError
-	return errors.As(err, &status) && (status.Status == http.StatusPreconditionFailed || status.Status == http.StatusConflict)
+	return errors.As(err, &status) &&
+		(status.Status == http.StatusPreconditionFailed || status.Status == http.StatusConflict)
 }

@@ -45,7 +45,8 @@ func attachText(t testing.TB, s *manifest.Store, subject digest.Digest, artifact
 }
 
 // wantReferrers compares the referrers that a repository lists, in any order.
-func wantReferrers(t testing.TB, c *Client, name manifest.Name, subject digest.Digest, artifactType string, want ...ocispec.Descriptor) {
+func wantReferrers(t testing.TB, c *Client, name manifest.Name, subject digest.Digest, artifactType string,
+	want ...ocispec.Descriptor) {
 	t.Helper()
 	got, err := c.Referrers(t.Context(), name, subject, artifactType)
 	if err != nil {
@@ -146,7 +147,8 @@ func index(next string, descs ...ocispec.Descriptor) action {
 }
 
 func referrerOf(text string) ocispec.Descriptor {
-	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: reportType, Digest: digest.FromString(text), Size: int64(len(text))}
+	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: reportType,
+		Digest: digest.FromString(text), Size: int64(len(text))}
 }
 
 // TestReferrersResponses covers error responses, and malformed and unusual lists.
@@ -179,13 +181,17 @@ func TestReferrersResponses(t *testing.T) {
 		{"cut", []action{cutResponse(20), index("", one)}, []ocispec.Descriptor{one}, ""},
 		{"not JSON", []action{respond(200, "Content-Type", ocispec.MediaTypeImageIndex)}, nil, "invalid manifest"},
 		{"two pages", []action{index(page, one), index("", two)}, []ocispec.Descriptor{one, two}, ""},
-		{"a second page that fails once", []action{index(page, one), respond(503), index("", two)}, []ocispec.Descriptor{one, two}, ""},
-		{"a second page without API", []action{index(page, one), refuseWith(404, "NOT_FOUND")}, []ocispec.Descriptor{two}, ""},
+		{"a second page that fails once", []action{index(page, one), respond(503), index("", two)},
+			[]ocispec.Descriptor{one, two}, ""},
+		{"a second page without API", []action{index(page, one), refuseWith(404, "NOT_FOUND")}, []ocispec.Descriptor{two},
+			""},
 		{"pages without end", []action{index(page, one)}, nil, "more than 200 pages"},
 		{"a page elsewhere", []action{index("https://elsewhere.example/v2/", one)}, nil, "on another host"},
 		{"listed twice", []action{index("", one, one)}, []ocispec.Descriptor{one}, ""},
-		{"no digests", []action{index("", ocispec.Descriptor{Digest: "sha256:../../x"}, ocispec.Descriptor{}, one)}, []ocispec.Descriptor{one}, ""},
-		{"odd sizes", []action{index("", ocispec.Descriptor{Digest: two.Digest, Size: -1}, ocispec.Descriptor{Digest: subject, Size: 1 << 40}, one)}, []ocispec.Descriptor{one}, ""},
+		{"no digests", []action{index("", ocispec.Descriptor{Digest: "sha256:../../x"}, ocispec.Descriptor{}, one)},
+			[]ocispec.Descriptor{one}, ""},
+		{"odd sizes", []action{index("", ocispec.Descriptor{Digest: two.Digest, Size: -1},
+			ocispec.Descriptor{Digest: subject, Size: 1 << 40}, one)}, []ocispec.Descriptor{one}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -327,12 +333,15 @@ func TestReferrersTagFaults(t *testing.T) {
 		{"500 to the read", func(p *peer, tag string) { p.once(http.MethodGet, manifestRoute, respond(500)).of(tag) }, ""},
 		{"500 to the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, respond(500)).of(tag) }, ""},
 		{"cut after the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, cutAfter).of(tag) }, ""},
-		{"changes for ever", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, respond(412)).of(tag) }, "keeps changing"},
-		{"tags cannot be written", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, refuseWith(403, "DENIED")).of(tag) }, "DENIED"},
+		{"changes for ever", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, respond(412)).of(tag) },
+			"keeps changing"},
+		{"tags cannot be written",
+			func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, refuseWith(403, "DENIED")).of(tag) }, "DENIED"},
 		{"the tag is a manifest", func(p *peer, tag string) {
 			p.putManifest("m", tag, ocispec.MediaTypeImageManifest, []byte(`{"schemaVersion":2}`))
 		}, "is not an image index"},
-		{"the tag is not JSON", func(p *peer, tag string) { p.putManifest("m", tag, ocispec.MediaTypeImageIndex, []byte(`{`)) }, "invalid manifest"},
+		{"the tag is not JSON",
+			func(p *peer, tag string) { p.putManifest("m", tag, ocispec.MediaTypeImageIndex, []byte(`{`)) }, "invalid manifest"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -42,7 +42,8 @@ func (c *Client) repository(n manifest.Name, actions string, from ...string) (*r
 		path = "library/" + path // Docker Hub's official images
 	}
 	if strings.ToLower(path) != path {
-		return nil, fmt.Errorf("%s: repository names must be lower case (distribution-spec v1.1.1, \"Pulling manifests\"): use %s/%s",
+		return nil, fmt.Errorf("%s: repository names must be lower case "+
+			"(distribution-spec v1.1.1, \"Pulling manifests\"): use %s/%s",
 			n, n.Host, strings.ToLower(n.Path))
 	}
 	r := &repository{host: h, path: path, scopes: []string{scope(path, actions)}}
@@ -115,7 +116,8 @@ func (r *repository) follow(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if next == nil {
-			if hops > 0 && !r.owns(req.URL) && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
+			if hops > 0 && !r.owns(req.URL) &&
+				(resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
 				// The redirect has expired: another request to the registry gets a new one.
 				return nil, fmt.Errorf("%w: the redirect of %s has expired: %w", ErrInterrupted, r.name, statusError(resp))
 			}

@@ -153,7 +153,8 @@ func TestWarnings(t *testing.T) {
 	}))
 	defer s.Close()
 	host := strings.TrimPrefix(s.URL, "http://")
-	list = []string{`299 - "goes away \"soon\""`, `299 - "goes away \"soon\""`, `299 - "two` + "\t" + `words"`, `299 - unquoted`, `199 - "other"`, `299 proxy "other"`, ``}
+	list = []string{`299 - "goes away \"soon\""`, `299 - "goes away \"soon\""`, `299 - "two` + "\t" + `words"`,
+		`299 - unquoted`, `199 - "other"`, `299 proxy "other"`, ``}
 	var got []string
 	c := authClient(t, Options{Keychain: anonymousKeychain(), Events: func(e Event) {
 		if e.Kind == Warned && e.Name == host {

@@ -248,7 +248,8 @@ func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 			}
 		}})
 	}
-	insecure := h.insecure && req.URL.Scheme == "https" && strings.EqualFold(req.URL.Hostname(), (&url.URL{Host: h.addr}).Hostname())
+	insecure := h.insecure && req.URL.Scheme == "https" &&
+		strings.EqualFold(req.URL.Hostname(), (&url.URL{Host: h.addr}).Hostname())
 	named := h.naming(req.URL)
 	resp, err := h.c.net.transport(connKey{named.namers, insecure, proxied}).RoundTrip(req.WithContext(ctx))
 	if err != nil {

@@ -40,12 +40,14 @@ func TestSignedURLs(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		case strings.HasPrefix(r.URL.Path, "/json"):
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":"no %s, %s: %s"}]}`, self, r.URL.RawQuery, r.URL.Query().Get("X-Amz-Signature"))
+			fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":"no %s, %s: %s"}]}`, self, r.URL.RawQuery,
+				r.URL.Query().Get("X-Amz-Signature"))
 		default:
 			w.Header().Set("Warning", `299 - "`+self+`"`)
 			w.Header().Set("Content-Type", "text/plain")
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprintf(w, "%s has expired; signed were %s and\n %s", self, r.URL.RequestURI(), r.URL.Query().Get("X-Amz-Signature"))
+			fmt.Fprintf(w, "%s has expired; signed were %s and\n %s", self, r.URL.RequestURI(),
+				r.URL.Query().Get("X-Amz-Signature"))
 		}
 	}))
 	t.Cleanup(plain.Close)
@@ -98,17 +100,20 @@ func TestSignedURLs(t *testing.T) {
 		},
 		"upload": func(c *Client, p *peer, to string) error {
 			p.on("POST", beginRoute, respond(202, "Location", to))
-			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
+			_, err := c.Push(t.Context(), store, small, p.name("team/new"),
+				PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
 		"redirect of an upload": func(c *Client, p *peer, to string) error {
 			p.on("PUT", uploadRoute, respond(307, "Location", to))
-			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
+			_, err := c.Push(t.Context(), store, small, p.name("team/new"),
+				PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
 		"redirect of a chunk": func(c *Client, p *peer, to string) error {
 			p.on("PATCH", uploadRoute, respond(307, "Location", to))
-			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{ChunkSize: 500, NoReferrers: true, Stall: 50 * time.Millisecond})
+			_, err := c.Push(t.Context(), store, small, p.name("team/new"),
+				PushOptions{ChunkSize: 500, NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
 		"upload of a small blob": func(c *Client, p *peer, to string) error {

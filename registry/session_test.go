@@ -61,7 +61,8 @@ func TestSessionRecords(t *testing.T) {
 		{"http://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
 		{"https://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
 		{"https://reg.example/up", repo("https", "reg.example"), repo("http", "reg.example"), false},
-		{"http://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), false}, // ingot itself writes no such record
+		// ingot itself writes no such record
+		{"http://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), false},
 		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example:5000"), false},
 		{"ftp://reg.example/up", repo("http", "reg.example"), repo("http", "reg.example"), false},
 	} {

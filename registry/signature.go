@@ -42,7 +42,8 @@ func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor, reference string
 	m, err := manifest.EncodeArtifact(manifest.Artifact{
 		Type:    sigstore.BundleMediaType,
 		Subject: subject,
-		Layers:  []ocispec.Descriptor{{MediaType: sigstore.BundleMediaType, Digest: digest.FromBytes(bundle), Size: int64(len(bundle))}},
+		Layers: []ocispec.Descriptor{{MediaType: sigstore.BundleMediaType, Digest: digest.FromBytes(bundle),
+			Size: int64(len(bundle))}},
 		Annotations: map[string]string{
 			annotationBundleContent:   "dsse-envelope",
 			annotationBundlePredicate: sigstore.PredicateType,
@@ -115,7 +116,8 @@ func (e *SignatureError) Is(target error) bool { return target == ErrNotSigned }
 func (e *SignatureError) Unwrap() []error      { return e.Tried }
 
 // StoredSignature returns a signature of a manifest in a store that passes the check, else a [*SignatureError].
-func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Digest, want SignatureCheck) (*Signature, error) {
+func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Digest,
+	want SignatureCheck) (*Signature, error) {
 	list, err := s.Referrers(ctx, subject, sigstore.BundleMediaType)
 	if err != nil {
 		return nil, err
@@ -152,7 +154,8 @@ type reader func(ctx context.Context, d ocispec.Descriptor, limit int64) ([]byte
 
 // findSignature returns a signature that passes the check. One that names a reference takes precedence over one that
 // names none.
-func findSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, list []ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
+func findSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, list []ocispec.Descriptor,
+	readManifest, readBlob reader) (*Signature, error) {
 	failed := &SignatureError{Digest: subject}
 	var unnamed *Signature
 	for i, d := range list {
@@ -179,7 +182,8 @@ func findSignature(ctx context.Context, subject digest.Digest, want SignatureChe
 	return nil, failed
 }
 
-func readSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, d ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
+func readSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, d ocispec.Descriptor,
+	readManifest, readBlob reader) (*Signature, error) {
 	b, err := readManifest(ctx, d, manifest.MaxManifestSize)
 	if err != nil {
 		return nil, err

@@ -67,7 +67,8 @@ func TestSignatureRoundTrip(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := StoredSignature(t.Context(), s, d, SignatureCheck{Key: key.Public()}); !errors.Is(err, ErrNotSigned) || !strings.HasSuffix(err.Error(), "is not signed") {
+				if _, err := StoredSignature(t.Context(), s, d, SignatureCheck{Key: key.Public()}); !errors.Is(err, ErrNotSigned) ||
+					!strings.HasSuffix(err.Error(), "is not signed") {
 					t.Errorf("before: %v", err)
 				}
 				for range 2 {
@@ -215,7 +216,8 @@ func TestSignatureRejected(t *testing.T) {
 			return sig
 		}, ErrDigest},
 		{"listed for a manifest that it does not refer to", func(t *testing.T, sig *Signature, p *peer) *Signature {
-			p.on(http.MethodGet, referrersRoute, index("", edited(t, sig, func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") }).Descriptor))
+			p.on(http.MethodGet, referrersRoute, index("", edited(t, sig,
+				func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") }).Descriptor))
 			return edited(t, sig, func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") })
 		}, sigstore.ErrSubject},
 	}
@@ -245,7 +247,8 @@ func TestSignatureRejected(t *testing.T) {
 func TestSignatureUnknown(t *testing.T) {
 	p := newPeer(t)
 	p.on("", referrersRoute, refuseWith(403, "DENIED"))
-	_, err := newClient(t).Signature(t.Context(), digest.FromString("x"), SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
+	_, err := newClient(t).Signature(t.Context(), digest.FromString("x"),
+		SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
 	if errors.Is(err, ErrNotSigned) || !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("got %v, want ErrUnauthorized", err)
 	}

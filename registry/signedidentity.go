@@ -88,7 +88,8 @@ func ParseSignedIdentity(s string) (SignedIdentity, error) {
 	case ruleRemap:
 		p.remaps, err = parseRemaps(value)
 	default:
-		return SignedIdentity{}, fmt.Errorf("%q is not a rule: use %s, %s, %s, %s=NAME, %s=REPOSITORY or %s=PREFIX=SIGNED", clip(s),
+		return SignedIdentity{}, fmt.Errorf("%q is not a rule: use %s, %s, %s, %s=NAME, %s=REPOSITORY or %s=PREFIX=SIGNED",
+			clip(s),
 			ruleRepoDigestOrExact, ruleExact, ruleRepository, ruleExactReference, ruleExactRepository, ruleRemap)
 	}
 	switch {

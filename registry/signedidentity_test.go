@@ -75,12 +75,16 @@ func TestSignedIdentity(t *testing.T) {
 		{"exactRepository=" + repo, "mirror.example.com/a:v9", "mirror.example.com/a:v9", ErrOtherReference},
 
 		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model:v1", nil},
-		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model:v2", ErrOtherReference},
-		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model" + atDigest, nil},
-		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hubble/team/model:v1", ErrOtherReference},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model:v2",
+			ErrOtherReference},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model" + atDigest,
+			nil},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hubble/team/model:v1",
+			ErrOtherReference},
 		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", repo + ":v1", nil},
 		{"remapIdentity=mirror.example.com/hub=reg.example.com", "", "mirror.example.com/hub/team/model:v1", ErrNoReference},
-		{"remapIdentity=a.example.com=reg.example.com/x,mirror.example.com/team/model=" + repo, repo + ":v1", "mirror.example.com/team/model:v1", nil},
+		{"remapIdentity=a.example.com=reg.example.com/x,mirror.example.com/team/model=" + repo, repo + ":v1",
+			"mirror.example.com/team/model:v1", nil},
 		{"remapIdentity=mirror.example.com=docker.io", "docker.io/library/llama:v1", "mirror.example.com/llama:v1", nil},
 	}
 	for _, tt := range tests {
@@ -102,9 +106,12 @@ func TestSignedIdentity(t *testing.T) {
 func TestSignedIdentityErrors(t *testing.T) {
 	for _, rule := range []string{
 		"nonsense", "matchexact", "matchExact=", "matchExact=reg.example.com/a", "exactReference", "exactReference=",
-		"exactReference=team/model:v1", "exactReference=reg.example.com/a b", "exactRepository=reg.example.com/a:v1", "exactRepository=model",
-		"exactRepository=reg.example.com/a" + atDigest, "remapIdentity", "remapIdentity=reg.example.com", "remapIdentity=reg.example.com=",
-		"remapIdentity=local=reg.example.com", "remapIdentity=a.example.com/x:v1=reg.example.com", "remapIdentity=a.example.com=b.example.com,",
+		"exactReference=team/model:v1", "exactReference=reg.example.com/a b", "exactRepository=reg.example.com/a:v1",
+		"exactRepository=model",
+		"exactRepository=reg.example.com/a" + atDigest, "remapIdentity", "remapIdentity=reg.example.com",
+		"remapIdentity=reg.example.com=",
+		"remapIdentity=local=reg.example.com", "remapIdentity=a.example.com/x:v1=reg.example.com",
+		"remapIdentity=a.example.com=b.example.com,",
 		"remapIdentity=a.example.com/=b.example.com", "\x1b[31mred",
 	} {
 		_, err := ParseSignedIdentity(rule)
@@ -159,7 +166,8 @@ func TestServedUnderAnotherTag(t *testing.T) {
 		if !errors.Is(err, want) || err == nil && sig.Reference != wantReference {
 			t.Errorf("%s: %+v, %v; want %v", asked, sig, err, want)
 		}
-		if err != nil && (!errors.Is(err, ErrNotSigned) || !strings.Contains(err.Error(), "has no signature by this key for this name")) {
+		if err != nil && (!errors.Is(err, ErrNotSigned) || !strings.Contains(err.Error(),
+			"has no signature by this key for this name")) {
 			t.Errorf("%s: %v", asked, err)
 		}
 	}
@@ -183,12 +191,15 @@ func TestSignatureLimit(t *testing.T) {
 	p := newPeer(t)
 	list := make([]ocispec.Descriptor, limit+3)
 	for i := range list {
-		list[i] = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: sigstore.BundleMediaType, Digest: digest.FromString(strings.Repeat("x", i)), Size: 10}
+		list[i] = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: sigstore.BundleMediaType,
+			Digest: digest.FromString(strings.Repeat("x", i)), Size: 10}
 	}
 	p.on("GET", referrersRoute, index("", list...))
-	_, err := newClient(t).Signature(t.Context(), digest.FromString("model"), SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.name("m")})
+	_, err := newClient(t).Signature(t.Context(), digest.FromString("model"),
+		SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.name("m")})
 	var failed *SignatureError
-	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 || failed.Tried[limit].Error() != "3 more were not checked" {
+	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 ||
+		failed.Tried[limit].Error() != "3 more were not checked" {
 		t.Errorf("got %v, want %d errors", err, limit+1)
 	}
 }

@@ -51,7 +51,8 @@ func (t *token) credential(cfg authn.AuthConfig) *credential {
 }
 
 // token requests a token from the registry's token server. more holds additional query parameters.
-func (h *host) token(ctx context.Context, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string, more url.Values) (*token, error) {
+func (h *host) token(ctx context.Context, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string,
+	more url.Values) (*token, error) {
 	realm, err := h.realm(ch)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,8 @@ func (h *host) token(ctx context.Context, ch *transport.Challenge, cfg authn.Aut
 	}
 }
 
-func (h *host) tokenOnce(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string, more url.Values) (*token, error) {
+func (h *host) tokenOnce(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig,
+	scopes []string, more url.Values) (*token, error) {
 	if cfg.IdentityToken != "" {
 		t, err := h.refresh(ctx, realm, ch, cfg, scopes)
 		var status *StatusError
@@ -89,7 +91,8 @@ func (h *host) tokenOnce(ctx context.Context, realm *url.URL, ch *transport.Chal
 }
 
 // refresh exchanges an identity token, which docker stores instead of a password, for an access token.
-func (h *host) refresh(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string) (*token, error) {
+func (h *host) refresh(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig,
+	scopes []string) (*token, error) {
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {cfg.IdentityToken}, "client_id": {clientID}}
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
@@ -166,7 +169,8 @@ func readToken(resp *http.Response) (*token, error) {
 		return nil, fmt.Errorf("%s %s: the response holds no token", resp.Request.Method, displayURL(resp.Request.URL))
 	}
 	if strings.ContainsFunc(t.Token+t.AccessToken, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, fmt.Errorf("%s %s: the token in the response is not a valid header value", resp.Request.Method, displayURL(resp.Request.URL))
+		return nil, fmt.Errorf("%s %s: the token in the response is not a valid header value",
+			resp.Request.Method, displayURL(resp.Request.URL))
 	}
 	return t, nil
 }
@@ -178,7 +182,8 @@ func (h *host) realm(ch *transport.Challenge) (*url.URL, error) {
 	case err != nil || u.Host == "":
 		return nil, fmt.Errorf("registry %s names no token server with a valid URL", h.name)
 	case u.Scheme != "https" && (u.Scheme != "http" || h.scheme != "http"):
-		return nil, fmt.Errorf("registry %s names a token server without TLS, %s: no credentials are sent to it", h.name, displayURL(u))
+		return nil, fmt.Errorf("registry %s names a token server without TLS, %s: no credentials are sent to it",
+			h.name, displayURL(u))
 	}
 	u.User, u.Fragment = nil, ""
 	h.recordNaming("token server", &url.URL{Scheme: h.scheme, Host: h.addr, Path: "/v2/"}, u)

@@ -88,7 +88,8 @@ func tlsError(err error) error {
 		return fmt.Errorf("%w: %w", ErrCertificate, cert.Err)
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		return ErrPlainHTTP
-	case strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`): // a TLS alert: net/http has no error type for it
+	// a TLS alert: net/http has no error type for it
+	case strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`):
 		return ErrTLS
 	}
 	return err

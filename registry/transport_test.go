@@ -93,7 +93,8 @@ func TestTLS(t *testing.T) {
 // TestTLSRequired: a TLS server's response to plain HTTP is recognized in other wording, and as a TLS alert.
 func TestTLSRequired(t *testing.T) {
 	for _, answer := range []string{
-		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<h1>The plain HTTP request was sent to HTTPS port</h1>",
+		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n" +
+			"<h1>The plain HTTP request was sent to HTTPS port</h1>",
 		"\x15\x03\x01\x00\x02\x02\x16",
 	} {
 		l := listen(t, func(conn net.Conn) {
@@ -209,8 +210,10 @@ func TestProxyOfEnvironment(t *testing.T) {
 		http.ReadRequest(bufio.NewReader(conn))
 		io.WriteString(conn, "HTTP/1.1 418 No\r\n\r\n")
 	})
-	out := runInChild(t, "TestProxyOfEnvironment", "REGISTRY_PROXY_TEST=1", "HTTPS_PROXY=http://ann:secret@"+proxy, "NO_PROXY=direct.example.com")
-	if !strings.Contains(out, "registry.example.com: GET https://registry.example.com/v2/: No\n") || strings.Contains(out, "secret") {
+	out := runInChild(t, "TestProxyOfEnvironment", "REGISTRY_PROXY_TEST=1", "HTTPS_PROXY=http://ann:secret@"+proxy,
+		"NO_PROXY=direct.example.com")
+	if !strings.Contains(out, "registry.example.com: GET https://registry.example.com/v2/: No\n") ||
+		strings.Contains(out, "secret") {
 		t.Errorf("through the proxy:\n%s", out)
 	}
 	if !strings.Contains(out, "direct.example.com: GET https://direct.example.com/v2/: dial tcp: lookup") {
@@ -341,13 +344,15 @@ func TestLocation(t *testing.T) {
 		{"1", "https://registry.example.com:5000/v2/a/blobs/uploads/1"},
 		{"https://other.example.com/1", "https://other.example.com/1"},
 		{"https://ann:secret@other.example.com/1", "https://other.example.com/1"},
-		{"http://registry.example.com/v2/1?s=x", "https://registry.example.com:5000/v2/1?s=x"}, // behind a proxy that terminates TLS
+		// behind a proxy that terminates TLS
+		{"http://registry.example.com/v2/1?s=x", "https://registry.example.com:5000/v2/1?s=x"},
 		{"http://other.example.com/1", ""},
 		{"ftp://registry.example.com/1", ""},
 		{"https://%zz", ""},
 		{"", ""},
 	} {
-		u, err := h.location(&http.Response{Request: &http.Request{Method: "POST", URL: from}, Header: http.Header{"Location": {test.location}}})
+		u, err := h.location(&http.Response{Request: &http.Request{Method: "POST", URL: from},
+			Header: http.Header{"Location": {test.location}}})
 		switch {
 		case err != nil && test.want != "":
 			t.Errorf("%q: %v", test.location, err)

@@ -195,7 +195,8 @@ func (u *upload) repair(err error) error {
 			return err
 		}
 		if u.restarted {
-			return fmt.Errorf("%w: the registry computed another digest twice, but the stored blob is intact: %w", ErrDigest, err)
+			return fmt.Errorf("%w: the registry computed another digest twice, but the stored blob is intact: %w",
+				ErrDigest, err)
 		}
 		u.restarted = true
 		u.reset()
@@ -345,7 +346,8 @@ func (u *upload) put(ctx context.Context) (EventKind, error) {
 	}
 	at.RawQuery += "digest=" + url.QueryEscape(string(u.blob.Digest))
 	n := u.blob.Size - u.offset
-	resp, err := u.send(ctx, http.MethodPut, &at, u.offset, n, http.StatusCreated, http.StatusNoContent, http.StatusAccepted)
+	resp, err := u.send(ctx, http.MethodPut, &at, u.offset, n,
+		http.StatusCreated, http.StatusNoContent, http.StatusAccepted)
 	if err != nil {
 		u.needsHead = true // the registry may have committed the blob before the error
 		return "", err
@@ -404,7 +406,8 @@ func (u *upload) shrink() {
 
 // send sends n bytes of the blob from offset on. It follows redirects that keep the method (307, 308) and returns the
 // response with its body closed.
-func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n int64, want ...int) (*http.Response, error) {
+func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n int64,
+	want ...int) (*http.Response, error) {
 	for hops := 0; ; hops++ {
 		redirect := func(status int) bool {
 			return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
@@ -427,7 +430,8 @@ func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n
 }
 
 // sendOnce sends one request with n bytes of the blob. If n is positive, it holds a send slot until all bytes are sent.
-func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offset, n int64, want ...int) (*http.Response, error) {
+func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offset, n int64,
+	want ...int) (*http.Response, error) {
 	releaseSlot := func() {}
 	if n > 0 {
 		select {
@@ -478,7 +482,8 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 }
 
 // exchange makes a request without a body. It returns the response with its body closed.
-func (p *pusher) exchange(ctx context.Context, r *repository, method string, at *url.URL, want ...int) (*http.Response, error) {
+func (p *pusher) exchange(ctx context.Context, r *repository, method string, at *url.URL,
+	want ...int) (*http.Response, error) {
 	ctx, dog := startWatchdog(ctx, 0, p.opts.Stall)
 	defer dog.stop()
 	req, err := r.request(ctx, method, at, http.NoBody)

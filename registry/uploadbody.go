@@ -108,7 +108,8 @@ func (c sendfileConn) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // sendfileDialer wraps a dial function so that its TCP connections are sendfileConns.
-func sendfileDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+func sendfileDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context,
+	string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if tcp, ok := c.(*net.TCPConn); ok {

@@ -17,10 +17,11 @@ import (
 
 // Identifiers of the formats that a signature consists of.
 const (
-	BundleMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json" // sigstore/protobuf-specs v0.5, sigstore_bundle.proto
-	PredicateType   = "https://sigstore.dev/cosign/sign/v1"           // cosign v3.1.3, pkg/types/predicate.go
-	payloadType     = "application/vnd.in-toto+json"                  // in-toto/attestation v1, envelope.md
-	statementType   = "https://in-toto.io/Statement/v1"               // in-toto/attestation v1, statement.md
+	// sigstore/protobuf-specs v0.5, sigstore_bundle.proto
+	BundleMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+	PredicateType   = "https://sigstore.dev/cosign/sign/v1" // cosign v3.1.3, pkg/types/predicate.go
+	payloadType     = "application/vnd.in-toto+json"        // in-toto/attestation v1, envelope.md
+	statementType   = "https://in-toto.io/Statement/v1"     // in-toto/attestation v1, statement.md
 )
 
 // bundleMediaTypes are the media types of version 0.3.
@@ -115,8 +116,8 @@ func (k *PrivateKey) sign(message []byte) ([]byte, error) {
 	return k.signer.Sign(nil, sum[:], crypto.SHA256) // deterministic, without a source of randomness: RFC 6979
 }
 
-// Verify checks that the bundle is a signature of the manifest with this digest by the holder of the key, and returns the
-// reference that the statement names, or "" if it names none. Whether that reference is acceptable is the caller's
+// Verify checks that the bundle is a signature of the manifest with this digest by the holder of the key, and returns
+// the reference that the statement names, or "" if it names none. Whether that reference is acceptable is the caller's
 // decision. Errors are [ErrBundle], [ErrOtherKey], [ErrPurpose] or [ErrSubject].
 func (k *PublicKey) Verify(bundleJSON []byte, manifest digest.Digest) (reference string, err error) {
 	if err := checkDigest(manifest); err != nil {
@@ -187,7 +188,8 @@ func checkStatement(e *envelope, manifest digest.Digest) (reference string, err 
 		return "", fmt.Errorf("statement: %v: %w", err, ErrBundle)
 	}
 	if s.Type != statementType || s.PredicateType != PredicateType {
-		return "", fmt.Errorf("a statement %q of type %q, not %s: %w", clip(s.PredicateType), clip(s.Type), PredicateType, ErrPurpose)
+		return "", fmt.Errorf("a statement %q of type %q, not %s: %w",
+			clip(s.PredicateType), clip(s.Type), PredicateType, ErrPurpose)
 	}
 	if len(s.Subject) != 1 {
 		return "", fmt.Errorf("a statement about %d subjects, not one: %w", len(s.Subject), ErrSubject)

@@ -26,7 +26,8 @@ func TestCosign(t *testing.T) {
 			if _, err := public.Verify(read(".bundle.json"), subjectOne); !errors.Is(err, ErrSubject) {
 				t.Errorf("for another manifest: %v, want ErrSubject", err)
 			}
-			private := must[*PrivateKey](t)(ReadPrivateKey(read(".key"), func() ([]byte, error) { return []byte(password), nil }))
+			private := must[*PrivateKey](t)(ReadPrivateKey(read(".key"),
+				func() ([]byte, error) { return []byte(password), nil }))
 			if private.Public().Hint() != public.Hint() {
 				t.Errorf("the private key is %s, the public one %s", private.Public().Hint(), public.Hint())
 			}

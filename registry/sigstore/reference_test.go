@@ -21,7 +21,8 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":"` + subjectOne.Encoded() +
-		`"},"annotations":{"docker-reference":"` + signedName + `"}}],"predicateType":"https://sigstore.dev/cosign/sign/v1","predicate":{}}`
+		`"},"annotations":{"docker-reference":"` + signedName +
+		`"}}],"predicateType":"https://sigstore.dev/cosign/sign/v1","predicate":{}}`
 	if payload := string(got.DSSEEnvelope.Payload); payload != want {
 		t.Errorf("statement %s\nwant %s", payload, want)
 	}
@@ -50,8 +51,9 @@ func TestReferenceOfAnotherForm(t *testing.T) {
 		`null`:                                        nil,
 		`{"build":7,"who":{"name":"x"},"list":["", ""]}`: nil,
 	} {
-		b := resign(t, private, payloadType, `{"_type":"`+statementType+`","subject":[{"digest":{"sha256":"`+subjectOne.Encoded()+
-			`"},"annotations":`+annotations+`}],"predicateType":"`+PredicateType+`"}`)
+		b := resign(t, private, payloadType,
+			`{"_type":"`+statementType+`","subject":[{"digest":{"sha256":"`+subjectOne.Encoded()+
+				`"},"annotations":`+annotations+`}],"predicateType":"`+PredicateType+`"}`)
 		if reference, err := public.Verify(b, subjectOne); !errors.Is(err, want) || reference != "" {
 			t.Errorf("annotations %s: %q, %v; want %v", annotations, reference, err, want)
 		}

@@ -144,7 +144,8 @@ func resign(t *testing.T, k *PrivateKey, payloadType, payload string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := json.Marshal(bundle{BundleMediaType, material{&publicKeyID{k.public.hint}}, &envelope{[]byte(payload), payloadType, []signature{{sig}}}})
+	b, err := json.Marshal(bundle{BundleMediaType, material{&publicKeyID{k.public.hint}},
+		&envelope{[]byte(payload), payloadType, []signature{{sig}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,14 +208,19 @@ func TestVerifyRefuses(t *testing.T) {
 			b.VerificationMaterial.PublicKey = nil
 			b.DSSEEnvelope.Signatures[0].Sig[9] ^= 1
 		}), ErrOtherKey},
-		{"another payload type, signed", resign(t, private, "text/plain", statementOf(statementType, PredicateType, subjectOne)), ErrPurpose},
-		{"another statement type, signed", resign(t, private, payloadType, statementOf("https://in-toto.io/Statement/v0.1", PredicateType, subjectOne)), ErrPurpose},
-		{"an attestation, signed", resign(t, private, payloadType, statementOf(statementType, "https://slsa.dev/provenance/v1", subjectOne)), ErrPurpose},
+		{"another payload type, signed",
+			resign(t, private, "text/plain", statementOf(statementType, PredicateType, subjectOne)), ErrPurpose},
+		{"another statement type, signed", resign(t, private, payloadType,
+			statementOf("https://in-toto.io/Statement/v0.1", PredicateType, subjectOne)), ErrPurpose},
+		{"an attestation, signed", resign(t, private, payloadType,
+			statementOf(statementType, "https://slsa.dev/provenance/v1", subjectOne)), ErrPurpose},
 		{"not JSON, signed", resign(t, private, payloadType, "statement"), ErrBundle},
 		{"no subject, signed", resign(t, private, payloadType, statementOf(statementType, PredicateType)), ErrSubject},
-		{"two subjects, signed", resign(t, private, payloadType, statementOf(statementType, PredicateType, subjectOne, subjectTwo)), ErrSubject},
+		{"two subjects, signed",
+			resign(t, private, payloadType, statementOf(statementType, PredicateType, subjectOne, subjectTwo)), ErrSubject},
 		{"digest of another kind, signed", resign(t, private, payloadType,
-			`{"_type":"`+statementType+`","subject":[{"digest":{"sha512":"`+subjectOne.Encoded()+`"}}],"predicateType":"`+PredicateType+`"}`), ErrSubject},
+			`{"_type":"`+statementType+`","subject":[{"digest":{"sha512":"`+subjectOne.Encoded()+`"}}],`+
+				`"predicateType":"`+PredicateType+`"}`), ErrSubject},
 		{"signed by another key, with this one's hint", func() []byte {
 			var b bundle
 			if err := json.Unmarshal(sign(t, other, subjectOne), &b); err != nil {
@@ -294,7 +300,8 @@ func FuzzBundle(f *testing.F) {
 		f.Add(must[[]byte](f)(os.ReadFile(filepath.Join("testdata", "cosign-"+kind+".bundle.json"))))
 	}
 	f.Add([]byte(`{"mediaType":"` + BundleMediaType + `","dsseEnvelope":{"signatures":[{}]}}`))
-	f.Add([]byte(`{"mediaType":"` + BundleMediaType + `","dsseEnvelope":{"payload":"AA==","signatures":[{"sig":"AA=="}]}}`))
+	f.Add([]byte(`{"mediaType":"` + BundleMediaType +
+		`","dsseEnvelope":{"payload":"AA==","signatures":[{"sig":"AA=="}]}}`))
 	var made bundle
 	if err := json.Unmarshal(good, &made); err != nil {
 		f.Fatal(err)
