@@ -15,8 +15,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Blobs of at most this size are uploaded in a single request and are not resumable: restarting is cheaper than
-// tracking them.
+// smallBlob is the size up to which a blob is uploaded in a single request and is not resumable: restarting is cheaper
+// than tracking it.
 const smallBlob = 16 << 20
 
 // minChunk is the lower limit when chunks shrink because a registry or a connection does not accept larger ones.
@@ -153,7 +153,8 @@ func (u *upload) repair(err error) error {
 	var status *StatusError
 	answered := errors.As(err, &status) && !errors.Is(err, ErrInterrupted)
 	switch {
-	case !answered || temporary(err): // after a delay, ask for the offset; a monolithic upload starts over
+	case !answered || temporary(err):
+		// After a delay, ask for the offset. A monolithic upload starts over.
 		if u.location != nil {
 			u.needsStatus = true
 			if u.monolithic() {
@@ -163,10 +164,12 @@ func (u *upload) repair(err error) error {
 		return err
 	case errors.Is(err, errStatusRefused), status.Status == http.StatusGone, status.Code == "BLOB_UPLOAD_UNKNOWN",
 		status.Status == http.StatusNotFound && u.location != nil:
-		u.needsHead = u.offset > 0 // the registry may have closed the session because the blob is complete
+		// The session is lost: open a new one. The registry may have closed it because the blob is complete.
+		u.needsHead = u.offset > 0
 		u.reset()
 		return nil
 	case status.Status == http.StatusRequestedRangeNotSatisfiable:
+		// The chunk does not start at the registry's offset, which the response should hold.
 		u.needsStatus = true
 		from, _ := url.Parse(status.URL)
 		if at, ok := u.r.uploadLocation(status.Header, from); ok {
@@ -176,6 +179,7 @@ func (u *upload) repair(err error) error {
 		}
 		return nil
 	case status.Status == http.StatusRequestEntityTooLarge:
+		// Chunks are too large: halve them.
 		n := min(u.chunkSize.Load(), u.blob.Size) / 2
 		if n < max(u.chunkMin, minChunk) || u.monolithic() {
 			return fmt.Errorf("the registry rejects a request body this large: %w", err)
@@ -185,12 +189,14 @@ func (u *upload) repair(err error) error {
 		return nil
 	case status.Method == http.MethodPatch &&
 		(status.Status == http.StatusMethodNotAllowed || status.Status == http.StatusNotImplemented):
+		// The registry does not support chunks: send all blobs in single requests from now on.
 		u.noChunks.Store(true)
 		if u.offset > 0 {
 			u.reset()
 		}
 		return nil
 	case status.Method == http.MethodPut && status.Code == "DIGEST_INVALID":
+		// The registry received other bytes. If the stored blob is intact, upload it once more.
 		if err := u.rehash(); err != nil {
 			return err
 		}
@@ -203,7 +209,7 @@ func (u *upload) repair(err error) error {
 		return nil
 	case status.Status == http.StatusBadRequest && u.location != nil && status.Method != http.MethodPost:
 		switch status.Code {
-		case "", "BLOB_UPLOAD_INVALID", "SIZE_INVALID", "RANGE_INVALID":
+		case "", "BLOB_UPLOAD_INVALID", "SIZE_INVALID", "RANGE_INVALID": // the offset may be wrong
 			u.needsStatus = true
 			return nil
 		}
@@ -261,6 +267,8 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 			return "", nil
 		}
 	}
+	// A mount without a source repository lets the registry look for the blob in all repositories (automatic content
+	// discovery). Not all registries support it.
 	query := url.Values{}
 	if !u.noMount.Load() {
 		query.Set("mount", string(u.blob.Digest))
