@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExport: mlx-lm loads what is exported quantized, and computes what the codes stand for; transformers loads what is exported
-// plain or dequantized, with equal logits (long form: both are installed by setup.sh --full).
+// TestExport: mlx-lm loads a quantized export and computes the dequantized weights' logits. transformers loads a plain
+// or dequantized export with equal logits. This is the long form: setup.sh --full installs both.
 func TestExport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs mlx-lm and transformers, which setup.sh installs with --full only")
@@ -45,7 +45,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// script runs a script of this folder in the environment with mlx-lm.
+// script runs a Python script of this folder in the environment with mlx-lm.
 func script(t *testing.T, u *user, name string, args ...string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Markdown as the page shows it, in the browser that shows it.
+// TestPageMarkdown checks how the page renders Markdown, in a browser.
 func TestPageMarkdown(t *testing.T) {
 	u := newUser(t)
 	b := openBrowser(t, u.serve().origin)
@@ -73,7 +73,7 @@ func TestPageMarkdown(t *testing.T) {
 		}
 	}
 
-	// A text that grows comes to the same as the whole, and what is there already is not drawn again.
+	// A growing text renders like the whole, and blocks that are complete are not rendered again.
 	whole := "# A\n\nSome *text*.\n\n- a\n- b\n\n```\ncode\n```\n\n| a |\n|---|\n| b |\n"
 	grown := eval[string](b, `import('/page/prose.js').then(m => { const d = document.createElement('div'), text = `+quote(t, whole)+`; let first;
 		for (let i = 1; i <= text.length; i++) { m.show(d, text.slice(0, i)); if (i === 5) first = d.firstChild }
@@ -82,7 +82,8 @@ func TestPageMarkdown(t *testing.T) {
 		t.Errorf("grown:\n got %s\nwant %s", grown, want)
 	}
 
-	// Whatever a model says, the page goes on. Each of these takes forever, or the stack, where the time is not linear in the length.
+	// No text of a model may hang the page. Each of these overflows the stack or takes forever if the time is not linear
+	// in the length.
 	for _, part := range []string{"*a ", "**a", "a**", "_a_*", "[", "[a](", "](x)", "![", "[](", "`", "``a`", "> ", "- ", "  - a\n", "|", "a|b\n-|-\n", "<", "http://a", "# ", "#", "~~a", "1. ", "\\", "***", "a*_~", "[a](b \"", "\n\n", "```\n", "((", "   "} {
 		n := 60000 / len(part)
 		text := strings.Repeat(part, n)
@@ -91,5 +92,5 @@ func TestPageMarkdown(t *testing.T) {
 			t.Errorf("%q", part)
 		}
 	}
-	b.clean()
+	b.checkClean()
 }
