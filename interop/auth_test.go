@@ -38,7 +38,8 @@ func TestBasic(t *testing.T) {
 	if err := os.WriteFile(file, []byte(userName+":"+string(hash)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testPrivateRegistry(t, startDistribution(t, fmt.Sprintf("auth: {htpasswd: {realm: interop, path: %s}}\n", file)), false)
+	testPrivateRegistry(t, startDistribution(t, fmt.Sprintf("auth: {htpasswd: {realm: interop, path: %s}}\n",
+		file)), false)
 }
 
 // TestBearer uses a registry with a token server.
@@ -112,7 +113,8 @@ func newTokenServer(t *testing.T) *tokenServer {
 	if s.cert, err = x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert}), 0o600); err != nil {
+	if err := os.WriteFile(s.bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s)
@@ -152,7 +154,8 @@ func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	now := time.Now().Unix()
-	token := s.sign(map[string]any{"typ": "JWT", "alg": "ES256", "x5c": []string{base64.StdEncoding.EncodeToString(s.cert)}},
+	token := s.sign(map[string]any{"typ": "JWT", "alg": "ES256",
+		"x5c": []string{base64.StdEncoding.EncodeToString(s.cert)}},
 		map[string]any{"iss": "interop", "sub": name, "aud": "interop", "iat": now, "nbf": now - 10, "exp": now + 300,
 			"jti": rand.Text(), "access": list})
 	w.Header().Set("Content-Type", "application/json")

@@ -38,10 +38,14 @@ func openBrowser(t *testing.T, origin string) *browser {
 	t.Helper()
 	home := t.TempDir()
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(),
-		chromedp.ExecPath(tool(t, "chromium")), chromedp.UserDataDir(filepath.Join(home, "profile")), chromedp.Env("HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home),
-		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("hide-scrollbars", true),
+		chromedp.ExecPath(tool(t, "chromium")), chromedp.UserDataDir(filepath.Join(home, "profile")),
+		chromedp.Env("HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home),
+		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("disable-extensions", true), chromedp.Flag("disable-default-apps", true))
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -70,7 +74,8 @@ func (b *browser) record(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		u, err := url.Parse(e.Request.URL)
-		if err != nil || u.Scheme != "data" && u.Scheme != "blob" && u.Scheme != "about" && u.Scheme+"://"+u.Host != b.origin {
+		if err != nil || u.Scheme != "data" && u.Scheme != "blob" && u.Scheme != "about" &&
+			u.Scheme+"://"+u.Host != b.origin {
 			b.foreignRequests = append(b.foreignRequests, e.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:
@@ -80,7 +85,8 @@ func (b *browser) record(event any) {
 		}
 		b.problems = append(b.problems, text)
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning ||
+			e.Type == runtime.ConsoleAPICalledTypeAssert {
 			text := fmt.Sprintf("console.%s:", e.Type)
 			for _, a := range e.Args {
 				text += fmt.Sprintf(" %s %s", string(a.Value), a.Description)
@@ -204,7 +210,8 @@ func (b *browser) setMedia(features ...string) {
 	for i := 0; i < len(features); i += 2 {
 		list = append(list, &emulation.MediaFeature{Name: features[i], Value: features[i+1]})
 	}
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: list}); err != nil {
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: list}); err != nil {
 		b.t.Fatal(err)
 	}
 }

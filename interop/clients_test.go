@@ -11,9 +11,10 @@ import (
 // client is another project's program that copies images. Its functions return the digest that the program printed, or
 // "" if it printed none.
 type client struct {
-	name                   string
-	copy, upload, download func(u *user, from, to string) string // registry to registry, layout to registry, registry to layout
-	inspect                func(u *user, name string) string     // the raw manifest
+	name string
+	// registry to registry, layout to registry, registry to layout
+	copy, upload, download func(u *user, from, to string) string
+	inspect                func(u *user, name string) string // the raw manifest
 }
 
 const layoutTag = "copy"
@@ -124,7 +125,8 @@ func TestClientsReadOllama(t *testing.T) {
 	reader := newUser(t)
 	reader.ingot("pull", name)
 	for _, c := range clients {
-		equal(t, c.name+": inspected manifest", strings.TrimSpace(c.inspect(u, name)), strings.TrimSpace(reader.manifest(name)))
+		equal(t, c.name+": inspected manifest", strings.TrimSpace(c.inspect(u, name)),
+			strings.TrimSpace(reader.manifest(name)))
 		if c.name == "skopeo" {
 			continue
 		}

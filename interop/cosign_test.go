@@ -14,8 +14,8 @@ func TestCosign(t *testing.T) {
 	}
 	eachRegistry(t, func(t *testing.T, host string) {
 		if strings.HasSuffix(t.Name(), "olareg-without-referrers") {
-			t.Skip("it responds 405 where distribution-spec v1.1.1 demands 404, so cosign does not look for the referrers tag; " +
-				"distribution covers a registry without the API")
+			t.Skip("it responds 405 where distribution-spec v1.1.1 demands 404, so cosign does not look for the " +
+				"referrers tag; distribution covers a registry without the API")
 		}
 		for _, kind := range []string{"ecdsa", "ed25519"} {
 			t.Run(kind, func(t *testing.T) { testCosignVerify(t, host+"/"+kind+"/model:v1", kind) })
@@ -58,11 +58,13 @@ func testCosignSign(t *testing.T, name string) {
 	digest := u.create(name, "llama-tied")
 	u.ingot("push", name)
 	subject := strings.TrimSuffix(name, ":v1") + "@" + digest
-	sign := []string{"sign", "--key", private, "--use-signing-config=false", "--tlog-upload=false", "--yes", "--allow-http-registry"}
+	sign := []string{"sign", "--key", private, "--use-signing-config=false", "--tlog-upload=false", "--yes",
+		"--allow-http-registry"}
 	u.run("cosign", append(sign, subject)...)
 	reader := newUser(t)
 	strict := []string{"--require-signature", "--key", public, "--signed-identity", "matchRepoDigestOrExact"}
-	if line := reader.ingotFails(append([]string{"pull", name}, strict...)...); !strings.Contains(line, "signed for no reference") {
+	line := reader.ingotFails(append([]string{"pull", name}, strict...)...)
+	if !strings.Contains(line, "signed for no reference") {
 		t.Errorf("cosign's signature without a reference: %s", line)
 	}
 	equal(t, "pulled digest, signed by cosign", reader.ingot("pull", name, "--require-signature", "--key", public), digest)

@@ -278,7 +278,8 @@ func checkOllama(t *testing.T, m ollamaManifest, blobs map[string][]byte, quanti
 			t.Errorf("no layer %s; there are %v", name, files)
 		}
 	}
-	for _, name := range []string{"model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight", "model.norm.weight", "lm_head.weight"} {
+	for _, name := range []string{"model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight",
+		"model.norm.weight", "lm_head.weight"} {
 		if !tensors[name] {
 			t.Errorf("no tensor %s", name)
 		}

@@ -21,13 +21,15 @@ import (
 const (
 	story = "Once upon a time"
 	// toolTemplate is a template with system texts, tools and thinking, for a model that was not trained for them.
-	toolTemplate = "\nTEMPLATE \"\"\"{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}{{ m.content }} {% endfor %}\"\"\"\nPARSER qwen3\n"
+	toolTemplate = "\nTEMPLATE \"\"\"{% for t in tools or [] %}{{ t.function.name }} {% endfor %}" +
+		"{% for m in messages %}{{ m.content }} {% endfor %}\"\"\"\nPARSER qwen3\n"
 )
 
 // object returns the JSON schema of an object with a number.
 func object() map[string]any {
-	return map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer", "minimum": 0, "maximum": 99}},
-		"required": []string{"n"}, "additionalProperties": false}
+	return map[string]any{"type": "object",
+		"properties": map[string]any{"n": map[string]any{"type": "integer", "minimum": 0, "maximum": 99}},
+		"required":   []string{"n"}, "additionalProperties": false}
 }
 
 func number(t *testing.T, text string) {
@@ -51,7 +53,8 @@ func TestOpenAI(t *testing.T) {
 	s := u.serve()
 	client := openai.NewClient(option.WithBaseURL(s.origin+"/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
 	chat := func(model, text string) openai.ChatCompletionNewParams {
-		return openai.ChatCompletionNewParams{Model: model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)},
+		return openai.ChatCompletionNewParams{Model: model,
+			Messages:    []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)},
 			Temperature: openai.Float(0), MaxTokens: openai.Int(12)}
 	}
 	ask := func(t *testing.T, p openai.ChatCompletionNewParams) openai.ChatCompletion {
@@ -69,7 +72,8 @@ func TestOpenAI(t *testing.T) {
 	t.Run("chat", func(t *testing.T) {
 		whole := ask(t, chat("story", story))
 		text := whole.Choices[0].Message.Content
-		if !strings.Contains(text, "there was") || whole.Choices[0].FinishReason != "length" || whole.Usage.CompletionTokens != 12 {
+		if !strings.Contains(text, "there was") || whole.Choices[0].FinishReason != "length" ||
+			whole.Usage.CompletionTokens != 12 {
 			t.Errorf("%s", whole.RawJSON())
 		}
 		p := chat("story", story)
@@ -89,7 +93,8 @@ func TestOpenAI(t *testing.T) {
 		p := chat("talk", "A number.")
 		p.Tools = []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
 			Name: "take", Parameters: object(), Strict: openai.Bool(true)})}
-		p.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: "take"})
+		p.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(
+			openai.ChatCompletionNamedToolChoiceFunctionParam{Name: "take"})
 		p.MaxTokens = openai.Int(100)
 		answer := ask(t, p)
 		calls := answer.Choices[0].Message.ToolCalls
@@ -117,7 +122,8 @@ func TestOpenAI(t *testing.T) {
 	t.Run("structured", func(t *testing.T) {
 		p := chat("talk", "A number.")
 		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "number", Schema: object(), Strict: openai.Bool(true)}}
+			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "number", Schema: object(),
+				Strict: openai.Bool(true)}}
 		number(t, ask(t, p).Choices[0].Message.Content)
 	})
 	t.Run("images", func(t *testing.T) {
@@ -128,28 +134,34 @@ func TestOpenAI(t *testing.T) {
 		show := func(url string) openai.ChatCompletionNewParams {
 			p := chat("sees", "")
 			p.Messages[0] = openai.UserMessage([]openai.ChatCompletionContentPartUnionParam{
-				openai.TextContentPart("What?"), openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url})})
+				openai.TextContentPart("What?"),
+				openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url})})
 			return p
 		}
 		blind := ask(t, chat("sees", "What?"))
-		if seen := ask(t, show("data:image/png;base64,"+base64.StdEncoding.EncodeToString(picture))); seen.Usage.PromptTokens <= blind.Usage.PromptTokens {
+		seen := ask(t, show("data:image/png;base64,"+base64.StdEncoding.EncodeToString(picture)))
+		if seen.Usage.PromptTokens <= blind.Usage.PromptTokens {
 			t.Errorf("%d tokens with a picture, %d without", seen.Usage.PromptTokens, blind.Usage.PromptTokens)
 		}
 		_, err = client.Chat.Completions.New(t.Context(), show("http://127.0.0.1:1/a.png"))
 		wantAPIError(t, err, 400, "")
 	})
 	t.Run("completions", func(t *testing.T) {
-		answer, err := client.Completions.New(t.Context(), openai.CompletionNewParams{Model: "story", MaxTokens: openai.Int(8), Temperature: openai.Float(0),
+		answer, err := client.Completions.New(t.Context(), openai.CompletionNewParams{Model: "story",
+			MaxTokens: openai.Int(8), Temperature: openai.Float(0),
 			Prompt: openai.CompletionNewParamsPromptUnion{OfString: openai.String(story)}, Echo: openai.Bool(true)})
-		if err != nil || len(answer.Choices) != 1 || !strings.HasPrefix(answer.Choices[0].Text, story) || answer.Usage.CompletionTokens != 8 {
+		if err != nil || len(answer.Choices) != 1 || !strings.HasPrefix(answer.Choices[0].Text, story) ||
+			answer.Usage.CompletionTokens != 8 {
 			t.Errorf("%+v, %v", answer, err)
 		}
 	})
 	t.Run("responses", func(t *testing.T) {
-		p := responses.ResponseNewParams{Model: "talk", Instructions: openai.String("Be kind."), MaxOutputTokens: openai.Int(100), Temperature: openai.Float(0),
-			Input:      responses.ResponseNewParamsInputUnion{OfString: openai.String("A number.")},
-			Tools:      []responses.ToolUnionParam{responses.ToolParamOfFunction("take", object(), true)},
-			ToolChoice: responses.ResponseNewParamsToolChoiceUnion{OfFunctionTool: &responses.ToolChoiceFunctionParam{Name: "take"}}}
+		p := responses.ResponseNewParams{Model: "talk", Instructions: openai.String("Be kind."),
+			MaxOutputTokens: openai.Int(100), Temperature: openai.Float(0),
+			Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("A number.")},
+			Tools: []responses.ToolUnionParam{responses.ToolParamOfFunction("take", object(), true)},
+			ToolChoice: responses.ResponseNewParamsToolChoiceUnion{
+				OfFunctionTool: &responses.ToolChoiceFunctionParam{Name: "take"}}}
 		answer, err := client.Responses.New(t.Context(), p)
 		if err != nil || answer.Status != "completed" || len(answer.Output) != 1 || answer.Output[0].Name != "take" {
 			t.Fatalf("%+v, %v", answer, err)
@@ -172,7 +184,8 @@ func TestOpenAI(t *testing.T) {
 		}
 	})
 	t.Run("embeddings", func(t *testing.T) {
-		p := openai.EmbeddingNewParams{Model: "story", Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{story, "The dog"}}}
+		p := openai.EmbeddingNewParams{Model: "story",
+			Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{story, "The dog"}}}
 		answer, err := client.Embeddings.New(t.Context(), p)
 		if err != nil || len(answer.Data) != 2 || answer.Usage.PromptTokens == 0 {
 			t.Fatalf("%+v, %v", answer, err)

@@ -85,7 +85,8 @@ func (s *server) ps(model string) (pid, requests int) {
 
 // endlessThinking is a Modelfile whose template starts every thought with the same text, so that the model does not
 // stop early.
-const endlessThinking = "FROM %s\nTEMPLATE \"\"\"there was a<think>\n\"\"\"\nPARSER qwen3\nPARAMETER num_predict 40\nPARAMETER temperature 0\n"
+const endlessThinking = "FROM %s\nTEMPLATE \"\"\"there was a<think>\n\"\"\"\nPARSER qwen3\nPARAMETER num_predict 40\n" +
+	"PARAMETER temperature 0\n"
 
 // newChatUser returns a user with three models: "story" tells stories, "muse" thinks up to its token limit, "sight"
 // sees pictures.
@@ -105,7 +106,8 @@ func newChatUser(t *testing.T) *user {
 const (
 	last    = `document.querySelector('#log > .answer:last-child')`
 	isDone  = last + `?.getAttribute('aria-busy') === 'false'`
-	ofModel = `document.querySelector('#model').value === '%s:latest' && document.querySelector('#message').placeholder.includes('%s')`
+	ofModel = `document.querySelector('#model').value === '%s:latest' &&
+		document.querySelector('#message').placeholder.includes('%s')`
 )
 
 // chooseModel selects a model with the keyboard and returns to the message.
@@ -123,7 +125,8 @@ func (b *browser) ask(text string) {
 	before := eval[int](b, `document.querySelectorAll('#log > .answer').length`)
 	b.typeText(text)
 	b.press(kb.Enter)
-	b.waitFor("an answer has come", fmt.Sprintf(`document.querySelectorAll('#log > .answer').length > %d && %s`, before, isDone))
+	b.waitFor("an answer has come", fmt.Sprintf(`document.querySelectorAll('#log > .answer').length > %d && %s`,
+		before, isDone))
 }
 
 func TestPage(t *testing.T) {
@@ -131,15 +134,18 @@ func TestPage(t *testing.T) {
 	s := u.serve()
 	b := openBrowser(t, s.origin)
 	b.waitFor("three models are there", `document.querySelectorAll('#model option').length === 3`)
-	b.waitFor("the message has the focus", `document.activeElement.id === 'message' && !document.querySelector('#model').disabled`)
+	b.waitFor("the message has the focus",
+		`document.activeElement.id === 'message' && !document.querySelector('#model').disabled`)
 	b.screenshot("empty")
 
 	t.Run("chat", func(t *testing.T) {
 		b.t = t
 		b.chooseModel("story")
 		// Record what is shown while the answer streams.
-		eval[bool](b, `(() => { window.seen = new Set(); new MutationObserver(() => { const a = `+last+`; if (a?.getAttribute('aria-busy') === 'true') seen.add(a.querySelector('.prose:not(.thinking .prose)').innerText) })
-			.observe(document.querySelector('#log'), {subtree: true, childList: true, characterData: true, attributes: true}); return true })()`)
+		eval[bool](b, `(() => { window.seen = new Set(); new MutationObserver(() => { const a = `+last+`;
+			if (a?.getAttribute('aria-busy') === 'true') seen.add(a.querySelector('.prose:not(.thinking .prose)').innerText) })
+			.observe(document.querySelector('#log'), {subtree: true, childList: true, characterData: true, attributes: true});
+			return true })()`)
 		b.typeText("Once upon")
 		b.press(kb.Enter, true)
 		b.typeText("a time")
@@ -153,7 +159,8 @@ func TestPage(t *testing.T) {
 				t.Errorf("the statistics of the answer are %q, without %q", facts, want)
 			}
 		}
-		b.check("the message box is empty and has the focus", `document.activeElement.id === 'message' && document.activeElement.value === ''`)
+		b.check("the message box is empty and has the focus",
+			`document.activeElement.id === 'message' && document.activeElement.value === ''`)
 		b.waitFor("a screen reader is told", `document.querySelector('#said').textContent.length > 20`)
 		b.waitFor("the model is among those in memory", `document.querySelector('#live').innerText.includes('story')`)
 	})
@@ -182,7 +189,8 @@ func TestPage(t *testing.T) {
 		b.typeText("The fox")
 		b.press(kb.Enter)
 		b.waitFor("the answer is waited for", `!document.querySelector('#stop').hidden`)
-		for deadline := time.Now().Add(time.Minute); !eval[bool](b, last+`.querySelector('.prose:not(.thinking .prose)').innerText.trim() !== ''`); time.Sleep(20 * time.Millisecond) {
+		begun := last + `.querySelector('.prose:not(.thinking .prose)').innerText.trim() !== ''`
+		for deadline := time.Now().Add(time.Minute); !eval[bool](b, begun); time.Sleep(20 * time.Millisecond) {
 			signal(syscall.SIGCONT)
 			time.Sleep(2 * time.Millisecond)
 			signal(syscall.SIGSTOP)
@@ -217,7 +225,8 @@ func TestPage(t *testing.T) {
 	t.Run("thinking", func(t *testing.T) {
 		b.t = t
 		thoughts := last + `.querySelector('.thinking .prose')`
-		b.check("thinking is folded", `!`+last+`.querySelector('.thinking').open && !`+thoughts+`.checkVisibility({contentVisibilityAuto: true})`)
+		b.check("thinking is folded",
+			`!`+last+`.querySelector('.thinking').open && !`+thoughts+`.checkVisibility({contentVisibilityAuto: true})`)
 		b.check("it says for how long", last+`.querySelector('.thinking summary').innerText.startsWith('Thought for ')`)
 		b.tab("the summary", `e === `+last+`.querySelector('.thinking summary')`, true)
 		b.press(kb.Enter)
@@ -228,13 +237,17 @@ func TestPage(t *testing.T) {
 
 	t.Run("pictures", func(t *testing.T) {
 		b.t = t
-		dropped := `(() => { const data = new DataTransfer(); data.items.add(new File([Uint8Array.from(atob('` + onePixel + `'), c => c.charCodeAt(0))], 'dot.png', {type: 'image/png'}));
+		dropped := `(() => { const data = new DataTransfer();
+			data.items.add(new File([Uint8Array.from(atob('` + onePixel + `'), c => c.charCodeAt(0))], 'dot.png',
+			{type: 'image/png'}));
 			document.querySelector('#message').dispatchEvent(new %s); return true })()`
 		paste := fmt.Sprintf(dropped, `ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true})`)
 		drop := fmt.Sprintf(dropped, `DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true})`)
 		eval[bool](b, paste)
-		b.waitFor("a model that sees nothing takes no picture", `document.querySelector('#notice').innerText.includes('takes no pictures')`)
-		b.check("nothing is attached", `document.querySelectorAll('#pictures li').length === 0 && document.querySelector('#attach').hidden`)
+		b.waitFor("a model that sees nothing takes no picture",
+			`document.querySelector('#notice').innerText.includes('takes no pictures')`)
+		b.check("nothing is attached",
+			`document.querySelectorAll('#pictures li').length === 0 && document.querySelector('#attach').hidden`)
 		b.tab("the button", `e.id === 'clear'`, true) // the model's context is short
 		b.press(kb.Enter)
 		b.check("the message has the focus", `document.activeElement.id === 'message'`)
@@ -250,7 +263,8 @@ func TestPage(t *testing.T) {
 			b.press(kb.Enter)
 		}
 		b.waitFor("they are removed", `document.querySelectorAll('#pictures img').length === 1`)
-		b.waitFor("all pictures can be shown", `[...document.querySelectorAll('#pictures img')].every(i => i.complete && i.naturalWidth > 1)`)
+		b.waitFor("all pictures can be shown",
+			`[...document.querySelectorAll('#pictures img')].every(i => i.complete && i.naturalWidth > 1)`)
 		b.tab("the message", `e.id === 'message'`)
 		b.screenshot("attached")
 		b.ask("what is it")
@@ -262,17 +276,21 @@ func TestPage(t *testing.T) {
 		b.t = t
 		count := eval[int](b, `document.querySelectorAll('#log > article').length`)
 		b.do(chromedp.Reload())
-		b.waitFor("the conversation is there again", fmt.Sprintf(`document.querySelectorAll('#log > article').length === %d && document.querySelector('#model').value === 'sight:latest'`, count))
+		b.waitFor("the conversation is there again",
+			fmt.Sprintf(`document.querySelectorAll('#log > article').length === %d &&
+				document.querySelector('#model').value === 'sight:latest'`, count))
 		kept := eval[string](b, `import('/page/chats.js').then(m => m.exported())`)
 		var exported struct {
 			Messages []struct{ Role, Text, State string }
 		}
-		if err := json.Unmarshal([]byte(kept), &exported); err != nil || len(exported.Messages) != count || exported.Messages[0].Text != "what is it" {
+		if err := json.Unmarshal([]byte(kept), &exported); err != nil || len(exported.Messages) != count ||
+			exported.Messages[0].Text != "what is it" {
 			t.Errorf("exported: %v: %.200s", err, kept)
 		}
 		b.waitFor("the message has the focus", `document.activeElement.id === 'message'`)
 		downloads := t.TempDir()
-		if _, err := chromedp.CallBrowser(b.ctx, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: downloads}); err != nil {
+		if _, err := chromedp.CallBrowser(b.ctx, cdpbrowser.SetDownloadBehavior,
+			cdpbrowser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: downloads}); err != nil {
 			t.Fatal(err)
 		}
 		b.tab("the button", `e.id === 'export'`, true)
@@ -288,7 +306,9 @@ func TestPage(t *testing.T) {
 		}
 		b.tab("the button", `e.id === 'clear'`)
 		b.press(kb.Enter)
-		b.waitFor("the conversation is gone", `document.querySelectorAll('#log > article').length === 0 && !document.querySelector('#empty').hidden && localStorage.getItem('ingot.conversation') === '[]'`)
+		b.waitFor("the conversation is gone",
+			`document.querySelectorAll('#log > article').length === 0 && !document.querySelector('#empty').hidden &&
+			localStorage.getItem('ingot.conversation') === '[]'`)
 		b.tab("the button", `e.innerText === 'Undo'`)
 		b.press(kb.Enter)
 		b.waitFor("it is there again", fmt.Sprintf(`document.querySelectorAll('#log > article').length === %d`, count))
@@ -299,7 +319,8 @@ func TestPage(t *testing.T) {
 		b.do(chromedp.Focus(chromedp.CSS(".brand")))
 		b.tab("the view", `e.hash === '#models'`)
 		b.press(kb.Enter)
-		b.waitFor("the models are shown, the conversation is not", `document.querySelector('#models').offsetParent !== null && document.querySelector('#chat').offsetParent === null`)
+		b.waitFor("the models are shown, the conversation is not",
+			`document.querySelector('#models').offsetParent !== null && document.querySelector('#chat').offsetParent === null`)
 		b.check("the models are listed", `document.querySelectorAll('#models details.model').length === 3`)
 		b.tab("a model", `e.parentElement?.dataset.name === 'story:latest'`)
 		b.press(kb.Enter)
@@ -309,7 +330,9 @@ func TestPage(t *testing.T) {
 		if err := json.Unmarshal([]byte(u.ingot("show", "story", "--layers", "--json")), &layers); err != nil {
 			t.Fatal(err)
 		}
-		listed := eval[[]string](b, `[...`+row+`.querySelectorAll('.layers tbody tr')].map(r => r.cells[0].textContent + ' ' + r.querySelector('code').title)`)
+		listed := eval[[]string](b,
+			`[...`+row+`.querySelectorAll('.layers tbody tr')]
+			.map(r => r.cells[0].textContent + ' ' + r.querySelector('code').title)`)
 		if len(listed) != len(layers) || len(layers) == 0 {
 			t.Fatalf("%d layers are listed, want %d", len(listed), len(layers))
 		}
@@ -323,17 +346,24 @@ func TestPage(t *testing.T) {
 		b.waitFor("it is unloaded", row+`.querySelector('.badge').hidden`)
 		b.tab("the button", `e.innerText === 'Chat with it'`, true)
 		b.press(kb.Enter)
-		b.waitFor("it is the one to talk to", fmt.Sprintf(ofModel, "story", "story")+` && document.activeElement.id === 'message'`)
+		b.waitFor("it is the one to talk to",
+			fmt.Sprintf(ofModel, "story", "story")+` && document.activeElement.id === 'message'`)
 	})
 	t.Run("storage", func(t *testing.T) {
 		b.t = t
-		kept := eval[string](b, `import('/page/chats.js').then(m => { m.chat.messages = [{role: 'user', text: 'see', images: ['data:image/png;base64,' + 'A'.repeat(6000000)]}]; return m.saveChat() + localStorage.getItem('ingot.conversation') })`)
+		kept := eval[string](b,
+			`import('/page/chats.js').then(m => { m.chat.messages = [{role: 'user', text: 'see',
+			images: ['data:image/png;base64,' + 'A'.repeat(6000000)]}];
+			return m.saveChat() + localStorage.getItem('ingot.conversation') })`)
 		equal(t, "what is kept of pictures that have no room", kept, `false[{"role":"user","text":"see","lost":1}]`)
 		b.do(chromedp.Reload())
 		b.waitFor("that is said", `document.querySelector('#log > .user').innerText.includes('1 picture had no room')`)
-		eval[bool](b, `(() => { localStorage.setItem('ingot.conversation', '{"a":1}'); localStorage.setItem('ingot.settings', '[7'); return true })()`)
+		eval[bool](b,
+			`(() => { localStorage.setItem('ingot.conversation', '{"a":1}'); localStorage.setItem('ingot.settings', '[7');
+			return true })()`)
 		b.do(chromedp.Reload())
-		b.waitFor("what cannot be read is nothing", `document.querySelectorAll('#model option').length === 3 && !document.querySelector('#empty').hidden`)
+		b.waitFor("what cannot be read is nothing",
+			`document.querySelectorAll('#model option').length === 3 && !document.querySelector('#empty').hidden`)
 	})
 	b.t = t
 	b.checkClean()
@@ -352,13 +382,18 @@ func TestPageWithKey(t *testing.T) {
 	b.screenshot("key")
 	b.typeText("wrong")
 	b.press(kb.Enter)
-	b.waitFor("a wrong one is not taken", `document.querySelector('#key').open && document.querySelector('#key-why').innerText.includes('does not take')`)
+	b.waitFor("a wrong one is not taken",
+		`document.querySelector('#key').open && document.querySelector('#key-why').innerText.includes('does not take')`)
 	b.typeText("secret")
 	b.press(kb.Enter)
-	b.waitFor("the models are there", `document.querySelectorAll('#model option').length === 1 && !document.querySelector('#key').open`)
-	b.check("the key goes with the tab", `sessionStorage.getItem('ingot.key') === 'secret' && !Object.values(localStorage).some(v => v.includes('secret')) && !document.cookie`)
+	b.waitFor("the models are there",
+		`document.querySelectorAll('#model option').length === 1 && !document.querySelector('#key').open`)
+	b.check("the key goes with the tab",
+		`sessionStorage.getItem('ingot.key') === 'secret' && !Object.values(localStorage).some(v => v.includes('secret')) &&
+		!document.cookie`)
 	b.do(chromedp.Reload())
-	b.waitFor("it is not asked for again", `document.querySelectorAll('#model option').length === 1 && !document.querySelector('#key').open`)
+	b.waitFor("it is not asked for again",
+		`document.querySelectorAll('#model option').length === 1 && !document.querySelector('#key').open`)
 	b.waitFor("the message has the focus", `document.activeElement.id === 'message'`)
 	b.ask("Once")
 	b.check("the model answers", last+`.querySelector('.error').hidden`)

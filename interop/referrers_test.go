@@ -57,7 +57,8 @@ func TestReferrers(t *testing.T) {
 			t.Errorf("referrers in the registry: %s", b)
 		}
 
-		if got := reader.ingot("discover", name, "--json"); !strings.Contains(got, "application/vnd.example.report+json") || !strings.Contains(got, bundleType) {
+		if got := reader.ingot("discover", name, "--json"); !strings.Contains(got, "application/vnd.example.report+json") ||
+			!strings.Contains(got, bundleType) {
 			t.Errorf("discover: %s", got)
 		}
 		equal(t, "signed pull", reader.ingot("pull", name, "--require-signature", "--key", public), digest)
