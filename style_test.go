@@ -25,8 +25,8 @@ var pending = []string{
 	"arch/", "bench/", "chat/", "cmd/", "convert/", "grammar/", "launch/", "manifest/", "mlx/",
 	"modelfile/", "models/", "runtime/", "safetensors/", "server/", "tokenizer/", "vision/",
 	"docs/adapters.md", "docs/cli.md", "docs/drafts.md", "docs/export.md",
-	"docs/launch.md", "docs/models.md", "docs/performance.md", "docs/provenance.md", "docs/quality.md",
-	"docs/registries.md", "docs/run.md", "docs/serve.md", "docs/sources.md", "docs/store.md",
+	"docs/launch.md", "docs/models.md", "docs/performance.md", "docs/quality.md",
+	"docs/run.md", "docs/serve.md", "docs/sources.md", "docs/store.md",
 	"docs/structured-output.md",
 }
 

@@ -36,7 +36,8 @@ func TestPageMarkdown(t *testing.T) {
 		{"[x](https://a.example/b_c_d)", "<p>" + link("https://a.example/b_c_d", "x") + "</p>"},
 		{"[**x** y](<https://a.example/> \"t\")", "<p>" + link("https://a.example/", "<strong>x</strong> y") + "</p>"},
 		{"see https://a.example/x(1). <https://b.example/>",
-			"<p>see " + link("https://a.example/x(1)", "https://a.example/x(1)") + ". " + link("https://b.example/", "https://b.example/") + "</p>"},
+			"<p>see " + link("https://a.example/x(1)", "https://a.example/x(1)") + ". " +
+				link("https://b.example/", "https://b.example/") + "</p>"},
 		{"(https://a.example/x)", "<p>(" + link("https://a.example/x", "https://a.example/x") + ")</p>"},
 		{"[a](javascript:alert(1)) [b](/api/tags) [c](data:text/html,x) [d]( JavaScript:x )",
 			`<p><span class="inert">a</span> <span class="inert">b</span> ` +
@@ -98,7 +99,8 @@ func TestPageMarkdown(t *testing.T) {
 
 	// No text of a model may hang the page. Each of these overflows the stack or takes forever if the time is not linear
 	// in the length.
-	for _, part := range []string{"*a ", "**a", "a**", "_a_*", "[", "[a](", "](x)", "![", "[](", "`", "``a`", "> ", "- ", "  - a\n",
+	for _, part := range []string{
+		"*a ", "**a", "a**", "_a_*", "[", "[a](", "](x)", "![", "[](", "`", "``a`", "> ", "- ", "  - a\n",
 		"|", "a|b\n-|-\n", "<", "http://a", "# ", "#", "~~a", "1. ", "\\", "***",
 		"a*_~", "[a](b \"", "\n\n", "```\n", "((", "   "} {
 		n := 60000 / len(part)
