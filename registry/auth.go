@@ -303,9 +303,11 @@ func (h *host) exchange(ctx context.Context, path string, scopes []string,
 	if old != nil && old.header == "" {
 		old = nil // created before the challenge was known
 	}
-	worked := old == nil || old.accepted.Load()
+	// First request a token with the user's credentials or anonymously, then one with a signature. Of either kind, request
+	// another token only if the last one was accepted.
+	accepted := old == nil || old.accepted.Load()
 	why := error(ErrUnauthorized)
-	if old == nil || worked && !old.signed {
+	if old == nil || accepted && !old.signed {
 		t, err := h.token(ctx, ch, cfg, scopes, nil)
 		if err == nil && (refused == nil || t.header() != refused.header) {
 			return t.credential(cfg), nil
@@ -315,7 +317,7 @@ func (h *host) exchange(ctx context.Context, path string, scopes []string,
 		}
 		why = cmp.Or(err, why)
 	}
-	if worked || !old.signed {
+	if accepted || !old.signed {
 		t, err := h.signedToken(ctx, ch, scopes)
 		if err == nil && t != nil {
 			cr := t.credential(cfg)

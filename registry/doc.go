@@ -1,9 +1,10 @@
 // Package registry transfers model images between a store and OCI registries: push, pull, credentials and signatures.
 //
 // A [Client] implements the client side of the OCI distribution specification v1.1.1
-// (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md). Names and credentials come from
-// go-containerregistry. Blob transfers and the token exchange are implemented here, so that a transfer survives a
-// dropped connection, an expired token, an upload session that the registry dropped, and the end of the process.
+// (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md). go-containerregistry parses host
+// names and authentication challenges. Blob transfers and the token exchange are implemented here, so that a transfer
+// survives a dropped connection, an expired token, an upload session that the registry dropped, and the end of the
+// process.
 //
 // Contract:
 //

@@ -249,7 +249,7 @@ func TestPullRecovers(t *testing.T) {
 				x.handle()
 			})
 		}},
-		{"less than was asked for", func(p *peer) {
+		{"less than requested", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) {
 				var from, to int
 				if n, _ := fmt.Sscanf(x.r.Header.Get("Range"), "bytes=%d-%d", &from, &to); n == 2 {
@@ -285,10 +285,10 @@ func TestPullRecovers(t *testing.T) {
 				x.w.Write(x.blob(x.repo, digest.Digest(x.ref)))
 			})
 		}},
-		{"closes after each request", func(p *peer) {
+		{"connections are closed after each request", func(p *peer) {
 			p.on("", anyRoute, func(x *exchange) { x.w.Header().Set("Connection", "close"); x.handle() })
 		}},
-		{"gzip that was not asked for", func(p *peer) {
+		{"unrequested gzip", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) {
 				x.w.Header().Set("Content-Encoding", "gzip")
 				z := gzip.NewWriter(x.w)
@@ -296,14 +296,14 @@ func TestPullRecovers(t *testing.T) {
 				z.Close()
 			})
 		}},
-		{"gzip that is none", func(p *peer) {
+		{"Content-Encoding gzip without gzip", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "gzip"); x.handle() })
 		}},
 		{"stalls in the middle", func(p *peer) {
 			p.on("GET", blobRoute, stall(5_000)).of(smallRef).times(2)
 			p.on("GET", blobRoute, stall(50_000)).of(largeRef).after(2).times(1)
 		}},
-		{"no answer", func(p *peer) { p.once("GET", blobRoute, slowly(time.Minute)) }},
+		{"no response", func(p *peer) { p.once("GET", blobRoute, slowly(time.Minute)) }},
 		{"a slow part", func(p *peer) {
 			p.on("GET", blobRoute, drip).of(largeRef).after(1).times(1)
 		}},
@@ -413,7 +413,7 @@ func TestPullFails(t *testing.T) {
 		{"always cut at the same place", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); cutResponse(3000)(x) })
 		}, ErrInterrupted, nil},
-		{"an encoding of its own", func(p *peer) {
+		{"an unrequested encoding", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "br"); x.w.Write([]byte("x")) })
 		}, ErrUnsupported, []string{`"br"`}},
 		{"damaged gzip", func(p *peer) {
@@ -425,11 +425,11 @@ func TestPullFails(t *testing.T) {
 				x.w.Write([]byte(`{"layers":[]}`))
 			})
 		}, ErrDigest, nil},
-		{"a manifest of nonsense", func(p *peer) {
+		{"an invalid manifest", func(p *peer) {
 			p.on("GET", manifestRoute,
 				func(x *exchange) { x.w.Write([]byte(`{"layers":[{"digest":"sha256:../../etc/passwd","size":3}]}`)) })
 		}, manifest.ErrInvalidManifest, nil},
-		{"more than any disk has", func(p *peer) {
+		{"larger than any disk", func(p *peer) {
 			p.on("GET", manifestRoute, func(x *exchange) {
 				var layers []string // each of the maximum size
 				for i := range 2000 {

@@ -143,7 +143,7 @@ var faults = []fault{
 	{name: "416 with the offset", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, keepHalf(http.StatusRequestedRangeNotSatisfiable)).after(1)
 	}},
-	{name: "416 that says nothing", set: func(_ *testing.T, p *peer) {
+	{name: "416 without an offset", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, refuseWith(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).after(1)
 	}},
 	{name: "416 always", mayLeaveOpen: true, text: "416", set: func(_ *testing.T, p *peer) {
@@ -175,16 +175,16 @@ var faults = []fault{
 			x.replay(rec, nil)
 		})
 	}},
-	{name: "the upload is lost", maxResent: -1, set: func(_ *testing.T, p *peer) {
+	{name: "the session is lost", maxResent: -1, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) { x.forgetUploads(); x.handle() }).after(2)
 	}},
-	{name: "the upload is gone", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+	{name: "the session is gone", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, respond(http.StatusGone)).after(1)
 	}},
-	{name: "the upload is lost, in olareg's words", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+	{name: "the session is lost, as in olareg", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, refuseWith(http.StatusBadRequest, "BLOB_UPLOAD_UNKNOWN")).after(1)
 	}},
-	{name: "uploads are always lost", maxResent: -1, mayLeaveOpen: true, want: ErrNotFound,
+	{name: "sessions are always lost", maxResent: -1, mayLeaveOpen: true, want: ErrNotFound,
 		set: func(_ *testing.T, p *peer) {
 			p.on("PATCH", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN")).after(1)
 		}},
@@ -229,42 +229,42 @@ var faults = []fault{
 		set: func(_ *testing.T, p *peer) {
 			p.on("PATCH", uploadRoute, respond(http.StatusInternalServerError)).after(1)
 		}},
-	{name: "answers are lost", set: func(_ *testing.T, p *peer) {
+	{name: "responses are lost", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, cutAfter).after(1)
 		p.once("PUT", uploadRoute, cutAfter)
 		p.once("POST", beginRoute, cutAfter)
 		p.once("HEAD", blobRoute, cutAfter)
 		p.once("PUT", manifestRoute, cutAfter)
 	}, mayLeaveOpen: true},
-	{name: "a small blob is cut, and kept", set: func(_ *testing.T, p *peer) {
+	{name: "a small blob is cut and kept", set: func(_ *testing.T, p *peer) {
 		p.once("PUT", uploadRoute, cutRequest(60, true))
 	}, maxResent: 1},
-	{name: "a small blob is cut, and not kept", set: func(_ *testing.T, p *peer) {
+	{name: "a small blob is cut and not kept", set: func(_ *testing.T, p *peer) {
 		p.once("PUT", uploadRoute, cutRequest(60, false))
 	}},
-	{name: "the last chunk is taken and forgotten", set: func(_ *testing.T, p *peer) {
+	{name: "the session is lost after the last chunk", set: func(_ *testing.T, p *peer) {
 		p.once("PUT", uploadRoute, func(x *exchange) { x.forgetUploads(); x.handle() })
 	}, maxResent: -1},
 	{name: "202 to the commit", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", uploadRoute, withStatus(http.StatusAccepted))
 	}, maxResent: 1},
-	{name: "less is kept than was sent", set: func(_ *testing.T, p *peer) {
+	{name: "a chunk is kept in part", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, keepHalf(http.StatusAccepted)).after(1)
 	}},
-	{name: "nothing is kept", set: func(_ *testing.T, p *peer) {
+	{name: "a chunk is not kept", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) {
 			_, _ = io.Copy(io.Discard, x.r.Body)
 			x.sendProgress(http.StatusAccepted)
 		}).after(1)
 	}},
-	{name: "more is said to be there than was sent", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+	{name: "an offset beyond the sent bytes", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) {
 			rec := x.record()
 			rec.Header().Set("Range", "0-99999999")
 			x.replay(rec, nil)
 		}).after(1)
 	}},
-	{name: "a Range that is none", set: func(_ *testing.T, p *peer) {
+	{name: "an invalid Range", set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, func(x *exchange) {
 			rec := x.record()
 			rec.Header().Set("Range", "a few")
@@ -292,7 +292,7 @@ var faults = []fault{
 			x.handle()
 		})
 	}, maxResent: -1},
-	{name: "tokens expire in the middle", set: func(t *testing.T, p *peer) {
+	{name: "tokens expire during the push", set: func(t *testing.T, p *peer) {
 		expire := requireToken(p, func(*exchange) bool { return true })
 		p.once("PATCH", uploadRoute, func(x *exchange) { expire(); x.handle() }).after(1)
 		p.once("PUT", uploadRoute, func(x *exchange) { expire(); x.handle() })
@@ -301,7 +301,7 @@ var faults = []fault{
 	{name: "no chunks", set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, refuseWith(http.StatusMethodNotAllowed, "UNSUPPORTED"))
 	}, maxResent: -1},
-	{name: "no chunks, in the middle", set: func(_ *testing.T, p *peer) {
+	{name: "no chunks after the first", set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, refuseWith(http.StatusNotImplemented, "UNSUPPORTED")).after(1)
 	}, maxResent: -1, mayLeaveOpen: true},
 	{name: "chunks are too large", sizes: []int{6 * mib}, chunk: 4 * mib, set: func(_ *testing.T, p *peer) {
@@ -322,7 +322,7 @@ var faults = []fault{
 			x.handle()
 		})
 	}, maxResent: -1},
-	{name: "any chunk is too large", text: "this large", mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+	{name: "every chunk is too large", text: "this large", mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, respond(http.StatusRequestEntityTooLarge))
 	}, want: errAny, maxResent: -1},
 	{name: "interrupted chunks are not kept", sizes: []int{10 * mib}, chunk: 4 * mib, set: func(_ *testing.T, p *peer) {
@@ -333,7 +333,7 @@ var faults = []fault{
 			x.handle()
 		})
 	}, maxResent: 4 * mib},
-	{name: "chunks have a least size", set: func(_ *testing.T, p *peer) { p.chunkMin = 100 * kib }, maxResent: 1},
+	{name: "chunks have a minimum size", set: func(_ *testing.T, p *peer) { p.chunkMin = 100 * kib }, maxResent: 1},
 	{name: "mounts without from are refused", set: func(_ *testing.T, p *peer) {
 		p.on("POST", beginRoute, func(x *exchange) {
 			if x.r.URL.Query().Has("mount") {
@@ -343,10 +343,10 @@ var faults = []fault{
 			x.handle()
 		})
 	}},
-	{name: "the registry reads other bytes, once", set: func(_ *testing.T, p *peer) {
+	{name: "a digest mismatch, once", set: func(_ *testing.T, p *peer) {
 		p.once("PUT", uploadRoute, refuseWith(http.StatusBadRequest, "DIGEST_INVALID"))
 	}, maxResent: -1, mayLeaveOpen: true},
-	{name: "the registry reads other bytes", want: ErrDigest, mayLeaveOpen: true, maxResent: -1,
+	{name: "a digest mismatch, twice", want: ErrDigest, mayLeaveOpen: true, maxResent: -1,
 		set: func(_ *testing.T, p *peer) {
 			p.on("PUT", uploadRoute, refuseWith(http.StatusBadRequest, "DIGEST_INVALID"))
 		}},
@@ -359,19 +359,19 @@ var faults = []fault{
 	{name: "no HEAD", set: func(_ *testing.T, p *peer) {
 		p.on("HEAD", blobRoute, respond(http.StatusMethodNotAllowed))
 	}},
-	{name: "a blob is dropped before the manifest comes", maxResent: -1, set: func(_ *testing.T, p *peer) {
+	{name: "a blob is collected before the manifest arrives", maxResent: -1, set: func(_ *testing.T, p *peer) {
 		p.once("PUT", manifestRoute, func(x *exchange) {
 			x.dropBlob(x.repo, digest.FromBytes(noise(2, 100)))
 			x.handle()
 		})
 	}},
-	{name: "blobs are dropped always", want: ErrNotFound, maxResent: -1, set: func(_ *testing.T, p *peer) {
+	{name: "blobs are always collected", want: ErrNotFound, maxResent: -1, set: func(_ *testing.T, p *peer) {
 		p.on("PUT", manifestRoute, refuseWith(http.StatusNotFound, "MANIFEST_BLOB_UNKNOWN"))
 	}},
 	{name: "denied", want: ErrUnauthorized, text: "DENIED", set: func(_ *testing.T, p *peer) {
 		p.on("POST", beginRoute, refuseWith(http.StatusForbidden, "DENIED"))
 	}},
-	{name: "manifest refused", want: errAny, text: "rejects a manifest", set: func(_ *testing.T, p *peer) {
+	{name: "the manifest is too large", want: errAny, text: "rejects a manifest", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", manifestRoute, respond(http.StatusRequestEntityTooLarge))
 	}},
 	{name: "the registry stops reading", stall: 500 * time.Millisecond, sizes: []int{12 * mib},
@@ -387,12 +387,12 @@ var faults = []fault{
 		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
 		p.on("GET", uploadRoute, refuseWith(http.StatusMethodNotAllowed, "UNSUPPORTED"))
 	}},
-	{name: "a cut chunk ends the upload, as in distribution 2.8", maxResent: -1, mayLeaveOpen: true,
+	{name: "a cut chunk ends the session, as in distribution 2.8", maxResent: -1, mayLeaveOpen: true,
 		set: func(_ *testing.T, p *peer) {
 			p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
 			p.on("GET", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_INVALID"))
 		}},
-	{name: "connections are closed after each answer", set: func(_ *testing.T, p *peer) {
+	{name: "connections are closed after each response", set: func(_ *testing.T, p *peer) {
 		p.on("", anyRoute, func(x *exchange) {
 			x.w.Header().Set("Connection", "close")
 			x.handle()
