@@ -13,7 +13,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Embed gives vectors that tell what was asked: the number of tokens and the first of them.
+// Embed returns vectors with the number of tokens and the first token of each input.
 func (p *parrot) Embed(_ context.Context, r runtime.EmbedRequest) (e runtime.Embeddings, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,12 +30,12 @@ func (p *parrot) lastEmbedded(t *testing.T) runtime.EmbedRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.embedded) == 0 {
-		t.Fatal("the model was not asked")
+		t.Fatal("the model got no request")
 	}
 	return p.embedded[len(p.embedded)-1]
 }
 
-// same compares the inputs of a request.
+// same compares inputs.
 func same(a, b [][]int32) bool { return slices.EqualFunc(a, b, slices.Equal) }
 
 func TestEmbed(t *testing.T) {
@@ -60,10 +60,10 @@ func TestEmbed(t *testing.T) {
 		t.Errorf("%d: %s, %v", status, text, err)
 	}
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{once, lamp}) || r.Dimensions != 2 {
-		t.Errorf("the request: %+v", r)
+		t.Errorf("request: %+v", r)
 	}
 	if got, want := f.measured(t)[`ingot_prompt_tokens_total{model="plain:latest"}`], float64(len(once)+len(lamp)); got != want {
-		t.Errorf("%v tokens of prompts are counted, want %v", got, want)
+		t.Errorf("%v prompt tokens are counted, want %v", got, want)
 	}
 	f.has(t, "POST", "/api/embed", `{"model":"plain","input":"a lamp","keep_alive":"1m"}`, 200, `"embeddings":[[`)
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{lamp}) || r.Dimensions != 0 {
@@ -71,20 +71,20 @@ func TestEmbed(t *testing.T) {
 	}
 	f.has(t, "POST", "/api/embed", `{"model":"plain","input":"Once upon a time","truncate":true,"options":{"num_ctx":2}}`, 200)
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{once[:2]}) {
-		t.Errorf("cut: %+v", r)
+		t.Errorf("truncated: %+v", r)
 	}
 	for _, body := range []string{`{"model":"plain"}`, `{"model":"plain","input":""}`, `{"model":"plain","input":[]}`, `{"model":"plain","input":null}`} {
 		f.has(t, "POST", "/api/embed", body, 200, `"model":"plain:latest"`, `"embeddings":[]`)
 	}
 	for body, want := range map[string]string{
-		`{"model":"plain","input":5}`:                                              "input is neither",
-		`{"model":"plain","input":["a",5]}`:                                        "input is neither",
-		`{"model":"plain","input":"Once upon a time","options":{"num_ctx":2}}`:     "input 0 has 5 tokens, and may have 2",
+		`{"model":"plain","input":5}`:                                              "input must be",
+		`{"model":"plain","input":["a",5]}`:                                        "input must be",
+		`{"model":"plain","input":"Once upon a time","options":{"num_ctx":2}}`:     "input 0 has 5 tokens, at most 2 are allowed",
 		`{"model":"plain","input":["a","` + strings.Repeat("lamp ", 600) + `"]}`:   "input 1 has",
 		`{"model":"plain","input":"a","dimensions":-1}`:                            "dimensions is -1",
-		`{"model":"plain","input":"a","dimensions":100000}`:                        "dimensions is 100000; the vectors of plain:latest have 1 to ",
-		`{"model":"plain","input":["` + strings.Repeat(`a","`, maxInputs) + `a"]}`: "there may be 2048",
-		`{"input":"a"}`: "names no model",
+		`{"model":"plain","input":"a","dimensions":100000}`:                        "dimensions is 100000, must be between 1 and ",
+		`{"model":"plain","input":["` + strings.Repeat(`a","`, maxInputs) + `a"]}`: "at most 2048 are allowed",
+		`{"input":"a"}`: "the model is missing",
 	} {
 		f.has(t, "POST", "/api/embed", body, 400, `{"error":"`, want)
 	}
@@ -92,7 +92,7 @@ func TestEmbed(t *testing.T) {
 
 	f.has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":"a lamp"}`, 200, `{"embedding":[`)
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{lamp}) {
-		t.Errorf("the older form: %+v", r)
+		t.Errorf("older endpoint: %+v", r)
 	}
 	f.has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":""}`, 200, `{"embedding":[]}`)
 	f.has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":5}`, 400, "prompt")
@@ -139,7 +139,7 @@ func TestOpenAIEmbed(t *testing.T) {
 		t.Errorf("%s: %v, %v", text, b, err)
 	}
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{{5, 6}}) || r.Dimensions != 3 {
-		t.Errorf("the request: %+v", r)
+		t.Errorf("request: %+v", r)
 	}
 	ask(`{"model":"plain","input":["a lamp"],"encoding_format":"float"}`)
 	ask(`{"model":"plain","input":"a lamp"}`)
@@ -148,10 +148,10 @@ func TestOpenAIEmbed(t *testing.T) {
 		`{"model":"plain","input":[]}`:                                   "input is missing",
 		`{"model":"plain","input":""}`:                                   "input is missing",
 		`{"model":"plain","input":[[]]}`:                                 "input 0 is empty",
-		`{"model":"plain","input":[1.5]}`:                                "input is neither",
-		`{"model":"plain","input":"a","encoding_format":"int8"}`:         "there are float and base64",
+		`{"model":"plain","input":[1.5]}`:                                "input must be",
+		`{"model":"plain","input":"a","encoding_format":"int8"}`:         "must be float or base64",
 		`{"model":"plain","input":"a","dimensions":0}`:                   "dimensions is 0",
-		`{"model":"plain","input":[` + strings.Repeat("5,", 600) + `5]}`: "input 0 has 601 tokens, and may have 512",
+		`{"model":"plain","input":[` + strings.Repeat("5,", 600) + `5]}`: "input 0 has 601 tokens, at most 512 are allowed",
 	} {
 		f.has(t, "POST", "/v1/embeddings", body, 400, want)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 )
 
-// speaker is a model that answers with thoughts, a text and a call, whatever it is asked.
+// speaker is a model whose output is always thinking, text and a call.
 type speaker struct{ mute }
 
 func (*speaker) Generate(_ context.Context, r ingot.Request) iter.Seq2[ingot.Event, error] {
@@ -34,8 +34,8 @@ func (*speaker) Generate(_ context.Context, r ingot.Request) iter.Seq2[ingot.Eve
 	}
 }
 
-// fuzzAPI sends bodies to paths of one API, for a model with a template, without one, and with pictures. isError tells whether
-// an answer is an error as clients of the API read it.
+// fuzzAPI sends bodies to endpoints of one API, for models with a template, without one, and with pictures. isError
+// reports whether a response is an error in the API's form.
 func fuzzAPI(f *testing.F, paths, seeds []string, isError func(body []byte) bool) {
 	s := serveMute(f, func(o *Options) {
 		o.MaxBody = 64 << 10
@@ -53,7 +53,7 @@ func fuzzAPI(f *testing.F, paths, seeds []string, isError func(body []byte) bool
 		}
 	}
 	f.Fuzz(func(t *testing.T, path, model uint8, body string) {
-		if rest, ok := strings.CutPrefix(body, "{"); ok { // a field of the same name wins
+		if rest, ok := strings.CutPrefix(body, "{"); ok { // a later field of the same name wins
 			comma := ","
 			if strings.HasPrefix(strings.TrimSpace(rest), "}") {
 				comma = ""
@@ -67,12 +67,12 @@ func fuzzAPI(f *testing.F, paths, seeds []string, isError func(body []byte) bool
 		case w.Code >= 500:
 			t.Errorf("status %d: %s\n%s", w.Code, answer, body)
 		case w.Code >= 400 && !isError(answer):
-			t.Errorf("status %d is no error of the API: %s\n%s", w.Code, answer, body)
+			t.Errorf("status %d without an error in the API's form: %s\n%s", w.Code, answer, body)
 		case w.Code == http.StatusOK && strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") && !json.Valid(answer):
-			t.Errorf("the answer is no JSON: %s\n%s", answer, body)
+			t.Errorf("the response is not JSON: %s\n%s", answer, body)
 		}
 		if !s.prompts.memory.TryAcquire(s.prompts.total) {
-			t.Fatalf("memory of prompts is held after %s", body)
+			t.Fatalf("prompt memory is not released after %s", body)
 		}
 		s.prompts.memory.Release(s.prompts.total)
 	})

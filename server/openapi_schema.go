@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// schema is one of JSON Schema 2020-12, which OpenAPI 3.1 has.
+// schema is a JSON Schema 2020-12 schema, as OpenAPI 3.1 uses it.
 type schema map[string]any
 
-// schemas makes schemas of the types that requests are read into and answers written from. Structs become components, so that they may hold
-// each other.
+// schemas derives schemas from the Go types of requests and responses. Structs become components, so they may be
+// recursive.
 type schemas struct {
-	special    map[reflect.Type]func(*schemas) schema // types that read and write themselves
+	special    map[reflect.Type]func(*schemas) schema // schemas of types with their own JSON methods
 	components map[string]schema
 	names      map[use]string
-	unknown    []string // types that read or write themselves, of which nothing else is known
+	unknown    []string // types with their own JSON methods and no special schema
 }
 
-// use is a type, to be read or to be written.
+// use is a type in a request, or in a response.
 type use struct {
 	t      reflect.Type
 	answer bool
@@ -41,7 +41,8 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// of is the schema of a type. What is written is told to the last member; of what is read, members that are not told are left alone.
+// of returns the schema of a type. Schemas of responses list all members; those of requests allow others, which are
+// ignored.
 func (s *schemas) of(t reflect.Type, answer bool) schema {
 	if known, ok := s.special[t]; ok {
 		return known(s)
@@ -89,7 +90,7 @@ func (s *schemas) of(t reflect.Type, answer bool) schema {
 	return schema{} // any value
 }
 
-// component gives a reference to the schema of a struct.
+// component returns a reference to the schema of a struct.
 func (s *schemas) component(t reflect.Type, answer bool) schema {
 	u := use{t, answer}
 	name, made := s.names[u]
@@ -101,13 +102,13 @@ func (s *schemas) component(t reflect.Type, answer bool) schema {
 			name += "Answer"
 		}
 		s.names[u] = name
-		s.components[name] = nil // its place, should it hold itself
+		s.components[name] = nil // reserves the name, in case the struct is recursive
 		s.components[name] = s.object(t, answer)
 	}
 	return schema{"$ref": "#/components/schemas/" + name}
 }
 
-// componentName is that of a type.
+// componentName returns a type's component name.
 func componentName(t reflect.Type) string {
 	r, size := utf8.DecodeRuneInString(t.Name())
 	return string(unicode.ToUpper(r)) + t.Name()[size:]
@@ -134,17 +135,17 @@ func (s *schemas) object(t reflect.Type, answer bool) schema {
 	return out
 }
 
-// maybeNull are lists in answers that are null at times, which is what their clients expect.
+// maybeNull are lists in responses that may be null, as clients expect.
 var maybeNull = []string{"chatLogProbs.refusal"}
 
-// jsonField is a member of a struct as encoding/json has it.
+// jsonField is a member of a struct in JSON.
 type jsonField struct {
 	name     string
 	t        reflect.Type
-	optional bool // it may be left out when written
+	optional bool // may be omitted in a response
 }
 
-// jsonFields are the members of a struct, those of what is embedded among them.
+// jsonFields returns the members of a struct, including those of embedded structs.
 func jsonFields(t reflect.Type) []jsonField {
 	var out []jsonField
 	for i := range t.NumField() {
@@ -164,7 +165,7 @@ func jsonFields(t reflect.Type) []jsonField {
 	return out
 }
 
-// orNullSchema lets a value be null too.
+// orNullSchema returns a schema that also allows null.
 func orNullSchema(s schema) schema {
 	if t, ok := s["type"].(string); ok && len(s) == 1 {
 		return schema{"type": []string{t, "null"}}

@@ -26,7 +26,7 @@ func TestTokenize(t *testing.T) {
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once upon","stream":false}`, 200)
 	whole := get(`{"model":"plain","prompt":"Once upon","return_token_strs":true}`)
 	if asked := f.parrot.last(t).Prompt; !slices.Equal(whole.Tokens, asked) || whole.Count != len(asked) || whole.Context != 512 || len(whole.Texts) != len(asked) {
-		t.Errorf("%+v; a completion has the prompt %v", whole, asked)
+		t.Errorf("%+v; a completion's prompt is %v", whole, asked)
 	}
 	if got := get(`{"model":"plain","prompt":"Once upon","add_special_tokens":false}`); !slices.Equal(got.Tokens, whole.Tokens[1:]) || got.Texts != nil {
 		t.Errorf("without special tokens: %+v, with them %v", got, whole.Tokens)
@@ -45,16 +45,16 @@ func TestTokenize(t *testing.T) {
 	const chat = `"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f"}}],"think":true`
 	f.has(t, "POST", "/api/chat", `{"model":"talk",`+chat+`,"stream":false}`, 200)
 	if got := get(`{"model":"talk",` + chat + `}`); !slices.Equal(got.Tokens, f.parrot.last(t).Prompt) {
-		t.Errorf("a conversation: %v, asked %v", got.Tokens, f.parrot.last(t).Prompt)
+		t.Errorf("conversation: %v, prompt %v", got.Tokens, f.parrot.last(t).Prompt)
 	}
 	if loads := len(f.loads); loads != 2 {
-		t.Errorf("%d models were loaded, want those that were asked", loads)
+		t.Errorf("%d models were loaded, want only those that generated", loads)
 	}
 
 	for body, want := range map[string]string{
 		`{"model":"plain"}`:                            "either prompt or messages",
 		`{"model":"plain","prompt":"x","messages":[]}`: "either prompt or messages",
-		`{"prompt":"x"}`:                               "names no model",
+		`{"prompt":"x"}`:                               "the model is missing",
 		`{"model":"plain","prompt":7}`:                 "prompt",
 	} {
 		f.has(t, "POST", "/v1/tokenize", body, 400, want)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Tools beyond the limits are an error of the request in each of the three APIs.
+// Tools that exceed the limits are a client error in each API.
 func TestToolsLimits(t *testing.T) {
 	f := serve(t, nil)
 	function := `{"type":"function","function":{"name":"f","parameters":{}}}`

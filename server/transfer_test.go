@@ -16,7 +16,7 @@ import (
 	"github.com/olareg/olareg/config"
 )
 
-// newRegistry starts a registry on this machine; before is asked about each request first, and may answer it.
+// newRegistry starts a registry on this machine. before sees each request first and may respond to it.
 func newRegistry(t *testing.T, before func(w http.ResponseWriter, r *http.Request) bool) string {
 	t.Helper()
 	inner := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
@@ -51,15 +51,15 @@ func TestPushPull(t *testing.T) {
 			}
 		}
 		if path == "/api/push" {
-			f = serve(t, nil) // which knows nothing of it
+			f = serve(t, nil) // has no such model
 			f.has(t, "POST", "/api/push", body, 404, "not found in the store")
 		}
 	}
 	f.has(t, "POST", "/api/show", body, 200, `"system":"brief"`)
 	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"username":"u","password":"p"}`, name), 200, `{"status":"success"}`)
 
-	f.has(t, "POST", "/api/pull", `{"model":"talk"}`, 400, "names no registry")
-	f.has(t, "POST", "/api/push", `{"model":"talk"}`, 400, "names no registry")
+	f.has(t, "POST", "/api/pull", `{"model":"talk"}`, 400, "has no registry")
+	f.has(t, "POST", "/api/push", `{"model":"talk"}`, 400, "has no registry")
 	f.has(t, "POST", "/api/pull", `{"model":"../x"}`, 400, "model name")
 	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none"}`, host), 404, `{"error":"`)
 	denied := newRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -78,8 +78,8 @@ func TestPushPull(t *testing.T) {
 	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none"}`, broken), 502, "501")
 }
 
-// A client that leaves ends its pull, and the next one goes on.
-func TestPullLeaves(t *testing.T) {
+// If a client disconnects, its pull is cancelled. The next pull resumes.
+func TestPullDisconnect(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	reached := make(chan struct{}, 100)
 	hold := make(chan struct{})
@@ -117,7 +117,7 @@ func TestPullLeaves(t *testing.T) {
 	cancel()
 	for deadline := time.Now().Add(10 * time.Second); len(f.left(t, "../holders/*")) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the pull goes on")
+			t.Fatal("the pull is still running")
 		}
 	}
 	f.has(t, "POST", "/api/show", body, 404)
@@ -127,7 +127,7 @@ func TestPullLeaves(t *testing.T) {
 	f.has(t, "DELETE", "/api/delete", body, 200)
 }
 
-// TestRegistriesOfRequests: a request decides neither whether certificates are checked nor that a private network is asked.
+// TestRegistriesOfRequests: a request cannot skip certificate checks or reach a private network on its own.
 func TestRegistriesOfRequests(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	t.Setenv("HTTP_PROXY", "")
@@ -147,9 +147,9 @@ func TestRegistriesOfRequests(t *testing.T) {
 			f.has(t, "POST", path, fmt.Sprintf(`{"model":%q,"insecure":true}`, other), 403, "--insecure-registry "+metadata)
 		}
 		if n := asked.Load(); n > 0 {
-			t.Errorf("%s: %d requests to a registry that none may name", path, n)
+			t.Errorf("%s: %d requests to a registry that is not allowed", path, n)
 		}
-		// Others than this machine ask these servers.
+		// These servers are reachable from other machines.
 		for _, change := range []func(*Options){
 			func(o *Options) { o.Host, o.APIKey = "0.0.0.0", "" },
 			func(o *Options) { o.Hosts = []string{"chat.example"} },
@@ -159,7 +159,7 @@ func TestRegistriesOfRequests(t *testing.T) {
 			f.has(t, "POST", path, fmt.Sprintf(`{"model":%q}`, name), 403, "loopback address", "--private-registry "+host)
 		}
 		if n := asked.Load(); n > 0 {
-			t.Errorf("%s: %d requests to a registry that none may name", path, n)
+			t.Errorf("%s: %d requests to a registry that is not allowed", path, n)
 		}
 		f = serve(t, func(o *Options) {
 			o.Hosts = []string{"chat.example"}

@@ -69,7 +69,7 @@ func TestServe(t *testing.T) {
 	}
 	for _, target := range []string{"/page/", "/page/none.js", "/page/index.html", "/page/../page.go", "/page/..%2fpage.go", "/page/files/app.js", "/page//app.js", "/page/app.js/", "/page/page.go"} {
 		if answer, found := get(t, "GET", target); found {
-			t.Errorf("%s is there: %d", target, answer.StatusCode)
+			t.Errorf("%s exists: %d", target, answer.StatusCode)
 		}
 	}
 }
@@ -91,14 +91,14 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// references are how a file names another one.
+// references match references to other files.
 var references = map[string]*regexp.Regexp{
 	".html": regexp.MustCompile(`(?:href|src)="([^"#][^"]*)"`),
 	".js":   regexp.MustCompile(`(?:from|import)\s*\(?\s*'([^']+)'`),
 	".css":  regexp.MustCompile(`(?:url\(|@import\s+)['"]?([^'")]+)`),
 }
 
-// The page has all that its files name, and no file that nobody names.
+// Every file that is referenced exists, and every file is referenced.
 func TestFilesNameEachOther(t *testing.T) {
 	named := []string{index}
 	list, err := fs.ReadDir(files, "files")
@@ -116,22 +116,22 @@ func TestFilesNameEachOther(t *testing.T) {
 				name, ok = strings.CutPrefix(m[1], "./")
 			}
 			if _, err := fs.Stat(files, path.Join("files", name)); !ok || err != nil {
-				t.Errorf("%s names %s, which is not there", e.Name(), m[1])
+				t.Errorf("%s references %s, which does not exist", e.Name(), m[1])
 			}
 			named = append(named, name)
 		}
 	}
 	for _, e := range list {
 		if !slices.Contains(named, e.Name()) {
-			t.Errorf("nothing names %s", e.Name())
+			t.Errorf("no file references %s", e.Name())
 		}
 		if types[path.Ext(e.Name())] == "" {
-			t.Errorf("%s has no type", e.Name())
+			t.Errorf("%s has no media type", e.Name())
 		}
 	}
 }
 
-// Nothing is fetched from elsewhere, and the policy has nothing to forbid.
+// The files refer to no other origin and use nothing that the policy forbids.
 func TestNoOtherOrigin(t *testing.T) {
 	address := regexp.MustCompile(`https?://[\w.-]+`)
 	forbidden := regexp.MustCompile(`<style|\sstyle=|\son\w+="|javascript:|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|<script>`)
@@ -142,7 +142,7 @@ func TestNoOtherOrigin(t *testing.T) {
 	for _, e := range list {
 		text := content(t, e.Name())
 		for _, a := range address.FindAllString(text, -1) {
-			if a != "http://www.w3.org" { // a name of XML, which nobody fetches
+			if a != "http://www.w3.org" { // an XML namespace, which is never fetched
 				t.Errorf("%s names %s", e.Name(), a)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// letters is a model whose tokens are the bytes of a text, and whose pictures are asterisks; blind ones have none.
+// letters is a model whose tokens are bytes and whose picture tokens are asterisks. If blind, it accepts no pictures.
 type letters struct{ blind bool }
 
 func (letters) BOSEOS() (bos, eos string) { return "^", "$" }
@@ -51,7 +51,7 @@ func (m letters) CheckPictures() error {
 	return nil
 }
 
-// style opens the demo model with lines of a Modelfile.
+// style opens the demo model with additional Modelfile lines.
 func style(t *testing.T, lines ...modelfile.Command) *Style {
 	t.Helper()
 	store, err := manifest.Open(t.TempDir())
@@ -103,7 +103,8 @@ func user(content string, pictures int) chat.Message {
 
 func TestPrompts(t *testing.T) {
 	const plain = `{% for m in messages %}{{ m.role }}:{{ m.content if m.content is string else 'parts' }};{% endfor %}`
-	const shows = `{{ bos_token }}{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}{{ '*' if p.type == 'image' else p.text }}{% endfor %}{% endif %};{% endfor %}`
+	const shows = `{{ bos_token }}{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}` +
+		`{% for p in m.content %}{{ '*' if p.type == 'image' else p.text }}{% endfor %}{% endif %};{% endfor %}`
 	pictures := func(n int) (list []runtime.Picture) {
 		for i := range n {
 			list = append(list, runtime.Picture{ID: i, Name: fmt.Sprint(i)})
@@ -115,12 +116,12 @@ func TestPrompts(t *testing.T) {
 		talk  Conversation
 		want  string
 	}{
-		"no template":                    {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0), {Role: "assistant", Content: "b"}}}}, "^ab"},
-		"no template, pictures":          {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 2)}}, Pictures: pictures(2)}, "^**a"},
-		"an answer that has begun":       {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}, Answer: "so"}, "^user:a;so"},
-		"template":                       {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}, user("a", 0)}}}, "^system:s;user:a;"},
-		"a template that knows pictures": {[]modelfile.Command{template(shows)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^*a;**b;"},
-		"a template that knows none":     {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^user:*a;user:**b;"},
+		"no template":               {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0), {Role: "assistant", Content: "b"}}}}, "^ab"},
+		"no template, pictures":     {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 2)}}, Pictures: pictures(2)}, "^**a"},
+		"continued answer":          {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}, Answer: "so"}, "^user:a;so"},
+		"template":                  {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}, user("a", 0)}}}, "^system:s;user:a;"},
+		"template with pictures":    {[]modelfile.Command{template(shows)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^*a;**b;"},
+		"template without pictures": {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^user:*a;user:**b;"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := style(t, c.lines...).Begin(t.Context(), letters{}, c.talk)
@@ -132,7 +133,7 @@ func TestPrompts(t *testing.T) {
 				ids = append(ids, x.ID)
 			}
 			if text(p.IDs) != c.want || !slices.IsSorted(ids) || len(ids) != len(c.talk.Pictures) || p.Special {
-				t.Errorf("the prompt is %q, its pictures are %v; want %q", text(p.IDs), ids, c.want)
+				t.Errorf("prompt %q, pictures %v; want %q", text(p.IDs), ids, c.want)
 			}
 		})
 	}
@@ -171,10 +172,10 @@ func TestReader(t *testing.T) {
 	c.Answer = "It is"
 	p, err = s.Begin(t.Context(), letters{}, c)
 	if err != nil || !strings.HasSuffix(text(p.IDs), "<think></think>\n\nIt is") || p.Thinking != "" {
-		t.Errorf("an answer that has begun: %q, %+v, %v", text(p.IDs), p, err)
+		t.Errorf("continued answer: %q, %+v, %v", text(p.IDs), p, err)
 	}
 	if events = p.Reader.Feed(" so."); len(events) != 1 || events[0].Kind != parse.Content || events[0].Text != " so." {
-		t.Errorf("an answer that has begun goes on with %+v", events)
+		t.Errorf("continued answer: events %+v", events)
 	}
 	if got := (Reader{}).Feed("text"); len(got) != 1 || got[0].Text != "text" {
 		t.Errorf("without a parser: %+v", got)
@@ -191,9 +192,9 @@ func TestWith(t *testing.T) {
 		t.Errorf("%q, %v", text(p.IDs), err)
 	}
 	if _, err := s.With(t.Context(), `{{ .Prompt`); err == nil {
-		t.Error("a template that does not compile is taken")
+		t.Error("an invalid template is accepted")
 	}
 	if other, err := s.With(t.Context(), `{{ messages }}`); err != nil || other.Fills() {
-		t.Errorf("%v, a template without a suffix has a place for it", err)
+		t.Errorf("%v, or a template without a suffix supports one", err)
 	}
 }

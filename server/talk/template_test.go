@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// A file of an image that is too long to hold a chat template is refused before all of it is in memory.
+// A template file that exceeds the limit is rejected before it is read into memory.
 func TestLargeTemplateFile(t *testing.T) {
 	store, err := manifest.Open(t.TempDir())
 	if err != nil {
