@@ -28,7 +28,8 @@ func (f *fixture) beginBlob(t *testing.T, d string) slowBlob {
 	t.Helper()
 	b := slowBlob{Conn: f.dial(t)}
 	b.r = bufio.NewReader(b)
-	fmt.Fprintf(b, "POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", d)
+	fmt.Fprintf(b,
+		"POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", d)
 	if line, err := b.r.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
 		t.Fatalf("the response starts with %q, %v", line, err)
 	}
@@ -80,7 +81,8 @@ func TestSlowBlobAgainstPrune(t *testing.T) {
 	}
 	files := f.upload(t, "demo")
 	original := digest.FromBytes(config[:len(config)-1]).String()
-	f.has(t, "POST", "/api/create", `{"model":"made","stream":false,"files":`+strings.ReplaceAll(files, original, d)+`}`, 200, "success")
+	f.has(t, "POST", "/api/create", `{"model":"made","stream":false,"files":`+strings.ReplaceAll(files, original, d)+`}`,
+		200, "success")
 	if got := f.left(t, "sending-*"); len(got) > 0 {
 		t.Errorf("remaining files: %v", got)
 	}
@@ -99,7 +101,8 @@ func TestUploadsAtOnce(t *testing.T) {
 	}
 	defer r.Body.Close()
 	text, _ := io.ReadAll(r.Body)
-	if r.StatusCode != 503 || r.Header.Get("Retry-After") == "" || !strings.Contains(string(text), fmt.Sprint(limits.UploadsAtOnce)) {
+	if r.StatusCode != 503 || r.Header.Get("Retry-After") == "" ||
+		!strings.Contains(string(text), fmt.Sprint(limits.UploadsAtOnce)) {
 		t.Errorf("upload beyond the limit: status %d, %v: %s", r.StatusCode, r.Header, text)
 	}
 	f.has(t, "GET", "/healthz", "", 200)

@@ -65,8 +65,10 @@ func TestBlobs(t *testing.T) {
 	f.has(t, "HEAD", "/api/blobs/"+d, "", 200)
 	f.has(t, "POST", "/api/blobs/"+d, text, 200)
 	f.has(t, "POST", "/api/blobs/"+digest.FromString("").String(), "", 201)
-	f.has(t, "POST", "/api/blobs/"+digest.FromString("other").String(), text, 400, `{"error":"the uploaded file has digest `+d)
-	for _, bad := range []string{"sha256:1", "sha512:" + strings.Repeat("a", 128), "x", "sha256-" + d[7:], "sha256:..%2f..%2fetc"} {
+	f.has(t, "POST", "/api/blobs/"+digest.FromString("other").String(), text, 400,
+		`{"error":"the uploaded file has digest `+d)
+	for _, bad := range []string{"sha256:1", "sha512:" + strings.Repeat("a", 128), "x", "sha256-" + d[7:],
+		"sha256:..%2f..%2fetc"} {
 		f.has(t, "POST", "/api/blobs/"+bad, text, 400, "64 lower-case")
 		f.has(t, "HEAD", "/api/blobs/"+bad, "", 400)
 	}
@@ -83,7 +85,8 @@ func TestSlowBlobs(t *testing.T) {
 	d := digest.FromString(text).String()
 	begin := func(d string, length int) net.Conn {
 		conn := f.dial(t)
-		fmt.Fprintf(conn, "POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", d, length)
+		fmt.Fprintf(conn, "POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n",
+			d, length)
 		return conn
 	}
 	answers := func(conn net.Conn, want string) {
@@ -127,12 +130,15 @@ func TestCreate(t *testing.T) {
 	f.has(t, "POST", "/api/generate", `{"model":"made","prompt":"x","stream":false}`, 200, "Hello world")
 
 	// Create other models from the same files.
-	f.has(t, "POST", "/api/create", `{"name":"small","files":`+files+`,"quantize":"q4","stream":false}`, 200, `{"status":"success"}`)
+	f.has(t, "POST", "/api/create", `{"name":"small","files":`+files+`,"quantize":"q4","stream":false}`, 200,
+		`{"status":"success"}`)
 	f.has(t, "POST", "/api/show", `{"model":"small"}`, 200, `"quantization_level":"int4"`)
-	f.has(t, "POST", "/api/create", `{"model":"dressed","from":"plain","stream":false,"system":"be brief","template":"{% for m in messages %}{{ m.content }}{% endfor %}",
+	f.has(t, "POST", "/api/create", `{"model":"dressed","from":"plain","stream":false,"system":"be brief",
+		"template":"{% for m in messages %}{{ m.content }}{% endfor %}",
 		"license":["one","two"],"parser":"qwen3","parameters":{"temperature":0.25,"top_k":7,"stop":["a","b\"c"],"seed":null},
 		"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}`, 200, "success")
-	f.has(t, "POST", "/api/show", `{"model":"dressed"}`, 200, `"system":"be brief"`, `"license":"one\ntwo"`, `"parser":"qwen3"`, `temperature 0.25`, `top_k 7`, `stop \"b\\\"c\"`,
+	f.has(t, "POST", "/api/show", `{"model":"dressed"}`, 200, `"system":"be brief"`, `"license":"one\ntwo"`,
+		`"parser":"qwen3"`, `temperature 0.25`, `top_k 7`, `stop \"b\\\"c\"`,
 		`{"role":"assistant","content":"Hello"}`)
 	f.has(t, "POST", "/api/create", `{"model":"plain","from":"dressed","license":"three","stream":false}`, 200)
 	if got := f.left(t, "files-*"); len(got) > 0 {
@@ -164,7 +170,8 @@ func TestCreate(t *testing.T) {
 		`{"model":"x","from":"plain","messages":[{"role":"tool","content":"x"}]}`:     `role \"tool\"`,
 		`{"model":"x","from":"plain","messages":[{"role":"user","images":["AAAA"]}]}`: "cannot have pictures",
 		`{"model":"x","files":{"config.json":"sha256:1"}}`:                            "64 lower-case",
-		`{"model":"x","files":{"a":"` + digest.FromString("x").String() + `","A":"` + digest.FromString("x").String() + `"}}`: "differ only in case",
+		`{"model":"x","files":{"a":"` + digest.FromString("x").String() + `","A":"` + digest.FromString("x").String() +
+			`"}}`: "differ only in case",
 		one("config.json"):                  "POST /api/blobs/DIGEST",
 		one("model.gguf"):                   "GGUF",
 		one(""):                             "empty",
@@ -186,11 +193,13 @@ func TestCreate(t *testing.T) {
 
 	// Errors about files name no folder of this machine.
 	f.has(t, "POST", "/api/blobs/"+digest.FromString("{ }").String(), "{ }", 201)
-	status, text = f.ask(t, "POST", "/api/create", `{"model":"x","files":{"config.json":"`+digest.FromString("{ }").String()+`"}}`)
+	status, text = f.ask(t, "POST", "/api/create",
+		`{"model":"x","files":{"config.json":"`+digest.FromString("{ }").String()+`"}}`)
 	if status != 400 || strings.Contains(text, dir) || !strings.Contains(text, "config.json") {
 		t.Errorf("%d: %s", status, text)
 	}
-	status, text = f.ask(t, "POST", "/api/create", `{"model":"x","files":{"a.json":"`+digest.FromString("{ }").String()+`"}}`)
+	status, text = f.ask(t, "POST", "/api/create",
+		`{"model":"x","files":{"a.json":"`+digest.FromString("{ }").String()+`"}}`)
 	if status != 400 || strings.Contains(text, dir) || !strings.Contains(text, "config.json") {
 		t.Errorf("%d: %s", status, text)
 	}
@@ -205,7 +214,8 @@ func TestCreateWaits(t *testing.T) {
 	f := serve(t, nil)
 	f.buildSlot <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/create", strings.NewReader(`{"model":"x","from":"plain"}`))
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/create",
+		strings.NewReader(`{"model":"x","from":"plain"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,16 +255,20 @@ func TestCopyDelete(t *testing.T) {
 // Tools and thinking that a chat template does not support are an error.
 func TestCapabilities(t *testing.T) {
 	f := serve(t, nil)
-	f.has(t, "POST", "/api/create", `{"model":"bare","from":"plain","template":"{% for m in messages %}{{ m.content }}{% endfor %}","stream":false}`, 200)
+	f.has(t, "POST", "/api/create",
+		`{"model":"bare","from":"plain","template":"{% for m in messages %}{{ m.content }}{% endfor %}","stream":false}`, 200)
 	const hi = `"messages":[{"role":"user","content":"Hi"}],"stream":false`
 	const tool = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
 	f.has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,`+tool+`}`, 400, "does not support tools")
 	f.has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,"think":"low"}`, 400, "does not support thinking")
-	f.has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,"think":false,"tools":[],"format":"","keep_alive":"1m"}`, 200, "Hello world")
+	f.has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,"think":false,"tools":[],"format":"","keep_alive":"1m"}`, 200,
+		"Hello world")
 	f.has(t, "POST", "/api/chat", `{"model":"talk",`+hi+`,`+tool+`,"think":"high"}`, 200)
 
 	// Ollama's own clients send empty fields for unset ones.
-	f.has(t, "POST", "/api/generate", `{"model":"talk","prompt":"Hi","system":"","template":"","suffix":"","context":null,"images":null,"think":null,"options":null,"stream":false}`, 200)
+	f.has(t, "POST", "/api/generate",
+		`{"model":"talk","prompt":"Hi","system":"","template":"","suffix":"","context":null,"images":null,"think":null,`+
+			`"options":null,"stream":false}`, 200)
 	m, err := f.find(t.Context(), "talk")
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +284,9 @@ func TestCapabilities(t *testing.T) {
 	f.has(t, "POST", "/api/chat", `{"model":"plain",`+hi+`,"think":true}`, 400)
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","raw":true,"suffix":"y"}`, 400, "raw excludes")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","raw":true,"think":false,"stream":false}`, 200)
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","context":[1,-5],"options":{"mirostat":2,"numa":true,"typical_p":0.5,"num_predict":-2},"stream":false}`, 200)
+	f.has(t, "POST", "/api/generate",
+		`{"model":"plain","prompt":"x","context":[1,-5],"options":{"mirostat":2,"numa":true,"typical_p":0.5,`+
+			`"num_predict":-2},"stream":false}`, 200)
 }
 
 // A file counts for each of its names, so that one file with many names cannot exceed the memory limits.

@@ -54,35 +54,42 @@ func TestEmbed(t *testing.T) {
 	}
 	once, lamp := ids("Once upon a time"), ids("a lamp")
 	var got embedJSON
-	status, text := f.ask(t, "POST", "/api/embed", `{"model":"plain","input":["Once upon a time","a lamp"],"dimensions":2,"options":{"temperature":0}}`)
-	if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || got.Model != "plain:latest" || len(got.Embeddings) != 2 || got.Embeddings[1][0] != float32(len(lamp)) ||
+	status, text := f.ask(t, "POST", "/api/embed",
+		`{"model":"plain","input":["Once upon a time","a lamp"],"dimensions":2,"options":{"temperature":0}}`)
+	if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || got.Model != "plain:latest" ||
+		len(got.Embeddings) != 2 || got.Embeddings[1][0] != float32(len(lamp)) ||
 		got.Embeddings[0][2] != 0.1 || got.Tokens != len(once)+len(lamp) || got.Total <= 0 || got.Load <= 0 {
 		t.Errorf("%d: %s, %v", status, text, err)
 	}
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{once, lamp}) || r.Dimensions != 2 {
 		t.Errorf("request: %+v", r)
 	}
-	if got, want := f.measured(t)[`ingot_prompt_tokens_total{model="plain:latest"}`], float64(len(once)+len(lamp)); got != want {
+	if got, want := f.measured(t)[`ingot_prompt_tokens_total{model="plain:latest"}`],
+		float64(len(once)+len(lamp)); got != want {
 		t.Errorf("%v prompt tokens are counted, want %v", got, want)
 	}
 	f.has(t, "POST", "/api/embed", `{"model":"plain","input":"a lamp","keep_alive":"1m"}`, 200, `"embeddings":[[`)
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{lamp}) || r.Dimensions != 0 {
 		t.Errorf("one text: %+v", r)
 	}
-	f.has(t, "POST", "/api/embed", `{"model":"plain","input":"Once upon a time","truncate":true,"options":{"num_ctx":2}}`, 200)
+	f.has(t, "POST", "/api/embed", `{"model":"plain","input":"Once upon a time","truncate":true,"options":{"num_ctx":2}}`,
+		200)
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{once[:2]}) {
 		t.Errorf("truncated: %+v", r)
 	}
-	for _, body := range []string{`{"model":"plain"}`, `{"model":"plain","input":""}`, `{"model":"plain","input":[]}`, `{"model":"plain","input":null}`} {
+	for _, body := range []string{`{"model":"plain"}`, `{"model":"plain","input":""}`, `{"model":"plain","input":[]}`,
+		`{"model":"plain","input":null}`} {
 		f.has(t, "POST", "/api/embed", body, 200, `"model":"plain:latest"`, `"embeddings":[]`)
 	}
 	for body, want := range map[string]string{
-		`{"model":"plain","input":5}`:                                              "input must be",
-		`{"model":"plain","input":["a",5]}`:                                        "input must be",
-		`{"model":"plain","input":"Once upon a time","options":{"num_ctx":2}}`:     "input 0 has 5 tokens, at most 2 are allowed",
-		`{"model":"plain","input":["a","` + strings.Repeat("lamp ", 600) + `"]}`:   "input 1 has",
-		`{"model":"plain","input":"a","dimensions":-1}`:                            "dimensions is -1",
-		`{"model":"plain","input":"a","dimensions":100000}`:                        "dimensions is 100000, must be between 1 and ",
+		`{"model":"plain","input":5}`:       "input must be",
+		`{"model":"plain","input":["a",5]}`: "input must be",
+		`{"model":"plain","input":"Once upon a time","options":{"num_ctx":2}}`: "input 0 has 5 tokens, at most 2 " +
+			"are allowed",
+		`{"model":"plain","input":["a","` + strings.Repeat("lamp ", 600) + `"]}`: "input 1 has",
+		`{"model":"plain","input":"a","dimensions":-1}`:                          "dimensions is -1",
+		`{"model":"plain","input":"a","dimensions":100000}`: "dimensions is 100000, must be " +
+			"between 1 and ",
 		`{"model":"plain","input":["` + strings.Repeat(`a","`, maxInputs) + `a"]}`: "at most 2048 are allowed",
 		`{"input":"a"}`: "the model is missing",
 	} {
@@ -125,7 +132,8 @@ func TestOpenAIEmbed(t *testing.T) {
 		}
 	}
 	ask(`{"model":"plain","input":[[5,6,7],[8]],"user":"x"}`)
-	if got.Object != "list" || got.Model != "plain:latest" || got.Usage.PromptTokens != 4 || got.Usage.TotalTokens != 4 || len(got.Data) != 2 ||
+	if got.Object != "list" || got.Model != "plain:latest" || got.Usage.PromptTokens != 4 || got.Usage.TotalTokens != 4 ||
+		len(got.Data) != 2 ||
 		got.Data[1].Index != 1 || got.Data[1].Object != "embedding" || string(got.Data[0].Embedding) != "[3,5,0.1]" {
 		t.Errorf("%+v", got)
 	}

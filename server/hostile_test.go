@@ -58,11 +58,16 @@ func serveMute(t testing.TB, change func(*Options)) *fixture {
 }
 
 // wellFormed is a body with valid fields for most routes.
-const wellFormed = `{"model":"talk","name":"talk","source":"talk","destination":"other","prompt":"x","system":"s","input":["x"],"content":"x","text":"x","tokens":[1],
-"messages":[{"role":"user","content":"x","images":[],"tool_calls":[]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],
-"options":{"temperature":0,"stop":["x"],"num_predict":1,"seed":1,"logit_bias":{"1":1}},"format":{"type":"object"},"response_format":{"type":"text"},"tool_choice":"auto",
-"stop":["x"],"temperature":1,"top_p":1,"n":1,"max_tokens":1,"stream":false,"keep_alive":"5m","think":false,"context":[1],"template":"x","dimensions":1,
-"encoding_format":"float","logprobs":false,"top_logprobs":0,"seed":1,"user":"x","truncate":true,"suffix":"","images":[],"from":"talk","parameters":{},"files":{}}`
+const wellFormed = `{"model":"talk","name":"talk","source":"talk","destination":"other","prompt":"x","system":"s",
+"input":["x"],"content":"x","text":"x","tokens":[1],
+"messages":[{"role":"user","content":"x","images":[],"tool_calls":[]}],
+"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],
+"options":{"temperature":0,"stop":["x"],"num_predict":1,"seed":1,"logit_bias":{"1":1}},"format":{"type":"object"},
+"response_format":{"type":"text"},"tool_choice":"auto",
+"stop":["x"],"temperature":1,"top_p":1,"n":1,"max_tokens":1,"stream":false,"keep_alive":"5m","think":false,
+"context":[1],"template":"x","dimensions":1,
+"encoding_format":"float","logprobs":false,"top_logprobs":0,"seed":1,"user":"x","truncate":true,"suffix":"",
+"images":[],"from":"talk","parameters":{},"files":{}}`
 
 // elsewhere are routes that contact other machines or delete models that the tests use. They get only malformed
 // requests.
@@ -76,12 +81,18 @@ func (r route) at(what string) string {
 // damaged are bodies that every route rejects.
 func damaged() map[string]string {
 	return map[string]string{
-		"empty": "", "spaces": "  ", "an end": `{"model":"plain"`, "two": `{"model":"plain"}{}`, "a list": "[]", "a text": `"x"`, "a number": "5", "true": "true",
-		"null": "null", "nothing": "{}", "zero bytes": "\x00\x00", "no UTF-8": "{\"model\":\"\xff\xfe\"}", "single quotes": `{'model':'plain'}`,
-		"deep lists": strings.Repeat("[", 100_000), "deep objects": strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000),
-		"deep in a field":       `{"model":"plain","messages":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}",
-		"a number as the model": `{"model":5,"name":5}`, "a list as the model": `{"model":["plain"],"name":["plain"]}`, "an object as the model": `{"model":{},"name":{}}`,
-		"too long": `{"model":"` + strings.Repeat("a", 2<<20) + `"}`, "too many lists": `{"messages":[` + strings.Repeat("{},", 300_000) + `{}]}`,
+		"empty": "", "spaces": "  ", "an end": `{"model":"plain"`, "two": `{"model":"plain"}{}`, "a list": "[]",
+		"a text": `"x"`, "a number": "5", "true": "true",
+		"null": "null", "nothing": "{}", "zero bytes": "\x00\x00", "no UTF-8": "{\"model\":\"\xff\xfe\"}",
+		"single quotes": `{'model':'plain'}`,
+		"deep lists":    strings.Repeat("[", 100_000), "deep objects": strings.Repeat(`{"a":`, 100_000) + "1" +
+			strings.Repeat("}", 100_000),
+		"deep in a field": `{"model":"plain","messages":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) +
+			"}",
+		"a number as the model": `{"model":5,"name":5}`, "a list as the model": `{"model":["plain"],"name":["plain"]}`,
+		"an object as the model": `{"model":{},"name":{}}`,
+		"too long":               `{"model":"` + strings.Repeat("a", 2<<20) + `"}`, "too many lists": `{"messages":[` +
+			strings.Repeat("{},", 300_000) + `{}]}`,
 	}
 }
 
@@ -130,9 +141,12 @@ func TestDamagedBodies(t *testing.T) {
 func TestWrongFields(t *testing.T) {
 	f := serveMute(t, nil)
 	before := heap()
-	values := []string{`null`, `true`, `-1`, `1e300`, `1e999`, `9223372036854775808`, `"\u0000"`, `[null]`, `["x",[]]`, `{"":null}`, `[{}]`}
-	deep := []string{`[{"role":5}]`, `[{"role":"user","content":[{"type":"image_url"}]}]`, `[{"type":"function"}]`, `{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`,
-		strings.Repeat("[", 5000) + strings.Repeat("]", 5000), strings.Repeat(`{"properties":{"a":`, 2000) + "{}" + strings.Repeat("}}", 2000)}
+	values := []string{`null`, `true`, `-1`, `1e300`, `1e999`, `9223372036854775808`, `"\u0000"`, `[null]`, `["x",[]]`,
+		`{"":null}`, `[{}]`}
+	deep := []string{`[{"role":5}]`, `[{"role":"user","content":[{"type":"image_url"}]}]`, `[{"type":"function"}]`,
+		`{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`,
+		strings.Repeat("[", 5000) + strings.Repeat("]", 5000), strings.Repeat(`{"properties":{"a":`, 2000) + "{}" +
+			strings.Repeat("}}", 2000)}
 	structured := []string{"messages", "tools", "input", "format", "response_format", "options", "tool_choice"}
 	const every = 7 // tests one combination in seven: all would take minutes
 	turn := 0
@@ -204,12 +218,23 @@ func FuzzBodies(f *testing.F) {
 			f.Add(uint8(i), body)
 		}
 	}
-	f.Add(at("/api/generate"), `{"model":"plain","prompt":"x","options":{"stop":"x"},"stream":true,"think":"high","format":"json"}`)
-	f.Add(at("/api/chat"), `{"model":"talk","messages":[{"role":"user","content":"x","images":["AAAA"]},{"role":"tool","tool_name":"f","content":"x"}],"format":{"type":"string"}}`)
-	f.Add(at("/v1/chat/completions"), `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],"stream":true}`)
-	f.Add(at("/v1/chat/completions"), `{"model":"talk","messages":[{"role":"tool","tool_call_id":"1","content":"x"}],"tool_choice":{"type":"function","function":{"name":"f"}},"parallel_tool_calls":false}`)
-	f.Add(at("/v1/messages"), `{"model":"talk","max_tokens":5,"system":[{"type":"text","text":"s"}],"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`)
-	f.Add(at("/v1/responses"), `{"model":"talk","input":[{"role":"user","content":[{"type":"input_text","text":"x"}]}],"instructions":"x","reasoning":{"effort":"low"},"stream":true}`)
+	f.Add(at("/api/generate"),
+		`{"model":"plain","prompt":"x","options":{"stop":"x"},"stream":true,"think":"high","format":"json"}`)
+	f.Add(at("/api/chat"),
+		`{"model":"talk","messages":[{"role":"user","content":"x","images":["AAAA"]},{"role":"tool","tool_name":"f",`+
+			`"content":"x"}],"format":{"type":"string"}}`)
+	f.Add(at("/v1/chat/completions"),
+		`{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url",`+
+			`"image_url":{"url":"data:image/png;base64,AAAA"}}]}],"stream":true}`)
+	f.Add(at("/v1/chat/completions"),
+		`{"model":"talk","messages":[{"role":"tool","tool_call_id":"1","content":"x"}],"tool_choice":{"type":"function",`+
+			`"function":{"name":"f"}},"parallel_tool_calls":false}`)
+	f.Add(at("/v1/messages"),
+		`{"model":"talk","max_tokens":5,"system":[{"type":"text","text":"s"}],"messages":[{"role":"assistant",`+
+			`"content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`)
+	f.Add(at("/v1/responses"),
+		`{"model":"talk","input":[{"role":"user","content":[{"type":"input_text","text":"x"}]}],"instructions":"x",`+
+			`"reasoning":{"effort":"low"},"stream":true}`)
 	f.Add(at("/v1/embeddings"), `{"model":"talk","input":[[1,2],[3]],"encoding_format":"base64"}`)
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
 		r := routes[int(which)%len(routes)]
@@ -224,8 +249,10 @@ func FuzzBodies(f *testing.F) {
 // Model names cannot refer to anything outside the store, in any route.
 func TestNamesStayInside(t *testing.T) {
 	f := serveMute(t, nil)
-	tricks := []string{"../../etc/passwd", "/etc/passwd", `..\..\windows`, "sha256:../../../etc/passwd", "sha256-" + strings.Repeat("a", 64) + "/../x", "a/../../b:c", "%2e%2e%2fetc%2fpasswd",
-		"..%2f..%2fetc%2fpasswd", "plain:../x", "plain@../x", "plain@sha256:..", "http://127.0.0.1:1/x", "file:///etc/passwd", "a\x00b", "con:", "nul", strings.Repeat("../", 500), strings.Repeat("a", 9000),
+	tricks := []string{"../../etc/passwd", "/etc/passwd", `..\..\windows`, "sha256:../../../etc/passwd", "sha256-" +
+		strings.Repeat("a", 64) + "/../x", "a/../../b:c", "%2e%2e%2fetc%2fpasswd",
+		"..%2f..%2fetc%2fpasswd", "plain:../x", "plain@../x", "plain@sha256:..", "http://127.0.0.1:1/x", "file:///etc/passwd",
+		"a\x00b", "con:", "nul", strings.Repeat("../", 500), strings.Repeat("a", 9000),
 		"\u202eplain", "plain:latest/../../..", ".", "..", "~root", "$HOME", "`id`", "-rf"}
 	for _, r := range f.list() {
 		if r.method == "GET" && !wildcard.MatchString(strings.ReplaceAll(r.path, "{$}", "")) {
@@ -235,8 +262,10 @@ func TestNamesStayInside(t *testing.T) {
 			if slices.Contains(elsewhere, r.path) && !strings.Contains(trick, "..") {
 				continue
 			}
-			body, err := encode(map[string]any{"model": trick, "name": trick, "source": trick, "destination": trick, "from": trick, "prompt": "x", "input": "x",
-				"messages": []map[string]string{{"role": "user", "content": "x"}}, "max_tokens": 1, "files": map[string]string{trick: trick}, "digest": trick})
+			body, err := encode(map[string]any{"model": trick, "name": trick, "source": trick, "destination": trick,
+				"from": trick, "prompt": "x", "input": "x",
+				"messages": []map[string]string{{"role": "user", "content": "x"}}, "max_tokens": 1,
+				"files": map[string]string{trick: trick}, "digest": trick})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,7 +311,8 @@ func TestHostileHeads(t *testing.T) {
 		conn := f.dial(t)
 		go func() { _, _ = io.WriteString(conn, say) }()
 		got, _ := io.ReadAll(io.LimitReader(conn, 1<<20)) // an error means that the connection was closed
-		if status := string(got[:min(len(got), len("HTTP/1.1 400"))]); status != "" && !regexp.MustCompile(`^HTTP/1\.[01] (4\d\d|50[15])`).MatchString(status) {
+		if status := string(got[:min(len(got), len("HTTP/1.1 400"))]); status != "" &&
+			!regexp.MustCompile(`^HTTP/1\.[01] (4\d\d|50[15])`).MatchString(status) {
 			t.Errorf("%s: %.200q", name, got)
 		}
 	}
@@ -295,8 +325,10 @@ func TestSlowloris(t *testing.T) {
 	before := heap()
 	goroutines := runtime.NumGoroutine()
 	const head = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"
-	begins := []string{head, head + "Content-Length: 100000\r\n\r\n{", head + "Transfer-Encoding: chunked\r\n\r\n", head + "Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 90_000),
-		"POST /api/blobs/sha256:" + strings.Repeat("0", 64) + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"}
+	begins := []string{head, head + "Content-Length: 100000\r\n\r\n{", head + "Transfer-Encoding: chunked\r\n\r\n", head +
+		"Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 90_000),
+		"POST /api/blobs/sha256:" + strings.Repeat("0", 64) +
+			" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"}
 	drips := []string{"X-A: b\r\n", " ", "1\r\n \r\n", " ", "x"}
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
@@ -336,7 +368,8 @@ func TestSlowloris(t *testing.T) {
 	wg.Wait()
 	late.Stop()
 	http.DefaultClient.CloseIdleConnections()
-	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines+10; time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for ; runtime.NumGoroutine() > goroutines+10; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), goroutines)
 		}
@@ -355,7 +388,8 @@ func TestLargeBodiesAtOnce(t *testing.T) {
 	held := make([]net.Conn, 2) // each reserves three times 16 MiB
 	for i := range held {
 		held[i] = f.dial(t)
-		fmt.Fprintf(held[i], "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:len(body)-1])
+		fmt.Fprintf(held[i], "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body),
+			body[:len(body)-1])
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		f.bodies.mu.Lock()

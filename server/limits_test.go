@@ -31,8 +31,10 @@ func TestSlowRequests(t *testing.T) {
 	for name, c := range map[string]struct{ say, want string }{
 		"nothing":     {"", ""},
 		"half a head": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nX-A: b", ""},
-		"half a body": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"model\"", "408 Request Timeout"},
-		"no chunks":   {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "408 Request Timeout"},
+		"half a body": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"model\"",
+			"408 Request Timeout"},
+		"no chunks": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+			"408 Request Timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, func(o *Options) { o.clientTimeout = 100 * time.Millisecond })
@@ -101,7 +103,8 @@ func TestManyConnections(t *testing.T) {
 // Model names are not used as paths.
 func TestPaths(t *testing.T) {
 	f := serve(t, nil)
-	for _, name := range []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", strings.Repeat("a", 5000), "a\x00b", "con:", "."} {
+	for _, name := range []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd",
+		strings.Repeat("a", 5000), "a\x00b", "con:", "."} {
 		body, err := encode(map[string]string{"model": name, "prompt": "x"})
 		if err != nil {
 			t.Fatal(err)
@@ -112,8 +115,10 @@ func TestPaths(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/../../etc/passwd", "/api/../..", "/%2e%2e/%2e%2e/etc/passwd", "/api//chat", "/api/chat/"} {
-		if status, text := f.ask(t, "GET", path, ""); status != 404 && status != 405 && status != 301 && status != 200 || strings.Contains(text, "root:") {
+	for _, path := range []string{"/../../etc/passwd", "/api/../..", "/%2e%2e/%2e%2e/etc/passwd", "/api//chat",
+		"/api/chat/"} {
+		if status, text := f.ask(t, "GET", path, ""); status != 404 && status != 405 && status != 301 && status != 200 ||
+			strings.Contains(text, "root:") {
 			t.Errorf("%s: status %d: %s", path, status, text)
 		}
 	}

@@ -146,7 +146,8 @@ func TestMetricsDisconnect(t *testing.T) {
 	f := serve(t, nil)
 	f.wait = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate", strings.NewReader(`{"model":"plain","prompt":"x","stream":false}`))
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate",
+		strings.NewReader(`{"model":"plain","prompt":"x","stream":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,8 @@ func TestMetricsDisconnect(t *testing.T) {
 	<-gone
 	until(t, func() bool {
 		got := f.measured(t)
-		return got[`ingot_answers_total{model="plain:latest",end="cancelled"}`] == 1 && got[`ingot_requests_total{endpoint="/api/generate",status="499"}`] == 1
+		return got[`ingot_answers_total{model="plain:latest",end="cancelled"}`] == 1 &&
+			got[`ingot_requests_total{endpoint="/api/generate",status="499"}`] == 1
 	})
 }
 
@@ -180,7 +182,8 @@ func until(t *testing.T, condition func() bool) {
 func TestMetricsNeedKey(t *testing.T) {
 	f := serve(t, func(o *Options) { o.APIKey = "secret" })
 	f.has(t, "GET", "/metrics", "", 401)
-	if status, text := f.ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 || samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
+	if status, text := f.ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 ||
+		samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
 		t.Errorf("%d: %s", status, text)
 	}
 }
@@ -193,8 +196,9 @@ func TestHistogram(t *testing.T) {
 	var e exposition
 	e.family("x", histogramKind, "X.").histogram(h, "model", `a"b\c`+"\n")
 	expect(t, samples(t, e.String()), map[string]float64{
-		`x_bucket{model="a\"b\\c\n",le="0.1"}`: 2, `x_bucket{model="a\"b\\c\n",le="1"}`: 4, `x_bucket{model="a\"b\\c\n",le="+Inf"}`: 5,
-		`x_count{model="a\"b\\c\n"}`: 5, `x_sum{model="a\"b\\c\n"}`: 3601.201,
+		`x_bucket{model="a\"b\\c\n",le="0.1"}`: 2, `x_bucket{model="a\"b\\c\n",le="1"}`: 4,
+		`x_bucket{model="a\"b\\c\n",le="+Inf"}`: 5,
+		`x_count{model="a\"b\\c\n"}`:            5, `x_sum{model="a\"b\\c\n"}`: 3601.201,
 	})
 }
 

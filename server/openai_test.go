@@ -65,48 +65,59 @@ func (f *fixture) prompt(t *testing.T) string {
 }
 
 // toolOutput is a model's output with thinking, text and a call, in pieces that do not align with the tags.
-var toolOutput = []string{"<think>\nhm", "</think>\n", "It is", ` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
+var toolOutput = []string{"<think>\nhm", "</think>\n", "It is",
+	` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
 
 const (
 	hi    = `{"model":"talk","messages":[{"role":"user","content":"Hi"}]`
-	toolF = `{"type":"function","function":{"name":"f","description":"d","strict":true,"parameters":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}}`
+	toolF = `{"type":"function","function":{"name":"f","description":"d","strict":true,"parameters":{"type":"object",` +
+		`"properties":{"x":{"type":"integer"}},"required":["x"]}}}`
 	toolG = `{"type":"function","function":{"name":"g","parameters":{"type":"object"}}}`
 )
 
 func TestChatCompletions(t *testing.T) {
 	f := serve(t, nil)
 	f.says = toolOutput
-	status, text := f.ask(t, "POST", "/v1/chat/completions", hi+`,"tools":[`+toolG+`],"temperature":0.5,"top_p":0.4,"presence_penalty":0.3,"frequency_penalty":0.2,`+
-		`"seed":7,"stop":["x",""],"max_completion_tokens":9,"max_tokens":3,"logit_bias":{"5":-100},"top_k":3,"user":"u","store":true,"metadata":{"a":"b"},"functions":null}`)
+	status, text := f.ask(t, "POST", "/v1/chat/completions",
+		hi+`,"tools":[`+toolG+`],"temperature":0.5,"top_p":0.4,"presence_penalty":0.3,"frequency_penalty":0.2,`+
+			`"seed":7,"stop":["x",""],"max_completion_tokens":9,"max_tokens":3,"logit_bias":{"5":-100},"top_k":3,`+
+			`"user":"u","store":true,"metadata":{"a":"b"},"functions":null}`)
 	answer := decode[chatCompletionJSON](t, text)
-	if status != 200 || answer.Object != "chat.completion" || !strings.HasPrefix(answer.ID, "chatcmpl-") || answer.Model != "talk:latest" ||
+	if status != 200 || answer.Object != "chat.completion" || !strings.HasPrefix(answer.ID, "chatcmpl-") ||
+		answer.Model != "talk:latest" ||
 		len(answer.Choices) != 1 || answer.Created == 0 || !strings.HasPrefix(answer.Fingerprint, "fp_") {
 		t.Fatalf("%d: %s", status, text)
 	}
 	c := answer.Choices[0]
-	if m := c.Message; m.Role != "assistant" || m.Content == nil || *m.Content != "It is so." || m.Reasoning != "hm" || m.ReasoningContent != "hm" || len(m.Calls) != 1 ||
-		m.Calls[0].Function != (chatFunctionJSON{"f", `{"x":1}`}) || m.Calls[0].Type != "function" || len(m.Calls[0].ID) != 9 || *c.Finish != "tool_calls" || c.LogProbs != nil {
+	if m := c.Message; m.Role != "assistant" || m.Content == nil || *m.Content != "It is so." || m.Reasoning != "hm" ||
+		m.ReasoningContent != "hm" || len(m.Calls) != 1 ||
+		m.Calls[0].Function != (chatFunctionJSON{"f", `{"x":1}`}) || m.Calls[0].Type != "function" ||
+		len(m.Calls[0].ID) != 9 || *c.Finish != "tool_calls" || c.LogProbs != nil {
 		t.Errorf("response: %s", text)
 	}
 	if u := *answer.Usage; u.Prompt == 0 || u.Completion != 4 || u.Total != u.Prompt+4 || u.OfAnswer.Reasoning != 2 {
 		t.Errorf("usage: %+v", u)
 	}
 	r := f.parrot.last(t)
-	if s := r.Sampling; s.Temperature != 0.5 || s.TopP != 0.4 || s.PresencePenalty != 0.3 || s.FrequencyPenalty != 0.2 || *s.Seed != 7 || s.TopK != 3 ||
-		s.LogitBias[5] != -100 || r.MaxTokens != 9 || !slices.Equal(r.Stop, []string{"x"}) || !r.Special || r.Format.Kind != "" {
+	if s := r.Sampling; s.Temperature != 0.5 || s.TopP != 0.4 || s.PresencePenalty != 0.3 || s.FrequencyPenalty != 0.2 ||
+		*s.Seed != 7 || s.TopK != 3 ||
+		s.LogitBias[5] != -100 || r.MaxTokens != 9 || !slices.Equal(r.Stop, []string{"x"}) || !r.Special ||
+		r.Format.Kind != "" {
 		t.Errorf("request: %+v", r)
 	}
 	if got := f.prompt(t); got != "system:brief|user:Hi|T=g|think=-" {
 		t.Errorf("prompt %q", got)
 	}
 
-	status, text = f.ask(t, "POST", "/v1/chat/completions", hi+`,"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1}`)
+	status, text = f.ask(t, "POST", "/v1/chat/completions",
+		hi+`,"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1}`)
 	list := sse(t, text)
 	var content, thought, arguments, finish string
 	var probs int
 	for i, e := range list[:len(list)-2] {
 		chunk := decode[chatCompletionJSON](t, e.data)
-		if len(chunk.Choices) != 1 || chunk.Object != "chat.completion.chunk" || chunk.Choices[0].Index != 0 || chunk.ID != decode[chatCompletionJSON](t, list[0].data).ID {
+		if len(chunk.Choices) != 1 || chunk.Object != "chat.completion.chunk" || chunk.Choices[0].Index != 0 ||
+			chunk.ID != decode[chatCompletionJSON](t, list[0].data).ID {
 			t.Fatalf("chunk %d: %s", i, e.data)
 		}
 		d := chunk.Choices[0].Delta
@@ -136,7 +147,8 @@ func TestChatCompletions(t *testing.T) {
 			finish = *f
 		}
 	}
-	if status != 200 || strings.TrimSpace(content) != "It is so." || thought != "hm" || arguments != `{"x":1}` || finish != "tool_calls" || probs != 4 {
+	if status != 200 || strings.TrimSpace(content) != "It is so." || thought != "hm" || arguments != `{"x":1}` ||
+		finish != "tool_calls" || probs != 4 {
 		t.Errorf("%d: content %q, thinking %q, arguments %q, finish %q, %d logprobs\n%s",
 			status, content, thought, arguments, finish, probs, text)
 	}
@@ -151,14 +163,20 @@ func TestChatCompletions(t *testing.T) {
 
 func TestChatMessages(t *testing.T) {
 	f := serve(t, nil)
-	for body, want := range map[string]string{
-		`{"role":"developer","content":"a"},{"role":"system","content":[{"type":"text","text":"b"}]},{"role":"user","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]}`:                           "system:a\n\nb|user:cd|think=-",
-		`{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"c"}`: "system:brief|user:a|assistant:None|tool:c|think=-",
-		`{"role":"system","content":""},{"role":"user","content":"a"},{"role":"system","content":"b"}`:                                                                                                            "user:a|system:b|think=-",
+	for _, c := range []struct{ body, want string }{
+		{`{"role":"developer","content":"a"},{"role":"system","content":[{"type":"text","text":"b"}]},` +
+			`{"role":"user","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]}`,
+			"system:a\n\nb|user:cd|think=-"},
+		{`{"role":"user","content":"a"},{"role":"assistant","content":null,` +
+			`"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+			`{"role":"tool","tool_call_id":"1","content":"c"}`,
+			"system:brief|user:a|assistant:None|tool:c|think=-"},
+		{`{"role":"system","content":""},{"role":"user","content":"a"},{"role":"system","content":"b"}`,
+			"user:a|system:b|think=-"},
 	} {
-		f.has(t, "POST", "/v1/chat/completions", `{"model":"talk","messages":[`+body+`]}`, 200)
-		if got := f.prompt(t); got != want {
-			t.Errorf("%s: prompt %q, want %q", body, got, want)
+		f.has(t, "POST", "/v1/chat/completions", `{"model":"talk","messages":[`+c.body+`]}`, 200)
+		if got := f.prompt(t); got != c.want {
+			t.Errorf("%s: prompt %q, want %q", c.body, got, c.want)
 		}
 	}
 	for effort, want := range map[string]string{"none": "False", "minimal": "True", "high": "True", "xhigh": "True"} {
@@ -172,7 +190,8 @@ func TestChatMessages(t *testing.T) {
 		t.Errorf("prompt %q", got)
 	}
 	image := func(url string) string {
-		return `{"model":"talk","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + url + `"}}]}]}`
+		return `{"model":"talk","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + url +
+			`"}}]}]}`
 	}
 	for body, want := range map[string][2]string{
 		image("http://localhost/a.png"):     {"messages[0].content[0].image_url", "does not fetch images"},
@@ -180,8 +199,10 @@ func TestChatMessages(t *testing.T) {
 		image("data:image/png;base64,!"):    {"messages[0].content[0].image_url", "not valid base64"},
 		image("data:image/png;base64,AAAA"): {"", "vision"},
 		`{"model":"talk","messages":[]}`:    {"messages", "at least one message"},
-		`{"model":"talk","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`: {"messages[0].content[0]", "input_audio"},
-		`{"model":"talk","messages":[{"role":"function","content":"x"}]}`:                  {"messages[0]", "role function"},
+		`{"model":"talk","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`: {
+			"messages[0].content[0]", "input_audio",
+		},
+		`{"model":"talk","messages":[{"role":"function","content":"x"}]}`: {"messages[0]", "role function"},
 		hi + `,"n":0}`:                                    {"n", "between 1 and 128"},
 		hi + `,"n":1000}`:                                 {"n", "between 1 and 128"},
 		hi + `,"max_tokens":0}`:                           {"max_tokens", "at least 1"},
@@ -198,10 +219,14 @@ func TestChatMessages(t *testing.T) {
 		hi + `,"response_format":{"type":"json_schema"}}`: {"", "needs a schema"},
 		hi + `,"tools":[{"type":"custom"}]}`:              {"tools[0]", "custom"},
 		hi + `,"tools":[{"type":"function"}]}`:            {"tools[0]", "function is missing"},
-		hi + `,"tools":[` + toolF + `],"tool_choice":{"type":"function","function":{"name":"h"}}}`: {"tool_choice", `no tool is named \"h\"`},
+		hi + `,"tools":[` + toolF + `],"tool_choice":{"type":"function","function":{"name":"h"}}}`: {
+			"tool_choice", `no tool is named \"h\"`,
+		},
 		hi + `,"tool_choice":"required"}`: {"tool_choice", "the request has no tools"},
 		hi + `,"tool_choice":"any"}`:      {"", "tool_choice"},
-		`{"model":"talk","messages":[{"role":"user","content":"` + strings.Repeat("word ", 600) + `"}]}`: {"", "context length is 512"},
+		`{"model":"talk","messages":[{"role":"user","content":"` + strings.Repeat("word ", 600) + `"}]}`: {
+			"", "context length is 512",
+		},
 	} {
 		status, text := f.ask(t, "POST", "/v1/chat/completions", body)
 		e := decode[openAIFailure](t, text).Error
@@ -212,7 +237,8 @@ func TestChatMessages(t *testing.T) {
 		if status != 400 || e.Type != "invalid_request_error" || param != want[0] || !strings.Contains(text, want[1]) {
 			t.Errorf("%.200s: %d: %s; want parameter %q and %q", body, status, text, want[0], want[1])
 		}
-		if long := strings.Contains(text, "context length is 512"); long != (e.Code != nil && *e.Code == "context_length_exceeded") {
+		hasCode := e.Code != nil && *e.Code == "context_length_exceeded"
+		if long := strings.Contains(text, "context length is 512"); long != hasCode {
 			t.Errorf("code: %s", text)
 		}
 	}
@@ -220,7 +246,8 @@ func TestChatMessages(t *testing.T) {
 
 func TestChatTools(t *testing.T) {
 	f := serve(t, nil)
-	f.says = []string{`<tool_call>{"name": "f", "arguments": {}}</tool_call>`, `<tool_call>{"name": "g", "arguments": {}}</tool_call>`}
+	f.says = []string{`<tool_call>{"name": "f", "arguments": {}}</tool_call>`,
+		`<tool_call>{"name": "g", "arguments": {}}</tool_call>`}
 	tools := hi + `,"tools":[` + toolF + `,` + toolG + `]`
 	for name, c := range map[string]struct {
 		more   string
@@ -229,20 +256,29 @@ func TestChatTools(t *testing.T) {
 		parts  []string // of the format; nil: no format
 		prompt string
 	}{
-		"auto, strict":    {``, 2, "<tool_call>", []string{"root ::= rest", `\"name\": \"f\"`, `\"name\": \"g\"`, "integer", "(\"\\n</tool_call>\\n<tool_call>\\n\" call)*"}, "T=f|T=g"},
-		"none":            {`,"tool_choice":"none"`, 2, "", nil, "Hi|think"},
-		"required":        {`,"tool_choice":"required"`, 2, "", []string{"root ::= calls", `\"name\": \"f\"`, "call)*"}, "T=f|T=g"},
-		"named":           {`,"tool_choice":{"type":"function","function":{"name":"g"}}`, 1, "", []string{"root ::= calls", "call0 ::= \"{\\\"name\\\": \\\"g\\\""}, "T=f|T=g"},
-		"allowed":         {`,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"g"}}]}}`, 2, "", nil, "Hi|T=g|"},
-		"one at a time":   {`,"tool_choice":"required","parallel_tool_calls":false`, 1, "", []string{"rest ::= \"\\n\" call \"\\n</tool_call>\""}, "T=f|T=g"},
-		"with a schema":   {`,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"const":1}}}`, 2, "", []string{`root ::= calls | %json {"const":1}`}, "T=f"},
-		"with JSON":       {`,"response_format":{"type":"json_object"}`, 2, "", []string{`root ::= calls | %json {"type": "object"}`}, "T=f"},
-		"required, plain": {`,"tool_choice":"required","response_format":{"type":"text"}`, 2, "", []string{"root ::= calls"}, "T=f"},
+		"auto, strict": {``, 2, "<tool_call>", []string{"root ::= rest", `\"name\": \"f\"`, `\"name\": \"g\"`, "integer",
+			"(\"\\n</tool_call>\\n<tool_call>\\n\" call)*"}, "T=f|T=g"},
+		"none": {`,"tool_choice":"none"`, 2, "", nil, "Hi|think"},
+		"required": {`,"tool_choice":"required"`, 2, "", []string{"root ::= calls", `\"name\": \"f\"`, "call)*"},
+			"T=f|T=g"},
+		"named": {`,"tool_choice":{"type":"function","function":{"name":"g"}}`, 1, "",
+			[]string{"root ::= calls", "call0 ::= \"{\\\"name\\\": \\\"g\\\""}, "T=f|T=g"},
+		"allowed": {`,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function",` +
+			`"function":{"name":"g"}}]}}`, 2, "", nil, "Hi|T=g|"},
+		"one at a time": {`,"tool_choice":"required","parallel_tool_calls":false`, 1, "",
+			[]string{"rest ::= \"\\n\" call \"\\n</tool_call>\""}, "T=f|T=g"},
+		"with a schema": {`,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"const":1}}}`, 2,
+			"", []string{`root ::= calls | %json {"const":1}`}, "T=f"},
+		"with JSON": {`,"response_format":{"type":"json_object"}`, 2, "",
+			[]string{`root ::= calls | %json {"type": "object"}`}, "T=f"},
+		"required, plain": {`,"tool_choice":"required","response_format":{"type":"text"}`, 2, "", []string{"root ::= calls"},
+			"T=f"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, stream := range []string{"", `,"stream":true`} {
 				status, text := f.ask(t, "POST", "/v1/chat/completions", tools+c.more+stream+"}")
-				if n := strings.Count(text, `"type":"function"`); status != 200 || n != c.calls || !strings.Contains(text, `"finish_reason":"tool_calls"`) {
+				if n := strings.Count(text, `"type":"function"`); status != 200 || n != c.calls ||
+					!strings.Contains(text, `"finish_reason":"tool_calls"`) {
 					t.Errorf("%d, %d calls, want %d: %s", status, n, c.calls, text)
 				}
 				if stream == "" && !strings.Contains(text, `"content":null`) {
@@ -266,7 +302,8 @@ func TestChatTools(t *testing.T) {
 			}
 		})
 	}
-	f.has(t, "POST", "/v1/chat/completions", hi+`,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object"}}}}`, 200)
+	f.has(t, "POST", "/v1/chat/completions",
+		hi+`,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object"}}}}`, 200)
 	if got := f.parrot.last(t).Format; got != (runtime.Format{Kind: runtime.FormatSchema, Source: `{"type":"object"}`}) {
 		t.Errorf("format %+v", got)
 	}
@@ -313,14 +350,16 @@ func TestCompletions(t *testing.T) {
 	f := serve(t, nil)
 	status, text := f.ask(t, "POST", "/v1/completions", `{"model":"talk","prompt":"Once","max_tokens":5,"echo":true}`)
 	answer := decode[textCompletionJSON](t, text)
-	if status != 200 || answer.Object != "text_completion" || len(answer.Choices) != 1 || answer.Choices[0].Text != "OnceHello world" || *answer.Choices[0].Finish != "stop" ||
+	if status != 200 || answer.Object != "text_completion" || len(answer.Choices) != 1 ||
+		answer.Choices[0].Text != "OnceHello world" || *answer.Choices[0].Finish != "stop" ||
 		answer.Usage.Completion != 2 {
 		t.Fatalf("%d: %s", status, text)
 	}
 	once := f.parrot.last(t)
 	if m, err := f.find(t.Context(), "talk"); err != nil {
 		t.Fatal(err)
-	} else if want, err := m.Encode("Once"); err != nil || !slices.Equal(once.Prompt, want) || once.MaxTokens != 5 || once.Special {
+	} else if want, err := m.Encode("Once"); err != nil || !slices.Equal(once.Prompt, want) || once.MaxTokens != 5 ||
+		once.Special {
 		t.Errorf("request %+v, want the prompt %v, %v", once, want, err)
 	}
 	status, text = f.ask(t, "POST", "/v1/completions", `{"model":"plain","prompt":[[5,6],[7]],"n":2,"logprobs":1}`)
@@ -330,11 +369,13 @@ func TestCompletions(t *testing.T) {
 	}
 	for i, c := range answer.Choices {
 		l := c.LogProbs
-		if c.Index != i || l == nil || len(l.Tokens) != 2 || len(l.LogProbs) != 2 || len(l.Top) != 2 || !slices.IsSorted(l.Offsets) || l.LogProbs[0] != -1 {
+		if c.Index != i || l == nil || len(l.Tokens) != 2 || len(l.LogProbs) != 2 || len(l.Top) != 2 ||
+			!slices.IsSorted(l.Offsets) || l.LogProbs[0] != -1 {
 			t.Errorf("choice %d: %+v", i, c)
 		}
 	}
-	for _, body := range []string{`"prompt":["a","b"],"stream":true`, `"prompt":["a","b"],"stream":true,"echo":true,"stream_options":{"include_usage":true}`} {
+	for _, body := range []string{`"prompt":["a","b"],"stream":true`,
+		`"prompt":["a","b"],"stream":true,"echo":true,"stream_options":{"include_usage":true}`} {
 		_, text = f.ask(t, "POST", "/v1/completions", `{"model":"plain",`+body+`}`)
 		texts := map[int]string{}
 		list := sse(t, text)
@@ -384,7 +425,8 @@ func TestModels(t *testing.T) {
 		if m.Object != "model" || m.Created == 0 || m.OwnedBy == "" || m.Context != 512 {
 			t.Errorf("%+v", m)
 		}
-		f.has(t, "GET", "/v1/models/"+m.ID, "", 200, `"id":"`+m.ID+`"`, `"object":"model"`, fmt.Sprintf(`"created":%d`, m.Created))
+		f.has(t, "GET", "/v1/models/"+m.ID, "", 200, `"id":"`+m.ID+`"`, `"object":"model"`,
+			fmt.Sprintf(`"created":%d`, m.Created))
 	}
 	f.has(t, "GET", "/v1/models/talk", "", 200, `"id":"talk:latest"`)
 	f.has(t, "GET", "/v1/models/none", "", 404, `"code":"model_not_found"`)
@@ -407,12 +449,14 @@ func TestDialects(t *testing.T) {
 		{"POST", "/v1/completions", `{"model":"plain","prompt":"x","max_tokens":13}`, 500},
 	} {
 		status, text := f.ask(t, c.method, c.path, c.body)
-		if e := decode[openAIFailure](t, text).Error; status != c.status || e.Message == "" || e.Type == "" || !strings.Contains(text, `"param":`) || !strings.Contains(text, `"code":`) {
+		if e := decode[openAIFailure](t, text).Error; status != c.status || e.Message == "" || e.Type == "" ||
+			!strings.Contains(text, `"param":`) || !strings.Contains(text, `"code":`) {
 			t.Errorf("%s %s: %d: %s", c.method, c.path, status, text)
 		}
 	}
 	f.has(t, "GET", "/nothing", "", 404, `{"error":"/nothing not found`)
-	if status, text := f.ask(t, "GET", "/v1/models", "", "Host", "evil.example"); status != 403 || !strings.Contains(text, `"message":`) {
+	if status, text := f.ask(t, "GET", "/v1/models", "", "Host", "evil.example"); status != 403 ||
+		!strings.Contains(text, `"message":`) {
 		t.Errorf("%d: %s", status, text)
 	}
 	locked := serve(t, func(o *Options) { o.APIKey = "secret" })
@@ -438,12 +482,14 @@ func TestDialects(t *testing.T) {
 			f.says = []string{"Hello"}
 			status, text := f.ask(t, "POST", "/v1/chat/completions", hi+`,"stream":true}`)
 			list := sse(t, text)
-			if e := decode[openAIFailure](t, list[len(list)-1].data).Error; status != 200 || len(list) != 2 || e.Message == "" || !strings.Contains(text, c.want) {
+			if e := decode[openAIFailure](t, list[len(list)-1].data).Error; status != 200 || len(list) != 2 || e.Message == "" ||
+				!strings.Contains(text, c.want) {
 				t.Errorf("error after the start: %d: %s", status, text)
 			}
 			_, text = f.ask(t, "POST", "/v1/responses", `{"model":"talk","input":"Hi","stream":true}`)
 			list = sse(t, text)
-			if last := list[len(list)-1]; last.name != "response.failed" || !strings.Contains(last.data, `"status":"failed"`) || !strings.Contains(last.data, `"error":{"code":"`+c.want) {
+			if last := list[len(list)-1]; last.name != "response.failed" || !strings.Contains(last.data, `"status":"failed"`) ||
+				!strings.Contains(last.data, `"error":{"code":"`+c.want) {
 				t.Errorf("error after the start of a response: %s", text)
 			}
 		})

@@ -151,7 +151,8 @@ func TestOpenAPIRequests(t *testing.T) {
 		var names []string
 		read(op.request, &names)
 		slices.Sort(names)
-		if got := d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema); !slices.Equal(got, names) {
+		if got := d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema); !slices.Equal(got,
+			names) {
 			t.Errorf("%s: the document has %v\nthe handler decodes %v", key, got, names)
 		}
 		name := goruntime.FuncForPC(reflect.ValueOf(r.handle).Pointer()).Name()
@@ -276,32 +277,44 @@ var apiSamples = map[string][]sample{
 	"GET /api/layers":    {{path: "/api/layers?model=talk"}},
 	"POST /api/copy":     {{body: `{"source":"talk","destination":"second"}`}},
 	"DELETE /api/delete": {{body: `{"model":"second"}`}},
-	"POST /api/create":   {{body: `{"model":"made","from":"talk","system":"s"}`}, {body: `{"model":"made","from":"talk","stream":false}`}},
+	"POST /api/create": {{body: `{"model":"made","from":"talk","system":"s"}`},
+		{body: `{"model":"made","from":"talk","stream":false}`}},
 	"POST /api/generate": {
 		{body: `{"model":"plain","prompt":"Once","ids":true,"logprobs":true,"top_logprobs":1}`},
-		{body: `{"model":"plain","prompt":"Once","stream":false,"options":{"stop":["x"],"draft":"auto"},"keep_alive":"5m","format":"json"}`},
+		{body: `{"model":"plain","prompt":"Once","stream":false,"options":{"stop":["x"],"draft":"auto"},` +
+			`"keep_alive":"5m","format":"json"}`},
 		{body: `{"model":"plain"}`},
 	},
 	"POST /api/chat": {
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"think":true,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_name":"f","content":"2"}],"stream":false,"format":{"type":"object"}}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"think":true,"tools":[{"type":"function",` +
+			`"function":{"name":"f","parameters":{"type":"object"}}}]}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_name":"f",` +
+			`"content":"2"}],"stream":false,"format":{"type":"object"}}`, says: calling},
 	},
-	"POST /api/embed":      {{body: `{"model":"plain","input":["Once","a lamp"],"dimensions":2}`}, {body: `{"model":"plain"}`}},
+	"POST /api/embed": {{body: `{"model":"plain","input":["Once","a lamp"],"dimensions":2}`},
+		{body: `{"model":"plain"}`}},
 	"POST /api/embeddings": {{body: `{"model":"plain","prompt":"a lamp"}`}, {body: `{"model":"plain"}`}},
-	"POST /v1/embeddings":  {{body: `{"model":"plain","input":[[5,6],[7]]}`}, {body: `{"model":"plain","input":"a","encoding_format":"base64"}`}},
+	"POST /v1/embeddings": {{body: `{"model":"plain","input":[[5,6],[7]]}`},
+		{body: `{"model":"plain","input":"a","encoding_format":"base64"}`}},
 	"POST /v1/chat/completions": {
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1,` + sampleTools + `}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"n":2,"stop":"x","seed":1,"reasoning_effort":"low",` + sampleTools + `}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_object"},"logprobs":true}`},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"stream":true,` +
+			`"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1,` + sampleTools + `}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"n":2,"stop":"x",` +
+			`"seed":1,"reasoning_effort":"low",` + sampleTools + `}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_object"},` +
+			`"logprobs":true}`},
 	},
 	"POST /v1/completions": {
-		{body: `{"model":"plain","prompt":["Once","Twice"],"stream":true,"logprobs":1,"stream_options":{"include_usage":true}}`},
+		{body: `{"model":"plain","prompt":["Once","Twice"],"stream":true,"logprobs":1,` +
+			`"stream_options":{"include_usage":true}}`},
 		{body: `{"model":"plain","prompt":[5,6],"echo":true,"max_tokens":5,"logit_bias":{"5":1}}`},
 		{body: `{"model":"plain","prompt":"Once","logprobs":2}`},
 	},
 	"POST /v1/responses": {
-		{body: `{"model":"talk","input":"Hi","stream":true,"include":["reasoning.encrypted_content","message.output_text.logprobs"],"tools":[{"type":"function","name":"f"}]}`, says: calling},
-		{body: `{"model":"talk","input":[{"type":"message","role":"user","content":"Hi"}],"instructions":"s","tools":[{"type":"function","name":"f"}],"max_output_tokens":9,"reasoning":{"effort":"low"}}`, says: calling},
+		{body: `{"model":"talk","input":"Hi","stream":true,"include":["reasoning.encrypted_content",` +
+			`"message.output_text.logprobs"],"tools":[{"type":"function","name":"f"}]}`, says: calling},
+		{body: `{"model":"talk","input":[{"type":"message","role":"user","content":"Hi"}],"instructions":"s",` +
+			`"tools":[{"type":"function","name":"f"}],"max_output_tokens":9,"reasoning":{"effort":"low"}}`, says: calling},
 	},
 	"GET /v1/models":         {{}},
 	"GET /v1/models/{id...}": {{path: "/v1/models/talk"}},
@@ -309,7 +322,8 @@ var apiSamples = map[string][]sample{
 		{body: `{"stream":true,` + toolAsk + `}`, says: toolTalk},
 		{body: `{` + toolAsk + `,"system":"s","stop_sequences":["x"]}`, says: toolTalk},
 	},
-	"POST /v1/messages/count_tokens": {{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]}`}},
+	"POST /v1/messages/count_tokens": {{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text",` +
+		`"text":"Hi"}]}]}`}},
 	"POST /v1/tokenize": {
 		{body: `{"model":"talk","prompt":"Hi","return_token_strs":true}`},
 		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}]}`},
@@ -321,7 +335,8 @@ var apiSamples = map[string][]sample{
 const sampleTools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
 
 // calling is an output with thinking, text and a call.
-var calling = []string{"<think>\nhm", "</think>\n", "It is", ` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
+var calling = []string{"<think>\nhm", "</think>\n", "It is",
+	` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
 
 // transfers are routes that need a registry. Their responses have the same type as those of /api/create.
 var transfers = map[string]bool{"POST /api/pull": true, "POST /api/push": true}
@@ -346,7 +361,8 @@ func TestOpenAPIAnswers(t *testing.T) {
 		kinds := map[string]bool{}
 		for _, s := range apiSamples[key] {
 			if op.request != nil {
-				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.body), key)
+				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.body),
+					key)
 			}
 			f.says = []string{"Hello", " world"}
 			if s.says != nil {
@@ -382,7 +398,8 @@ func TestOpenAPIAnswers(t *testing.T) {
 		if status < 400 {
 			t.Errorf("%s: an incomplete request has status %d", key, status)
 		}
-		valid(t, d.schema(t, "paths", path, method, "responses", "default", "content", "application/json", "schema"), []byte(text), key)
+		valid(t, d.schema(t, "paths", path, method, "responses", "default", "content", "application/json", "schema"),
+			[]byte(text), key)
 	}
 }
 

@@ -11,7 +11,8 @@ const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
 // Browsers get the page. Other clients get the line by which they recognize a server.
 func TestPage(t *testing.T) {
 	f := serve(t, nil)
-	for accept, want := range map[string]string{browser: "<!doctype html>", "*/*": "ingot is running", "": "ingot is running", "application/json": "ingot is running"} {
+	for accept, want := range map[string]string{browser: "<!doctype html>", "*/*": "ingot is running",
+		"": "ingot is running", "application/json": "ingot is running"} {
 		if status, text := f.ask(t, "GET", "/", "", "Accept", accept); status != 200 || !strings.HasPrefix(text, want) {
 			t.Errorf("Accept: %s: %d: %.60s", accept, status, text)
 		}
@@ -26,7 +27,8 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if h := answer.Header; !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("Vary") != "Accept" || h.Get("ETag") == "" {
+	if h := answer.Header; !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") ||
+		h.Get("Vary") != "Accept" || h.Get("ETag") == "" {
 		t.Errorf("headers of the page: %v", h)
 	}
 	f.has(t, "GET", "/page/app.js", "", 200, "import ")
@@ -67,7 +69,8 @@ func TestPageWithKey(t *testing.T) {
 
 func TestLayers(t *testing.T) {
 	f := serve(t, nil)
-	f.has(t, "GET", "/api/layers?model=talk", "", 200, `"model":"talk:latest"`, `"digest":"sha256:`, `"kind":"tensor"`, `"name":"config.json"`, `"kind":"template"`, `"media_type":"application/`)
+	f.has(t, "GET", "/api/layers?model=talk", "", 200, `"model":"talk:latest"`, `"digest":"sha256:`, `"kind":"tensor"`,
+		`"name":"config.json"`, `"kind":"template"`, `"media_type":"application/`)
 	f.has(t, "GET", "/api/layers?model=none", "", 404, "none:latest")
 	f.has(t, "GET", "/api/layers", "", 400, "the model parameter is missing")
 	f.has(t, "GET", "/api/layers?model=../x", "", 400, "model name")

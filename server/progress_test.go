@@ -28,8 +28,10 @@ func TestStreamProgress(t *testing.T) {
 		status int
 		want   string
 	}{
-		"no progress":           {func(context.Context, func(progressJSON)) error { return nil }, 200, `{"status":"success"}` + "\n"},
-		"error before a report": {func(context.Context, func(progressJSON)) error { return badRequest("no") }, 400, `{"error":"no"}` + "\n"},
+		"no progress": {func(context.Context, func(progressJSON)) error { return nil }, 200,
+			`{"status":"success"}` + "\n"},
+		"error before a report": {func(context.Context, func(progressJSON)) error { return badRequest("no") }, 400,
+			`{"error":"no"}` + "\n"},
 		"error after a report": {func(_ context.Context, report func(progressJSON)) error {
 			report(progressJSON{Status: "a"})
 			return badRequest("no")

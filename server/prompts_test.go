@@ -25,21 +25,27 @@ import (
 
 // promptRoutes are requests for which the server builds a prompt.
 var promptRoutes = map[string][]string{
-	"/api/generate":             {`{"model":"talk","prompt":"x","stream":false}`, `{"model":"talk","prompt":"x","raw":true,"stream":false}`, `{"model":"talk","prompt":"x","template":"{{ .Prompt }}"}`},
-	"/api/chat":                 {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`, `{"model":"plain","messages":[{"role":"user","content":"x"}],"stream":false}`},
-	"/api/embed":                {`{"model":"talk","input":["x","y"]}`},
-	"/api/embeddings":           {`{"model":"talk","prompt":"x"}`},
-	"/v1/chat/completions":      {`{"model":"talk","messages":[{"role":"user","content":"x"}],"n":2}`, `{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`},
+	"/api/generate": {`{"model":"talk","prompt":"x","stream":false}`,
+		`{"model":"talk","prompt":"x","raw":true,"stream":false}`,
+		`{"model":"talk","prompt":"x","template":"{{ .Prompt }}"}`},
+	"/api/chat": {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`,
+		`{"model":"plain","messages":[{"role":"user","content":"x"}],"stream":false}`},
+	"/api/embed":      {`{"model":"talk","input":["x","y"]}`},
+	"/api/embeddings": {`{"model":"talk","prompt":"x"}`},
+	"/v1/chat/completions": {`{"model":"talk","messages":[{"role":"user","content":"x"}],"n":2}`,
+		`{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`},
 	"/v1/completions":           {`{"model":"plain","prompt":["x","y"]}`, `{"model":"plain","prompt":"x","stream":true}`},
 	"/v1/responses":             {`{"model":"talk","input":"x"}`},
 	"/v1/messages":              {`{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"x"}]}`},
 	"/v1/messages/count_tokens": {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`},
-	"/v1/tokenize":              {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`, `{"model":"talk","prompt":"x"}`, `{"model":"talk","prompt":"x","add_special_tokens":false}`},
-	"/v1/embeddings":            {`{"model":"talk","input":"x"}`},
+	"/v1/tokenize": {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`,
+		`{"model":"talk","prompt":"x"}`, `{"model":"talk","prompt":"x","add_special_tokens":false}`},
+	"/v1/embeddings": {`{"model":"talk","input":"x"}`},
 }
 
 // promptless are the other routes that take a body.
-var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", blobPath + "{digest}", "/api/pull", "/api/push", "/v1/detokenize"}
+var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", blobPath + "{digest}", "/api/pull",
+	"/api/push", "/v1/detokenize"}
 
 // postTo sends a request and returns the response and its body.
 func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, string) {
@@ -111,10 +117,13 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		`{"model":"talk","prompt":"x","template":"{% for i in range(100000) %}{{ 'x' * 1000 }}{% endfor %}"}`: "limit",
 		`{"model":"talk","prompt":"x","template":"{{ ('x' * 100000000) | length }}"}`:                         "limit",
 		`{"model":"talk","prompt":"x","template":"{% if 1 %}{{ raise_exception('no') }}{% endif %}"}`:         "no",
-		`{"model":"talk","prompt":"` + long + `"}`:                                                            "the limit is 8388608",
-		`{"model":"talk","prompt":"` + long + `","raw":true}`:                                                 "the limit is 8388608",
+		`{"model":"talk","prompt":"` + long +
+			`"}`: "the limit is 8388608",
+		`{"model":"talk","prompt":"` + long +
+			`","raw":true}`: "the limit is 8388608",
 	} {
-		if answer, text := f.postTo(t, "/api/generate", body); answer.StatusCode != 400 || !strings.Contains(strings.ToLower(text), want) {
+		if answer, text := f.postTo(t, "/api/generate", body); answer.StatusCode != 400 ||
+			!strings.Contains(strings.ToLower(text), want) {
 			t.Errorf("%.200s: status %d: %.300s", body, answer.StatusCode, text)
 		}
 		f.promptsFree(t)
@@ -127,7 +136,8 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		t.Fatal("prompt memory is still reserved")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/v1/tokenize", strings.NewReader(`{"model":"talk","prompt":"x"}`))
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/v1/tokenize",
+		strings.NewReader(`{"model":"talk","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,11 +222,13 @@ func TestChoicesShareThePrompt(t *testing.T) {
 	var renders atomic.Int64
 	f := serve(t, func(o *Options) {
 		o.Clock = func() time.Time { renders.Add(1); return time.Now() }
-		create(t, o.Store, "dated", modelfile.Command{Name: modelfile.Template, Value: `{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% endfor %}`},
+		create(t, o.Store, "dated", modelfile.Command{Name: modelfile.Template,
+			Value: `{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% endfor %}`},
 			modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
 	})
 	f.says = []string{"<think>hm</think>", "so"}
-	_, text := f.ask(t, "POST", "/v1/chat/completions", `{"model":"dated","messages":[{"role":"user","content":"x"}],"n":5}`)
+	_, text := f.ask(t, "POST", "/v1/chat/completions",
+		`{"model":"dated","messages":[{"role":"user","content":"x"}],"n":5}`)
 	if n := strings.Count(text, `"content":"so"`); n != 5 || renders.Load() != 1 {
 		t.Errorf("%d renders for %d choices: %s", renders.Load(), n, text)
 	}
@@ -248,8 +260,13 @@ func createSees(t testing.TB, store *manifest.Store) {
 func TestPicturesCountByHeader(t *testing.T) {
 	f := serveMute(t, func(o *Options) { createSees(t, o.Store) })
 	images := fmt.Sprintf(`"images":[%q,%[1]q]`, headOfPNG(8192))
-	f.has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200, `"count":`)
-	source := fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`, headOfPNG(8192))
-	f.has(t, "POST", "/v1/messages/count_tokens", `{"model":"sees","messages":[{"role":"user","content":[`+source+`]}]}`, 200, `"input_tokens":`)
-	f.has(t, "POST", "/v1/tokenize", fmt.Sprintf(`{"model":"sees","messages":[{"role":"user","content":"x","images":[%q]}]}`, headOfPNG(8193)), 400, "67108864")
+	f.has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200,
+		`"count":`)
+	source := fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`,
+		headOfPNG(8192))
+	f.has(t, "POST", "/v1/messages/count_tokens", `{"model":"sees","messages":[{"role":"user","content":[`+source+`]}]}`,
+		200, `"input_tokens":`)
+	f.has(t, "POST", "/v1/tokenize",
+		fmt.Sprintf(`{"model":"sees","messages":[{"role":"user","content":"x","images":[%q]}]}`, headOfPNG(8193)), 400,
+		"67108864")
 }

@@ -67,7 +67,8 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 // A preflight request from an allowed origin needs no key, since browsers do not send it. Other origins are rejected.
 func TestPreflight(t *testing.T) {
 	f := serve(t, func(o *Options) { o.APIKey, o.Origins = "secret", []string{"https://chat.example"} })
-	for origin, want := range map[string]int{"https://chat.example": 204, "http://localhost:3000": 204, "https://evil.example": 403} {
+	for origin, want := range map[string]int{"https://chat.example": 204, "http://localhost:3000": 204,
+		"https://evil.example": 403} {
 		status, _ := f.ask(t, "OPTIONS", "/api/chat", "", "Origin", origin, "Access-Control-Request-Method", "POST")
 		if status != want {
 			t.Errorf("%s: status %d, want %d", origin, status, want)
@@ -83,7 +84,8 @@ func TestPreflight(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	f := serve(t, nil)
 	f.says, f.fail = nil, fmt.Errorf("512 requests wait: %w", runtime.ErrBusy)
-	answer, err := http.Post(f.url+"/api/generate", "application/json", strings.NewReader(`{"model":"plain","prompt":"x"}`))
+	answer, err := http.Post(f.url+"/api/generate", "application/json",
+		strings.NewReader(`{"model":"plain","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,16 +101,22 @@ func TestManyOfAnything(t *testing.T) {
 	list := func(n int, item string) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 	}
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}`, 400, "64 pictures")
-	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}]}`, 400, "64 pictures")
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(maxStops+1, `"a"`)+`}}`, 400, "64 texts")
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a", maxStopText+1)+`"}}`, 400, "4096 bytes")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}`, 400,
+		"64 pictures")
+	f.has(t, "POST", "/api/chat",
+		`{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}]}`, 400,
+		"64 pictures")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(maxStops+1, `"a"`)+`}}`, 400,
+		"64 texts")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a",
+		maxStopText+1)+`"}}`, 400, "4096 bytes")
 }
 
 // Names in requests are not used as paths in any route, and responses reveal nothing about the disk.
 func TestEveryNameIsNoPath(t *testing.T) {
 	f := serve(t, nil)
-	tricks := []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", "~/x", ".", "a\x00b", strings.Repeat("a", 5000)}
+	tricks := []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", "~/x", ".", "a\x00b",
+		strings.Repeat("a", 5000)}
 	for _, r := range f.list() {
 		for _, s := range apiSamples[r.method+" "+r.path] {
 			var body map[string]any
@@ -127,7 +135,8 @@ func TestEveryNameIsNoPath(t *testing.T) {
 						t.Fatal(err)
 					}
 					status, answer := f.ask(t, r.method, askedPath(r.path), string(text))
-					if refused := status == 400 || status == 404 || status == 200 && strings.Contains(answer, `"error":`); !refused || strings.Contains(answer, "root:") || len(answer) > 2000 {
+					if refused := status == 400 || status == 404 || status == 200 && strings.Contains(answer, `"error":`); !refused ||
+						strings.Contains(answer, "root:") || len(answer) > 2000 {
 						t.Errorf("%s %s, %s %.40q: status %d: %.300s", r.method, r.path, member, trick, status, answer)
 					}
 				}
@@ -136,7 +145,8 @@ func TestEveryNameIsNoPath(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"../../etc/cron.d/x", "/etc/passwd", `..\x`, "a/../../b", ""} {
-		body, err := json.Marshal(map[string]any{"model": "new", "files": map[string]string{name: "sha256:" + strings.Repeat("0", 64)}, "stream": false})
+		body, err := json.Marshal(map[string]any{"model": "new",
+			"files": map[string]string{name: "sha256:" + strings.Repeat("0", 64)}, "stream": false})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,10 +162,13 @@ func TestEveryNameIsNoPath(t *testing.T) {
 var streamed = []struct{ path, body, begun, failed string }{
 	{"/api/generate", `{"model":"plain","prompt":"x"}`, "Hello", `{"error":"%s"}`},
 	{"/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x"}]}`, "Hello", `{"error":"%s"}`},
-	{"/v1/chat/completions", `{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello", `data: {"error":{"message":"%s"`},
+	{"/v1/chat/completions", `{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello",
+		`data: {"error":{"message":"%s"`},
 	{"/v1/completions", `{"model":"plain","prompt":"x","stream":true}`, "Hello", `data: {"error":{"message":"%s"`},
-	{"/v1/responses", `{"model":"talk","input":"x","stream":true}`, "Hello", `"error":{"code":"server_error","message":"%s"}`},
-	{"/v1/messages", `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello", `"message":"%s"}`},
+	{"/v1/responses", `{"model":"talk","input":"x","stream":true}`, "Hello", `"error":{"code":"server_error",` +
+		`"message":"%s"}`},
+	{"/v1/messages", `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello",
+		`"message":"%s"}`},
 }
 
 // beginStream opens a stream and reads until it contains text.

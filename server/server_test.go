@@ -142,7 +142,8 @@ func twoModels(t testing.TB) string {
 		t.Fatal(err)
 	}
 	create(t, store, "plain")
-	create(t, store, "talk", modelfile.Command{Name: modelfile.Template, Value: chatTemplate}, modelfile.Command{Name: modelfile.Parser, Value: "qwen3"},
+	create(t, store, "talk", modelfile.Command{Name: modelfile.Template, Value: chatTemplate},
+		modelfile.Command{Name: modelfile.Parser, Value: "qwen3"},
 		modelfile.Command{Name: modelfile.System, Value: "brief"})
 	return home
 }
@@ -256,10 +257,13 @@ func TestPlainAnswers(t *testing.T) {
 	f.has(t, "HEAD", "/", "", 200)
 	f.has(t, "GET", "/healthz", "", 200, "ok")
 	f.has(t, "GET", "/readyz", "", 200, "ok")
-	f.has(t, "GET", "/api/version", "", 200, `"version":"1.2.3"`, `"ingot":"1.2.3"`, `"store":"`+identity.StoreID(f.opts.Store)+`"`)
-	f.has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`, `"family":"llama"`, `"parameter_size":"`, `"quantization_level":"BF16"`)
+	f.has(t, "GET", "/api/version", "", 200, `"version":"1.2.3"`, `"ingot":"1.2.3"`,
+		`"store":"`+identity.StoreID(f.opts.Store)+`"`)
+	f.has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`, `"family":"llama"`,
+		`"parameter_size":"`, `"quantization_level":"BF16"`)
 	f.has(t, "GET", "/api/ps", "", 200, `{"models":[]}`)
-	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 200, `"system":"brief"`, `"parser":"qwen3"`, `"general.architecture":"llama"`, `"llama.context_length":512`,
+	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 200, `"system":"brief"`, `"parser":"qwen3"`,
+		`"general.architecture":"llama"`, `"llama.context_length":512`,
 		`"capabilities":["completion"`, `FROM talk:latest`, `temperature 0.7`)
 	f.has(t, "POST", "/api/show", `{"name":"plain"}`, 200, `"details":{`)
 	f.has(t, "POST", "/api/show", `{"model":"none"}`, 404, `ingot pull`)
@@ -269,21 +273,26 @@ func TestPlainAnswers(t *testing.T) {
 
 func TestGenerate(t *testing.T) {
 	f := serve(t, func(o *Options) { o.Draft = runtime.Draft{Mode: runtime.DraftOff} })
-	status, text := f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","options":{"temperature":0,"stop":"x","num_predict":7,"seed":5,"num_gpu":1}}`)
+	status, text := f.ask(t, "POST", "/api/generate",
+		`{"model":"plain","prompt":"Once","options":{"temperature":0,"stop":"x","num_predict":7,"seed":5,"num_gpu":1}}`)
 	list := lines(t, text)
-	if status != 200 || len(list) != 3 || list[0]["response"] != "Hello" || list[1]["response"] != " world" || list[0]["done"] != false {
+	if status != 200 || len(list) != 3 || list[0]["response"] != "Hello" || list[1]["response"] != " world" ||
+		list[0]["done"] != false {
 		t.Fatalf("%d: %s", status, text)
 	}
 	end := list[2]
-	if end["done"] != true || end["done_reason"] != "stop" || end["response"] != "" || end["model"] != "plain:latest" || end["eval_count"] != 2.0 ||
-		end["prompt_eval_count"] != 2.0 || end["prompt_eval_duration"] != 3e9 || end["eval_duration"] != 1e9 || end["total_duration"].(float64) <= 0 {
+	if end["done"] != true || end["done_reason"] != "stop" || end["response"] != "" || end["model"] != "plain:latest" ||
+		end["eval_count"] != 2.0 ||
+		end["prompt_eval_count"] != 2.0 || end["prompt_eval_duration"] != 3e9 || end["eval_duration"] != 1e9 ||
+		end["total_duration"].(float64) <= 0 {
 		t.Errorf("last message: %v", end)
 	}
 	if ids := end["context"].([]any); len(ids) != 4 || ids[2] != 0.0 || ids[3] != 1.0 {
 		t.Errorf("context: %v", ids)
 	}
 	r := f.parrot.last(t)
-	if r.Sampling.Temperature != 0 || r.Sampling.TopP != 0.9 || r.MaxTokens != 7 || *r.Sampling.Seed != 5 || !slices.Equal(r.Stop, []string{"x"}) || r.Special {
+	if r.Sampling.Temperature != 0 || r.Sampling.TopP != 0.9 || r.MaxTokens != 7 || *r.Sampling.Seed != 5 ||
+		!slices.Equal(r.Stop, []string{"x"}) || r.Special {
 		t.Errorf("request: %+v", r)
 	}
 	prompt := r.Prompt
@@ -291,11 +300,14 @@ func TestGenerate(t *testing.T) {
 		t.Errorf("draft: %+v", r.Draft)
 	}
 
-	status, text = f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","stream":false,"ids":true,"context":[5,6]}`)
-	if list = lines(t, text); status != 200 || len(list) != 1 || list[0]["response"] != "Hello world" || fmt.Sprint(list[0]["ids"]) != "[0 1]" {
+	status, text = f.ask(t, "POST", "/api/generate",
+		`{"model":"plain","prompt":"Once","stream":false,"ids":true,"context":[5,6]}`)
+	if list = lines(t, text); status != 200 || len(list) != 1 || list[0]["response"] != "Hello world" ||
+		fmt.Sprint(list[0]["ids"]) != "[0 1]" {
 		t.Errorf("%d: %s", status, text)
 	}
-	if got := f.parrot.last(t); !slices.Equal(got.Prompt, slices.Concat([]int32{5, 6}, prompt[1:])) || got.Sampling.Temperature != 0.7 || got.MaxTokens != 0 {
+	if got := f.parrot.last(t); !slices.Equal(got.Prompt, slices.Concat([]int32{5, 6}, prompt[1:])) ||
+		got.Sampling.Temperature != 0.7 || got.MaxTokens != 0 {
 		t.Errorf("request with a context: %+v", got)
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"talk","prompt":"Once","stream":false}`, 200, `"response":"Hello world"`)
@@ -329,9 +341,12 @@ func TestGenerate(t *testing.T) {
 
 func TestChat(t *testing.T) {
 	f := serve(t, nil)
-	f.says = []string{"<think>\nhm", "</think>\n", "It is", ` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
-	body := `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"x":1}}}]},` +
-		`{"role":"tool","tool_name":"f","content":"2"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],"think":false}`
+	f.says = []string{"<think>\nhm", "</think>\n", "It is",
+		` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
+	body := `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"",` +
+		`"tool_calls":[{"function":{"name":"f","arguments":{"x":1}}}]},` +
+		`{"role":"tool","tool_name":"f","content":"2"}],"tools":[{"type":"function","function":{"name":"f",` +
+		`"parameters":{"type":"object"}}}],"think":false}`
 	status, text := f.ask(t, "POST", "/api/chat", body)
 	var content, thought string
 	var calls []any
@@ -367,18 +382,25 @@ func TestChat(t *testing.T) {
 	if got := f.parrot.last(t).Prompt; !slices.Equal(got, want) {
 		t.Errorf("prompt %v, want %v", got, want)
 	}
-	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"system","content":"other"},{"role":"user","content":"Hi"}],"stream":false}`, 200,
+	f.has(t, "POST", "/api/chat",
+		`{"model":"talk","messages":[{"role":"system","content":"other"},{"role":"user","content":"Hi"}],"stream":false}`,
+		200,
 		`"role":"assistant"`, `"thinking":"hm"`, `"done":true`, `"stats":{`)
-	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x"}],"format":{"type":"object"},"stream":false,"logprobs":true,"top_logprobs":2}`, 200,
+	f.has(t, "POST", "/api/chat",
+		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":{"type":"object"},"stream":false,`+
+			`"logprobs":true,"top_logprobs":2}`, 200,
 		`"logprobs":[{"token":"`)
-	if got := f.parrot.last(t); got.Format != (runtime.Format{Kind: runtime.FormatSchema, Source: `{"type":"object"}`}) || !got.LogProbs || got.TopLogProbs != 2 {
+	if got := f.parrot.last(t); got.Format != (runtime.Format{Kind: runtime.FormatSchema, Source: `{"type":"object"}`}) ||
+		!got.LogProbs || got.TopLogProbs != 2 {
 		t.Errorf("request with a format: %+v", got)
 	}
-	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"json","stream":false}`, 200)
+	f.has(t, "POST", "/api/chat",
+		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"json","stream":false}`, 200)
 	if got := f.parrot.last(t); got.Format.Kind != runtime.FormatJSON || got.Format.Source != "" {
 		t.Errorf("request with a format: %+v", got)
 	}
-	f.has(t, "POST", "/api/chat", `{"model":"plain","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"stream":false}`, 200)
+	f.has(t, "POST", "/api/chat",
+		`{"model":"plain","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"stream":false}`, 200)
 	for body, want := range map[string]string{
 		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"xml"}`:                   "bad format",
 		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":7}`:                       "bad format",
@@ -394,8 +416,10 @@ func TestChat(t *testing.T) {
 func TestLoadAndUnload(t *testing.T) {
 	f := serve(t, nil)
 	f.has(t, "POST", "/api/generate", `{"model":"plain"}`, 200, `"done":true`, `"done_reason":"load"`)
-	f.has(t, "GET", "/api/ps", "", 200, `"name":"plain:latest"`, `"loaded":1`, `"requests":0`, `"pid":4711`, `"context_length":512`)
-	if len(f.loads) != 1 || !strings.HasPrefix(f.loads[0].Name, "plain:latest@sha256:") || f.loads[0].Memory <= 0 || f.loads[0].PrefixCache <= 0 {
+	f.has(t, "GET", "/api/ps", "", 200, `"name":"plain:latest"`, `"loaded":1`, `"requests":0`, `"pid":4711`,
+		`"context_length":512`)
+	if len(f.loads) != 1 || !strings.HasPrefix(f.loads[0].Name, "plain:latest@sha256:") || f.loads[0].Memory <= 0 ||
+		f.loads[0].PrefixCache <= 0 {
 		t.Errorf("loads: %+v", f.loads)
 	}
 	f.has(t, "POST", "/api/chat", `{"model":"plain","messages":[],"keep_alive":-1}`, 200, `"done_reason":"load"`)
@@ -444,7 +468,8 @@ func TestErrors(t *testing.T) {
 			_ = f.parrot.Close()
 			f.says = []string{"Hello"}
 			status, text := f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"x"}`)
-			if list := lines(t, text); status != 200 || len(list) != 2 || !strings.Contains(fmt.Sprint(list[1]["error"]), c.want) {
+			if list := lines(t, text); status != 200 || len(list) != 2 ||
+				!strings.Contains(fmt.Sprint(list[1]["error"]), c.want) {
 				t.Errorf("error after the start: %d: %s", status, text)
 			}
 		})
@@ -497,7 +522,8 @@ func TestAccessControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if h := answer.Header; answer.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://chat.example" || h.Get("Access-Control-Allow-Headers") != "content-type" ||
+	if h := answer.Header; answer.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://chat.example" ||
+		h.Get("Access-Control-Allow-Headers") != "content-type" ||
 		!strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") || h.Get("Vary") != "Origin" {
 		t.Errorf("preflight: %d, %v", answer.StatusCode, h)
 	}
@@ -527,14 +553,16 @@ func TestAPIKey(t *testing.T) {
 
 func TestLongBody(t *testing.T) {
 	f := serve(t, func(o *Options) { o.MaxBody = 1000 })
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"`+strings.Repeat("x", 1000)+`"}`, 413, "exceeds 1000 bytes")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"`+strings.Repeat("x", 1000)+`"}`, 413,
+		"exceeds 1000 bytes")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 }
 
 // open starts a stream and reads its first line.
 func (f *fixture) open(t *testing.T, ctx context.Context) (io.ReadCloser, *bufio.Reader) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate", strings.NewReader(`{"model":"plain","prompt":"x"}`))
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate",
+		strings.NewReader(`{"model":"plain","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -609,7 +637,8 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestKeepAlive(t *testing.T) {
-	for text, want := range map[string]time.Duration{`300`: 5 * time.Minute, `"5m"`: 5 * time.Minute, `"300"`: 5 * time.Minute, `0`: 0, `"0"`: 0, `-1`: pool.Forever, `"-1m"`: pool.Forever, `0.5`: time.Second / 2} {
+	for text, want := range map[string]time.Duration{`300`: 5 * time.Minute, `"5m"`: 5 * time.Minute,
+		`"300"`: 5 * time.Minute, `0`: 0, `"0"`: 0, `-1`: pool.Forever, `"-1m"`: pool.Forever, `0.5`: time.Second / 2} {
 		var k keepAlive
 		if err := json.Unmarshal([]byte(text), &k); err != nil || k.Duration == nil || *k.Duration != want {
 			t.Errorf("%s: %v, %v, want %v", text, k.Duration, err, want)

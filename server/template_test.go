@@ -32,9 +32,11 @@ func TestHostileTemplates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.has(t, "POST", "/api/generate", fmt.Sprintf(`{"model":"plain","prompt":"x","template":%s}`, text), 400, `{"error":"`, c.want)
+		f.has(t, "POST", "/api/generate", fmt.Sprintf(`{"model":"plain","prompt":"x","template":%s}`, text), 400,
+			`{"error":"`, c.want)
 		if c.create {
-			f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"x","from":"plain","template":%s}`, text), 400, `{"error":"`, c.want)
+			f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"x","from":"plain","template":%s}`, text), 400, `{"error":"`,
+				c.want)
 		}
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","template":"{{ .Prompt }}","stream":false}`, 200)

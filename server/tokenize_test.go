@@ -25,10 +25,12 @@ func TestTokenize(t *testing.T) {
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once upon","stream":false}`, 200)
 	whole := get(`{"model":"plain","prompt":"Once upon","return_token_strs":true}`)
-	if asked := f.parrot.last(t).Prompt; !slices.Equal(whole.Tokens, asked) || whole.Count != len(asked) || whole.Context != 512 || len(whole.Texts) != len(asked) {
+	if asked := f.parrot.last(t).Prompt; !slices.Equal(whole.Tokens, asked) || whole.Count != len(asked) ||
+		whole.Context != 512 || len(whole.Texts) != len(asked) {
 		t.Errorf("%+v; a completion's prompt is %v", whole, asked)
 	}
-	if got := get(`{"model":"plain","prompt":"Once upon","add_special_tokens":false}`); !slices.Equal(got.Tokens, whole.Tokens[1:]) || got.Texts != nil {
+	if got := get(`{"model":"plain","prompt":"Once upon","add_special_tokens":false}`); !slices.Equal(got.Tokens,
+		whole.Tokens[1:]) || got.Texts != nil {
 		t.Errorf("without special tokens: %+v, with them %v", got, whole.Tokens)
 	}
 	if got := get(`{"model":"plain","prompt":"","add_special_tokens":false}`); got.Tokens == nil || got.Count != 0 {
@@ -37,12 +39,15 @@ func TestTokenize(t *testing.T) {
 
 	ids := strings.ReplaceAll(fmt.Sprint(whole.Tokens), " ", ",")
 	_, text := f.ask(t, "POST", "/v1/detokenize", `{"model":"plain","tokens":`+ids+`}`)
-	if got := decode[map[string]string](t, text); !strings.HasSuffix(got["prompt"], "Once upon") || got["prompt"] == "Once upon" {
+	if got := decode[map[string]string](t, text); !strings.HasSuffix(got["prompt"], "Once upon") ||
+		got["prompt"] == "Once upon" {
 		t.Errorf("with special tokens: %s", text)
 	}
-	f.has(t, "POST", "/v1/detokenize", `{"model":"plain","skip_special_tokens":true,"tokens":`+ids+`}`, 200, `{"prompt":"Once upon"}`)
+	f.has(t, "POST", "/v1/detokenize", `{"model":"plain","skip_special_tokens":true,"tokens":`+ids+`}`, 200,
+		`{"prompt":"Once upon"}`)
 
-	const chat = `"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f"}}],"think":true`
+	const chat = `"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f"}}],` +
+		`"think":true`
 	f.has(t, "POST", "/api/chat", `{"model":"talk",`+chat+`,"stream":false}`, 200)
 	if got := get(`{"model":"talk",` + chat + `}`); !slices.Equal(got.Tokens, f.parrot.last(t).Prompt) {
 		t.Errorf("conversation: %v, prompt %v", got.Tokens, f.parrot.last(t).Prompt)

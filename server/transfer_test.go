@@ -42,11 +42,13 @@ func TestPushPull(t *testing.T) {
 	for _, path := range []string{"/api/push", "/api/pull"} {
 		status, text := f.ask(t, "POST", path, body)
 		list := lines(t, text)
-		if status != 200 || list[len(list)-1]["status"] != "success" || !strings.Contains(fmt.Sprint(list[0]["status"]), "manifest") {
+		if status != 200 || list[len(list)-1]["status"] != "success" ||
+			!strings.Contains(fmt.Sprint(list[0]["status"]), "manifest") {
 			t.Fatalf("%s: %d: %s", path, status, text)
 		}
 		for _, l := range list[1 : len(list)-1] {
-			if d, _ := l["digest"].(string); !strings.HasPrefix(d, "sha256:") || !strings.Contains(l["status"].(string), d[7:19]) {
+			if d, _ := l["digest"].(string); !strings.HasPrefix(d, "sha256:") ||
+				!strings.Contains(l["status"].(string), d[7:19]) {
 				t.Errorf("%s: %v", path, l)
 			}
 		}
@@ -56,7 +58,8 @@ func TestPushPull(t *testing.T) {
 		}
 	}
 	f.has(t, "POST", "/api/show", body, 200, `"system":"brief"`)
-	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"username":"u","password":"p"}`, name), 200, `{"status":"success"}`)
+	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"username":"u","password":"p"}`, name), 200,
+		`{"status":"success"}`)
 
 	f.has(t, "POST", "/api/pull", `{"model":"talk"}`, 400, "has no registry")
 	f.has(t, "POST", "/api/push", `{"model":"talk"}`, 400, "has no registry")
@@ -67,7 +70,8 @@ func TestPushPull(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	})
-	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none","stream":false}`, denied), 403, "credentials", "ingot login")
+	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none","stream":false}`, denied), 403, "credentials",
+		"ingot login")
 	broken := newRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/v2/" {
 			return false
@@ -115,7 +119,8 @@ func TestPullDisconnect(t *testing.T) {
 	defer answer.Body.Close()
 	<-reached
 	cancel()
-	for deadline := time.Now().Add(10 * time.Second); len(f.left(t, "../holders/*")) > 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); len(f.left(t,
+		"../holders/*")) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the pull is still running")
 		}
@@ -140,7 +145,8 @@ func TestRegistriesOfRequests(t *testing.T) {
 		f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
 		insecure := fmt.Sprintf(`{"model":%q,"insecure":true}`, name)
 		f.has(t, "POST", path, insecure, 403, "--insecure-registry "+host)
-		for _, metadata := range []string{"169.254.169.254", "169.254.169.254:80", "[fe80::1]:5000", "10.11.12.13", "0.0.0.0" + port} {
+		for _, metadata := range []string{"169.254.169.254", "169.254.169.254:80", "[fe80::1]:5000", "10.11.12.13",
+			"0.0.0.0" + port} {
 			other := metadata + "/latest/meta-data"
 			f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, other), 200)
 			f.has(t, "POST", path, fmt.Sprintf(`{"model":%q}`, other), 403, "address", "--private-registry "+metadata)
@@ -180,7 +186,8 @@ func TestRegistriesOfRequests(t *testing.T) {
 	})
 	f := serve(t, nil)
 	status, answer := f.ask(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/talk","stream":false}`, leading))
-	if status != 502 || !strings.Contains(answer, "it leads from a loopback to a link-local address") || strings.Contains(answer, "s3cret") {
+	if status != 502 || !strings.Contains(answer, "it leads from a loopback to a link-local address") ||
+		strings.Contains(answer, "s3cret") {
 		t.Errorf("%d: %s", status, answer)
 	}
 }

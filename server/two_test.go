@@ -52,12 +52,14 @@ func TestTwoServersOneStore(t *testing.T) {
 			for round := range rounds {
 				own := fmt.Sprintf("own-%d-%d", i, round)
 				for _, name := range []string{own, "common"} { // both servers write "common"
-					f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":%q,"from":"plain","system":"%d %d","stream":false}`, name, i, round), 200, "success")
+					f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":%q,"from":"plain","system":"%d %d","stream":false}`, name, i,
+						round), 200, "success")
 				}
 				f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":%q,"destination":"copy-%s"}`, own, own), 200)
 				f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":%q,"stream":false}`, pulled), 200, "success")
 				f.has(t, "POST", "/api/generate", fmt.Sprintf(`{"model":"copy-%s","prompt":"x","stream":false}`, own), 200, "Hello")
-				f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200, "Hello") // both servers load "plain"
+				// both servers load "plain"
+				f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200, "Hello")
 				f.has(t, "DELETE", "/api/delete", fmt.Sprintf(`{"model":"copy-%s"}`, own), 200)
 			}
 		})

@@ -53,11 +53,13 @@ func TestServe(t *testing.T) {
 		if !found || answer.StatusCode != 200 || answer.Header.Get("Content-Type") != kind || answer.ContentLength <= 0 {
 			t.Errorf("%s: %v, %d, %v", target, found, answer.StatusCode, answer.Header)
 		}
-		if h := answer.Header; h.Get("Cache-Control") != "no-cache" || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Set-Cookie") != "" {
+		if h := answer.Header; h.Get("Cache-Control") != "no-cache" || h.Get("X-Content-Type-Options") != "nosniff" ||
+			h.Get("Set-Cookie") != "" {
 			t.Errorf("%s: %v", target, h)
 		}
 		tag := answer.Header.Get("ETag")
-		if again, _ := get(t, "GET", target, "If-None-Match", tag); again.StatusCode != http.StatusNotModified || again.Header.Get("Content-Security-Policy") == "" {
+		if again, _ := get(t, "GET", target, "If-None-Match", tag); again.StatusCode != http.StatusNotModified ||
+			again.Header.Get("Content-Security-Policy") == "" {
 			t.Errorf("%s with its tag %s: %d", target, tag, again.StatusCode)
 		}
 		if head, _ := get(t, "HEAD", target); head.StatusCode != 200 {
@@ -67,7 +69,8 @@ func TestServe(t *testing.T) {
 	if answer, _ := get(t, "GET", "/"); answer.Header.Get("Vary") != "Accept" {
 		t.Errorf("/ has Vary: %q", answer.Header.Get("Vary"))
 	}
-	for _, target := range []string{"/page/", "/page/none.js", "/page/index.html", "/page/../page.go", "/page/..%2fpage.go", "/page/files/app.js", "/page//app.js", "/page/app.js/", "/page/page.go"} {
+	for _, target := range []string{"/page/", "/page/none.js", "/page/index.html", "/page/../page.go",
+		"/page/..%2fpage.go", "/page/files/app.js", "/page//app.js", "/page/app.js/", "/page/page.go"} {
 		if answer, found := get(t, "GET", target); found {
 			t.Errorf("%s exists: %d", target, answer.StatusCode)
 		}
@@ -82,7 +85,8 @@ func TestPolicy(t *testing.T) {
 		policy[name] = value
 	}
 	for name, want := range map[string]string{
-		"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "connect-src": "'self'", "img-src": "'self' data: blob:",
+		"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "connect-src": "'self'",
+		"img-src":  "'self' data: blob:",
 		"base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'", "require-trusted-types-for": "'script'",
 	} {
 		if policy[name] != want {
@@ -134,7 +138,8 @@ func TestFilesNameEachOther(t *testing.T) {
 // The files refer to no other origin and use nothing that the policy forbids.
 func TestNoOtherOrigin(t *testing.T) {
 	address := regexp.MustCompile(`https?://[\w.-]+`)
-	forbidden := regexp.MustCompile(`<style|\sstyle=|\son\w+="|javascript:|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|<script>`)
+	forbidden := regexp.MustCompile(`<style|\sstyle=|\son\w+="|javascript:|innerHTML|outerHTML|insertAdjacentHTML|` +
+		`document\.write|\beval\(|new Function|<script>`)
 	list, err := fs.ReadDir(files, "files")
 	if err != nil {
 		t.Fatal(err)

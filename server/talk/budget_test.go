@@ -48,12 +48,14 @@ func TestRenderLimits(t *testing.T) {
 		"output":      {`{% for i in range(20) %}{{ 'x' * 100000 }}{% endfor %}`, small, jinja.ErrLimit},
 		"memory":      {`{% for i in range(50) %}{% set x = 'x' * 100000 %}{% endfor %}`, small, jinja.ErrLimit},
 		"large input": {each + `{{ m.content | trim | upper }}{{ m.content }}{% endfor %}`, large, nil},
-		"large output": {each + `{{ m.content }}{{ m.content }}{{ m.content }}{{ m.content }}{{ m.content }}{{ m.content }}{% endfor %}`,
+		"large output": {each +
+			`{{ m.content }}{{ m.content }}{{ m.content }}{{ m.content }}{{ m.content }}{{ m.content }}{% endfor %}`,
 			large, jinja.ErrLimit},
 		"large memory": {each + `{% for i in range(30) %}{% set x = m.content | upper %}{% endfor %}{% endfor %}`,
 			large, jinja.ErrLimit},
-		"exception":      {`{% if 1 %}{{ raise_exception('no') }}{% endif %}`, small, jinja.ErrRender},
-		"too much input": {`{{ messages | length }}`, chat.Request{Messages: []chat.Message{user(strings.Repeat("x", limits.PromptText), 0)}}, ErrLong},
+		"exception": {`{% if 1 %}{{ raise_exception('no') }}{% endif %}`, small, jinja.ErrRender},
+		"too much input": {`{{ messages | length }}`, chat.Request{Messages: []chat.Message{user(strings.Repeat("x",
+			limits.PromptText), 0)}}, ErrLong},
 	} {
 		template, err := chat.Parse(t.Context(), c.text)
 		if err != nil {
@@ -93,7 +95,8 @@ func TestEncodeLimit(t *testing.T) {
 	if !errors.Is(err, runtime.ErrNoTokenizer) || p.most != 4*limits.EncodePerByte || p.held != 0 {
 		t.Errorf("%v, %+v", err, p)
 	}
-	if _, err := Encode(t.Context(), &p, strings.Repeat("x", limits.PromptText+1), encode); !errors.Is(err, ErrLong) || ran != 1 {
+	if _, err := Encode(t.Context(), &p, strings.Repeat("x", limits.PromptText+1), encode); !errors.Is(err, ErrLong) ||
+		ran != 1 {
 		t.Errorf("%v after %d runs", err, ran)
 	}
 	p.fail = runtime.ErrBusy
@@ -118,9 +121,10 @@ func TestSizeOfRequests(t *testing.T) {
 		r    chat.Request
 		want int64
 	}{
-		"nothing":   {chat.Request{}, 0},
-		"content":   {chat.Request{Messages: []chat.Message{{Content: text, Reasoning: text}}}, 2000},
-		"parts":     {chat.Request{Messages: []chat.Message{{Parts: []chat.Part{{Type: "text", Text: text, Fields: d}}}}}, 3000},
+		"nothing": {chat.Request{}, 0},
+		"content": {chat.Request{Messages: []chat.Message{{Content: text, Reasoning: text}}}, 2000},
+		"parts": {chat.Request{Messages: []chat.Message{{Parts: []chat.Part{{Type: "text", Text: text, Fields: d}}}}},
+			3000},
 		"calls":     {chat.Request{Messages: []chat.Message{{ToolCalls: []chat.ToolCall{{Name: text, Arguments: d}}}}}, 3000},
 		"tools":     {chat.Request{Tools: []chat.Tool{{Value: d}, {}}}, 2000},
 		"variables": {chat.Request{Extra: d, Documents: jinja.NewList(text), Suffix: text}, 4000},

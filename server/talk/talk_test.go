@@ -116,12 +116,21 @@ func TestPrompts(t *testing.T) {
 		talk  Conversation
 		want  string
 	}{
-		"no template":               {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0), {Role: "assistant", Content: "b"}}}}, "^ab"},
-		"no template, pictures":     {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 2)}}, Pictures: pictures(2)}, "^**a"},
-		"continued answer":          {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}, Answer: "so"}, "^user:a;so"},
-		"template":                  {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}, user("a", 0)}}}, "^system:s;user:a;"},
-		"template with pictures":    {[]modelfile.Command{template(shows)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^*a;**b;"},
-		"template without pictures": {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^user:*a;user:**b;"},
+		"no template": {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0),
+			{Role: "assistant", Content: "b"}}}}, "^ab"},
+		"no template, pictures": {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 2)}},
+			Pictures: pictures(2)}, "^**a"},
+		"continued answer": {[]modelfile.Command{template(plain)},
+			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}, Answer: "so"}, "^user:a;so"},
+		"template": {[]modelfile.Command{template(plain)},
+			Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}, user("a", 0)}}},
+			"^system:s;user:a;"},
+		"template with pictures": {[]modelfile.Command{template(shows)},
+			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)},
+			"^*a;**b;"},
+		"template without pictures": {[]modelfile.Command{template(plain)},
+			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)},
+			"^user:*a;user:**b;"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := style(t, c.lines...).Begin(t.Context(), letters{}, c.talk)
@@ -142,10 +151,12 @@ func TestPrompts(t *testing.T) {
 		talk Conversation
 		want error
 	}{
-		"system":   {Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}}}}, chat.ErrNoTemplate},
-		"tools":    {Conversation{Request: chat.Request{Tools: make([]chat.Tool, 1)}}, chat.ErrNoTemplate},
-		"think":    {Conversation{Request: chat.Request{Think: new(bool)}}, chat.ErrNoTemplate},
-		"pictures": {Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1)}}, Pictures: pictures(1)}, runtime.ErrPictures},
+		"system": {Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}}}},
+			chat.ErrNoTemplate},
+		"tools": {Conversation{Request: chat.Request{Tools: make([]chat.Tool, 1)}}, chat.ErrNoTemplate},
+		"think": {Conversation{Request: chat.Request{Think: new(bool)}}, chat.ErrNoTemplate},
+		"pictures": {Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1)}}, Pictures: pictures(1)},
+			runtime.ErrPictures},
 	} {
 		if _, err := s.Begin(t.Context(), letters{blind: true}, c.talk); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -154,7 +165,8 @@ func TestPrompts(t *testing.T) {
 }
 
 func TestReader(t *testing.T) {
-	s := style(t, template(`{{ messages[0].content }}<think>{# </think> #}`), modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
+	s := style(t, template(`{{ messages[0].content }}<think>{# </think> #}`),
+		modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
 	c := Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}}
 	p, err := s.Begin(t.Context(), letters{}, c)
 	if err != nil || !p.Special || p.Thinking != "</think>" {
@@ -166,7 +178,8 @@ func TestReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	events = parse.Merge(append(events, rest...))
-	if len(events) != 2 || events[0].Kind != parse.Thinking || events[0].Text != "hm" || events[1].Kind != parse.Content || events[1].Text != "so" {
+	if len(events) != 2 || events[0].Kind != parse.Thinking || events[0].Text != "hm" || events[1].Kind != parse.Content ||
+		events[1].Text != "so" {
 		t.Errorf("%+v", events)
 	}
 	c.Answer = "It is"
@@ -187,7 +200,8 @@ func TestWith(t *testing.T) {
 	if err != nil || !s.Fills() {
 		t.Fatalf("%v, fills %v", err, s.Fills())
 	}
-	p, err := s.Begin(t.Context(), letters{}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}, Suffix: "b"}})
+	p, err := s.Begin(t.Context(), letters{}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)},
+		Suffix: "b"}})
 	if err != nil || text(p.IDs) != "^a-b" {
 		t.Errorf("%q, %v", text(p.IDs), err)
 	}

@@ -19,7 +19,8 @@ func TestLargeTemplateFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entry := &manifest.Entry{Image: manifest.Image{Layers: []manifest.Layer{{Kind: manifest.KindFile, Name: "chat_template.jinja", Digest: d}}}}
+		entry := &manifest.Entry{Image: manifest.Image{Layers: []manifest.Layer{{Kind: manifest.KindFile,
+			Name: "chat_template.jinja", Digest: d}}}}
 		text, err := TemplateText(store, entry, "")
 		if !errors.Is(err, want) || want == nil && len(text) != size {
 			t.Errorf("%d bytes: got %d bytes, %v, want %v", size, len(text), err, want)
