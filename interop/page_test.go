@@ -157,7 +157,7 @@ func TestPage(t *testing.T) {
 
 	t.Run("again", func(t *testing.T) {
 		b.t = t
-		b.tab("the button", `e.getAttribute('aria-label') === 'Answer again'`, true)
+		b.tab("the button", `e.getAttribute('aria-label') === 'Regenerate'`, true)
 		b.press(kb.Enter)
 		b.until("there is another answer", isDone)
 		b.holds("there is one answer", `document.querySelectorAll('#log > article').length === 2`)
@@ -229,7 +229,7 @@ func TestPage(t *testing.T) {
 		paste := fmt.Sprintf(dropped, `ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true})`)
 		drop := fmt.Sprintf(dropped, `DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true})`)
 		eval[bool](b, paste)
-		b.until("a model that sees nothing takes no picture", `document.querySelector('#notice').innerText.includes('takes no pictures')`)
+		b.until("a model that sees nothing takes no picture", `document.querySelector('#notice').innerText.includes('does not support pictures')`)
 		b.holds("nothing is attached", `document.querySelectorAll('#pictures li').length === 0 && document.querySelector('#attach').hidden`)
 		b.tab("the button", `e.id === 'clear'`, true) // the model's context is short
 		b.press(kb.Enter)
@@ -326,7 +326,7 @@ func TestPage(t *testing.T) {
 		kept := eval[string](b, `import('/page/chats.js').then(m => { m.chat.messages = [{role: 'user', text: 'see', images: ['data:image/png;base64,' + 'A'.repeat(6000000)]}]; return m.saveChat() + localStorage.getItem('ingot.conversation') })`)
 		equal(t, "what is kept of pictures that have no room", kept, `false[{"role":"user","text":"see","lost":1}]`)
 		b.do(chromedp.Reload())
-		b.until("that is said", `document.querySelector('#log > .user').innerText.includes('1 picture had no room')`)
+		b.until("that is said", `document.querySelector('#log > .user').innerText.includes('1 picture did not fit')`)
 		eval[bool](b, `(() => { localStorage.setItem('ingot.conversation', '{"a":1}'); localStorage.setItem('ingot.settings', '[7'); return true })()`)
 		b.do(chromedp.Reload())
 		b.until("what cannot be read is nothing", `document.querySelectorAll('#model option').length === 3 && !document.querySelector('#empty').hidden`)
@@ -348,7 +348,7 @@ func TestPageWithKey(t *testing.T) {
 	b.shoot("key")
 	b.write("wrong")
 	b.press(kb.Enter)
-	b.until("a wrong one is not taken", `document.querySelector('#key').open && document.querySelector('#key-why').innerText.includes('does not take')`)
+	b.until("a wrong one is not taken", `document.querySelector('#key').open && document.querySelector('#key-why').innerText.includes('rejected')`)
 	b.write("secret")
 	b.press(kb.Enter)
 	b.until("the models are there", `document.querySelectorAll('#model option').length === 1 && !document.querySelector('#key').open`)
