@@ -36,11 +36,11 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.begun = begun
-	answer := messageJSON{ID: newID("msg_"), Type: "message", Role: assistant, Model: m.name(),
+	message := messageJSON{ID: newID("msg_"), Type: "message", Role: assistant, Model: m.name(),
 		Content: []blockJSON{}, Usage: messagesUsage{Input: len(prompt.IDs)}}
 	var b blocks
 	if q.Stream {
-		b.stream = newMessageStream(w, answer, s.times.ping)
+		b.stream = newMessageStream(w, message, s.times.ping)
 		defer b.stream.stop()
 	}
 	o, err := s.run(r.Context(), j, func(p piece) error { return q.piece(&b, p) })
@@ -56,9 +56,9 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 		end, usage = endDelta{StopReason: new(stopLength)}, messagesUsage{Input: usage.Input, Read: usage.Read}
 	}
 	if !q.Stream {
-		answer.Content = append(answer.Content, b.list...)
-		answer.StopReason, answer.StopSequence, answer.Usage = end.StopReason, end.StopSequence, usage
-		return writeJSON(w, answer)
+		message.Content = append(message.Content, b.list...)
+		message.StopReason, message.StopSequence, message.Usage = end.StopReason, end.StopSequence, usage
+		return writeJSON(w, message)
 	}
 	err = b.stream.send("message_delta", struct {
 		Type  string        `json:"type"`

@@ -249,7 +249,7 @@ func TestMessagesPrompt(t *testing.T) {
 			"system:brief|assistant:So|tool:2|think=True"},
 		"no thinking before tools": {`"thinking":{"type":"between_tools"},"messages":[{"role":"user","content":"a"}]`,
 			"system:brief|user:a|think=False"},
-		"continued answer": {`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"It is"}]`,
+		"continued response": {`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"It is"}]`,
 			"system:brief|user:a|think=FalseIt is"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -368,23 +368,23 @@ func TestMessagesErrors(t *testing.T) {
 func TestMessagesPings(t *testing.T) {
 	f := serve(t, func(o *Options) { o.clientTimeout = 200 * time.Millisecond })
 	f.says, f.fail, f.wait = []string{"hm"}, runner.ErrDied, make(chan struct{})
-	answer, err := http.Post(f.url+"/v1/messages", "application/json",
+	response, err := http.Post(f.url+"/v1/messages", "application/json",
 		strings.NewReader(`{"model":"plain","max_tokens":5,"stream":true,"messages":[{"role":"user","content":"x"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	var text strings.Builder
 	b := make([]byte, 1024)
 	for strings.Count(text.String(), "event: ping") < 2 {
-		n, err := answer.Body.Read(b)
+		n, err := response.Body.Read(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text.Write(b[:n])
 	}
 	close(f.wait)
-	rest, err := io.ReadAll(answer.Body)
+	rest, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}

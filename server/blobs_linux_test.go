@@ -85,7 +85,7 @@ func mountDisk(t *testing.T, dir string, size int64) {
 // wantNoSpace checks the error of an upload on a full disk, and that it left no file.
 func (f *fixture) wantNoSpace(t *testing.T, slow slowBlob) {
 	t.Helper()
-	status, text, _ := slow.answer(t)
+	status, text, _ := slow.response(t)
 	var e errorJSON
 	if err := json.Unmarshal([]byte(text), &e); err != nil || status != 507 ||
 		!strings.Contains(e.Error, f.opts.Store.Root()) || !strings.Contains(e.Error, "free some space") {

@@ -42,20 +42,20 @@ func (f *fixture) beginBlob(t *testing.T, d string) slowBlob {
 // send sends a piece.
 func (b slowBlob) send(text string) { fmt.Fprintf(b, "%x\r\n%s\r\n", len(text), text) }
 
-// answer reads the response. The caller has sent the end of the file, unless the server responded before.
-func (b slowBlob) answer(t *testing.T) (status int, body string, header http.Header) {
+// response reads the response. The caller has sent the end of the file, unless the server responded before.
+func (b slowBlob) response(t *testing.T) (status int, body string, header http.Header) {
 	t.Helper()
 	_ = b.SetReadDeadline(time.Now().Add(time.Minute))
-	answer, err := http.ReadResponse(b.r, nil)
+	response, err := http.ReadResponse(b.r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(text), answer.Header
+	return response.StatusCode, string(text), response.Header
 }
 
 // TestSlowBlobAgainstPrune: prune does not wait for a slow upload and does not delete it.
@@ -76,7 +76,7 @@ func TestSlowBlobAgainstPrune(t *testing.T) {
 	}
 	slow.send(string(config[100:]))
 	slow.send("")
-	if status, text, _ := slow.answer(t); status != 201 {
+	if status, text, _ := slow.response(t); status != 201 {
 		t.Fatalf("status %d: %s", status, text)
 	}
 	files := f.upload(t, "demo")
@@ -108,7 +108,7 @@ func TestUploadsAtOnce(t *testing.T) {
 	f.has(t, "GET", "/healthz", "", 200)
 	slow[0].send("0")
 	slow[0].send("")
-	if status, text, _ := slow[0].answer(t); status != 201 {
+	if status, text, _ := slow[0].response(t); status != 201 {
 		t.Errorf("first upload: status %d: %s", status, text)
 	}
 	f.has(t, "POST", "/api/blobs/"+digest.FromString("late").String(), "late", 201)

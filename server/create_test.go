@@ -219,13 +219,13 @@ func TestCreateWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	b := make([]byte, 100)
-	if n, err := answer.Body.Read(b); err != nil || !strings.Contains(string(b[:n]), statusWaiting) {
+	if n, err := response.Body.Read(b); err != nil || !strings.Contains(string(b[:n]), statusWaiting) {
 		t.Errorf("%q, %v", b[:n], err)
 	}
 	cancel()

@@ -62,15 +62,15 @@ func fuzzAPI(f *testing.F, paths, seeds []string, isError func(body []byte) bool
 		}
 		w := httptest.NewRecorder()
 		s.direct(w, "POST", paths[int(path)%len(paths)], body)
-		answer := w.Body.Bytes()
+		response := w.Body.Bytes()
 		switch {
 		case w.Code >= 500:
-			t.Errorf("status %d: %s\n%s", w.Code, answer, body)
-		case w.Code >= 400 && !isError(answer):
-			t.Errorf("status %d without an error in the API's form: %s\n%s", w.Code, answer, body)
+			t.Errorf("status %d: %s\n%s", w.Code, response, body)
+		case w.Code >= 400 && !isError(response):
+			t.Errorf("status %d without an error in the API's form: %s\n%s", w.Code, response, body)
 		case w.Code == http.StatusOK && strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") &&
-			!json.Valid(answer):
-			t.Errorf("the response is not JSON: %s\n%s", answer, body)
+			!json.Valid(response):
+			t.Errorf("the response is not JSON: %s\n%s", response, body)
 		}
 		if !s.prompts.memory.TryAcquire(s.prompts.total) {
 			t.Fatalf("prompt memory is not released after %s", body)

@@ -78,9 +78,9 @@ func TestBadHeads(t *testing.T) {
 	} {
 		conn := f.dial(t)
 		go fmt.Fprint(conn, say)
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err == nil && answer.StatusCode < 400 {
-			t.Errorf("%.40q: status %d", say, answer.StatusCode)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err == nil && response.StatusCode < 400 {
+			t.Errorf("%.40q: status %d", say, response.StatusCode)
 		}
 	}
 	f.has(t, "GET", "/healthz", "", 200)

@@ -154,8 +154,8 @@ func TestMetricsDisconnect(t *testing.T) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		if answer, err := http.DefaultClient.Do(r); err == nil {
-			answer.Body.Close()
+		if response, err := http.DefaultClient.Do(r); err == nil {
+			response.Body.Close()
 			t.Error("got a response")
 		}
 	}()

@@ -20,17 +20,18 @@ func TestResponses(t *testing.T) {
 		`{"model":"talk","input":"Hi","instructions":"be brief","tools":[`+flatF+`],"tool_choice":"auto","temperature":0.5,`+
 			`"max_output_tokens":9,"include":["reasoning.encrypted_content"],"reasoning":{"effort":"low","summary":"auto"},`+
 			`"store":true,"metadata":{"a":"b"},"truncation":"disabled"}`)
-	answer := decode[responseJSON](t, text)
-	if status != 200 || answer.Object != "response" || answer.Status != "completed" || answer.Model != "talk:latest" ||
-		answer.Store || answer.Temperature != 0.5 ||
-		*answer.MaxTokens != 9 || string(answer.Metadata) != `{"a":"b"}` || *answer.Reasoning.Effort != "low" ||
-		*answer.Instructions != "be brief" || answer.CompletedAt == nil {
+	response := decode[responseJSON](t, text)
+	if status != 200 || response.Object != "response" || response.Status != "completed" ||
+		response.Model != "talk:latest" ||
+		response.Store || response.Temperature != 0.5 ||
+		*response.MaxTokens != 9 || string(response.Metadata) != `{"a":"b"}` || *response.Reasoning.Effort != "low" ||
+		*response.Instructions != "be brief" || response.CompletedAt == nil {
 		t.Fatalf("%d: %s", status, text)
 	}
-	if u := answer.Usage; u.Output != 4 || u.Input == 0 || u.Total != u.Input+4 || u.OfOutput.Reasoning != 2 {
+	if u := response.Usage; u.Output != 4 || u.Input == 0 || u.Total != u.Input+4 || u.OfOutput.Reasoning != 2 {
 		t.Errorf("usage: %+v", u)
 	}
-	if o := answer.Output; len(o) != 3 || o[0].Type != "reasoning" || (*o[0].Content)[0].Text != "hm" ||
+	if o := response.Output; len(o) != 3 || o[0].Type != "reasoning" || (*o[0].Content)[0].Text != "hm" ||
 		o[0].Encrypted != "hm" ||
 		o[1].Type != "message" || o[1].Role != "assistant" || (*o[1].Content)[0].Text != "It is so." ||
 		o[1].Status != "completed" ||
@@ -81,7 +82,7 @@ func TestResponses(t *testing.T) {
 	}
 
 	// Use the output as input.
-	output, err := json.Marshal(answer.Output)
+	output, err := json.Marshal(response.Output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestResponses(t *testing.T) {
 	f.has(t, "POST", "/v1/responses",
 		`{"model":"talk","input":[{"role":"developer","content":"d"},{"role":"user","content":[{"type":"input_text",`+
 			`"text":"Hi"}]},`+back+
-			`,{"type":"function_call_output","call_id":"`+answer.Output[2].CallID+`","output":"2"}]}`, 200)
+			`,{"type":"function_call_output","call_id":"`+response.Output[2].CallID+`","output":"2"}]}`, 200)
 	if got := f.prompt(t); got != "system:d|user:Hi|assistant:It is so.|tool:2|think=-" {
 		t.Errorf("prompt %q", got)
 	}

@@ -82,20 +82,20 @@ func TestChatCompletions(t *testing.T) {
 		hi+`,"tools":[`+toolG+`],"temperature":0.5,"top_p":0.4,"presence_penalty":0.3,"frequency_penalty":0.2,`+
 			`"seed":7,"stop":["x",""],"max_completion_tokens":9,"max_tokens":3,"logit_bias":{"5":-100},"top_k":3,`+
 			`"user":"u","store":true,"metadata":{"a":"b"},"functions":null}`)
-	answer := decode[chatCompletionJSON](t, text)
-	if status != 200 || answer.Object != "chat.completion" || !strings.HasPrefix(answer.ID, "chatcmpl-") ||
-		answer.Model != "talk:latest" ||
-		len(answer.Choices) != 1 || answer.Created == 0 || !strings.HasPrefix(answer.Fingerprint, "fp_") {
+	response := decode[chatCompletionJSON](t, text)
+	if status != 200 || response.Object != "chat.completion" || !strings.HasPrefix(response.ID, "chatcmpl-") ||
+		response.Model != "talk:latest" ||
+		len(response.Choices) != 1 || response.Created == 0 || !strings.HasPrefix(response.Fingerprint, "fp_") {
 		t.Fatalf("%d: %s", status, text)
 	}
-	c := answer.Choices[0]
+	c := response.Choices[0]
 	if m := c.Message; m.Role != "assistant" || m.Content == nil || *m.Content != "It is so." || m.Reasoning != "hm" ||
 		m.ReasoningContent != "hm" || len(m.Calls) != 1 ||
 		m.Calls[0].Function != (chatFunctionJSON{"f", `{"x":1}`}) || m.Calls[0].Type != "function" ||
 		len(m.Calls[0].ID) != 9 || *c.Finish != "tool_calls" || c.LogProbs != nil {
 		t.Errorf("response: %s", text)
 	}
-	if u := *answer.Usage; u.Prompt == 0 || u.Completion != 4 || u.Total != u.Prompt+4 || u.OfAnswer.Reasoning != 2 {
+	if u := *response.Usage; u.Prompt == 0 || u.Completion != 4 || u.Total != u.Prompt+4 || u.OfAnswer.Reasoning != 2 {
 		t.Errorf("usage: %+v", u)
 	}
 	r := f.parrot.last(t)
@@ -312,11 +312,11 @@ func TestChatTools(t *testing.T) {
 func TestChoices(t *testing.T) {
 	f := serve(t, nil)
 	status, text := f.ask(t, "POST", "/v1/chat/completions", hi+`,"n":3,"seed":5}`)
-	answer := decode[chatCompletionJSON](t, text)
-	if status != 200 || len(answer.Choices) != 3 || answer.Usage.Completion != 6 {
+	response := decode[chatCompletionJSON](t, text)
+	if status != 200 || len(response.Choices) != 3 || response.Usage.Completion != 6 {
 		t.Fatalf("%d: %s", status, text)
 	}
-	for i, c := range answer.Choices {
+	for i, c := range response.Choices {
 		if c.Index != i || *c.Message.Content != "Hello world" || *c.Finish != "stop" {
 			t.Errorf("choice %d: %s", i, text)
 		}
@@ -325,8 +325,9 @@ func TestChoices(t *testing.T) {
 	for _, r := range f.parrot.asked {
 		seeds = append(seeds, *r.Sampling.Seed)
 	}
-	if slices.Sort(seeds); !slices.Equal(seeds, []int64{5, 6, 7}) || answer.Usage.Prompt != len(f.parrot.last(t).Prompt) {
-		t.Errorf("seeds %v, usage %+v", seeds, answer.Usage)
+	if slices.Sort(seeds); !slices.Equal(seeds, []int64{5, 6, 7}) ||
+		response.Usage.Prompt != len(f.parrot.last(t).Prompt) {
+		t.Errorf("seeds %v, usage %+v", seeds, response.Usage)
 	}
 	_, text = f.ask(t, "POST", "/v1/chat/completions", hi+`,"n":2,"stream":true}`)
 	content := map[int]string{}
@@ -349,10 +350,10 @@ func TestChoices(t *testing.T) {
 func TestCompletions(t *testing.T) {
 	f := serve(t, nil)
 	status, text := f.ask(t, "POST", "/v1/completions", `{"model":"talk","prompt":"Once","max_tokens":5,"echo":true}`)
-	answer := decode[textCompletionJSON](t, text)
-	if status != 200 || answer.Object != "text_completion" || len(answer.Choices) != 1 ||
-		answer.Choices[0].Text != "OnceHello world" || *answer.Choices[0].Finish != "stop" ||
-		answer.Usage.Completion != 2 {
+	response := decode[textCompletionJSON](t, text)
+	if status != 200 || response.Object != "text_completion" || len(response.Choices) != 1 ||
+		response.Choices[0].Text != "OnceHello world" || *response.Choices[0].Finish != "stop" ||
+		response.Usage.Completion != 2 {
 		t.Fatalf("%d: %s", status, text)
 	}
 	once := f.parrot.last(t)
@@ -363,11 +364,11 @@ func TestCompletions(t *testing.T) {
 		t.Errorf("request %+v, want the prompt %v, %v", once, want, err)
 	}
 	status, text = f.ask(t, "POST", "/v1/completions", `{"model":"plain","prompt":[[5,6],[7]],"n":2,"logprobs":1}`)
-	answer = decode[textCompletionJSON](t, text)
-	if status != 200 || len(answer.Choices) != 4 || answer.Usage.Prompt != 3 || answer.Usage.Completion != 8 {
+	response = decode[textCompletionJSON](t, text)
+	if status != 200 || len(response.Choices) != 4 || response.Usage.Prompt != 3 || response.Usage.Completion != 8 {
 		t.Fatalf("%d: %s", status, text)
 	}
-	for i, c := range answer.Choices {
+	for i, c := range response.Choices {
 		l := c.LogProbs
 		if c.Index != i || l == nil || len(l.Tokens) != 2 || len(l.LogProbs) != 2 || len(l.Top) != 2 ||
 			!slices.IsSorted(l.Offsets) || l.LogProbs[0] != -1 {

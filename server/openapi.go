@@ -96,8 +96,8 @@ func (op operation) openAPI(types *schemas, path string, parameters []any) map[s
 		content = media(anyType, schema{})
 	case op.media != "":
 		content = media(op.media, schema{"type": "string"})
-	case op.answer != nil:
-		content = media("application/json", types.of(op.answer, true))
+	case op.response != nil:
+		content = media("application/json", types.of(op.response, true))
 	}
 	if op.stream != nil {
 		kind := ndjsonType

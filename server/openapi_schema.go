@@ -25,8 +25,8 @@ type schemas struct {
 
 // use is a type in a request, or in a response.
 type use struct {
-	t      reflect.Type
-	answer bool
+	t        reflect.Type
+	response bool
 }
 
 func newSchemas(special map[reflect.Type]func(*schemas) schema) *schemas {
@@ -43,7 +43,7 @@ var (
 
 // of returns the schema of a type. Schemas of responses list all members; those of requests allow others, which are
 // ignored.
-func (s *schemas) of(t reflect.Type, answer bool) schema {
+func (s *schemas) of(t reflect.Type, response bool) schema {
 	if known, ok := s.special[t]; ok {
 		return known(s)
 	}
@@ -54,13 +54,13 @@ func (s *schemas) of(t reflect.Type, answer bool) schema {
 		return schema{}
 	}
 	if t.Kind() == reflect.Pointer {
-		return orNullSchema(s.of(t.Elem(), answer))
+		return orNullSchema(s.of(t.Elem(), response))
 	}
-	if !answer && reflect.PointerTo(t).Implements(unmarshaler) || answer && t.Implements(marshaler) {
+	if !response && reflect.PointerTo(t).Implements(unmarshaler) || response && t.Implements(marshaler) {
 		s.unknown = append(s.unknown, t.String())
 		return schema{}
 	}
-	if answer && t.Implements(textMarshaler) {
+	if response && t.Implements(textMarshaler) {
 		return schema{"type": "string"}
 	}
 	switch t.Kind() {
@@ -78,32 +78,32 @@ func (s *schemas) of(t reflect.Type, answer bool) schema {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return schema{"type": "string", "contentEncoding": "base64"}
 		}
-		return schema{"type": "array", "items": s.of(t.Elem(), answer)}
+		return schema{"type": "array", "items": s.of(t.Elem(), response)}
 	case reflect.Map:
-		return schema{"type": "object", "additionalProperties": s.of(t.Elem(), answer)}
+		return schema{"type": "object", "additionalProperties": s.of(t.Elem(), response)}
 	case reflect.Struct:
 		if t.Name() == "" {
-			return s.object(t, answer)
+			return s.object(t, response)
 		}
-		return s.component(t, answer)
+		return s.component(t, response)
 	}
 	return schema{} // any value
 }
 
 // component returns a reference to the schema of a struct.
-func (s *schemas) component(t reflect.Type, answer bool) schema {
-	u := use{t, answer}
+func (s *schemas) component(t reflect.Type, response bool) schema {
+	u := use{t, response}
 	name, made := s.names[u]
 	if !made {
 		name = componentName(t)
-		if _, taken := s.components[name]; taken && !answer {
+		if _, taken := s.components[name]; taken && !response {
 			name += "Request"
 		} else if taken {
 			name += "Answer"
 		}
 		s.names[u] = name
 		s.components[name] = nil // reserves the name, in case the struct is recursive
-		s.components[name] = s.object(t, answer)
+		s.components[name] = s.object(t, response)
 	}
 	return schema{"$ref": "#/components/schemas/" + name}
 }
@@ -114,19 +114,19 @@ func componentName(t reflect.Type) string {
 	return string(unicode.ToUpper(r)) + t.Name()[size:]
 }
 
-func (s *schemas) object(t reflect.Type, answer bool) schema {
+func (s *schemas) object(t reflect.Type, response bool) schema {
 	properties, required := schema{}, []string{}
 	for _, f := range jsonFields(t) {
-		properties[f.name] = s.of(f.t, answer)
-		if answer && f.t.Kind() == reflect.Slice && slices.Contains(maybeNull, t.Name()+"."+f.name) {
-			properties[f.name] = orNullSchema(s.of(f.t, answer))
+		properties[f.name] = s.of(f.t, response)
+		if response && f.t.Kind() == reflect.Slice && slices.Contains(maybeNull, t.Name()+"."+f.name) {
+			properties[f.name] = orNullSchema(s.of(f.t, response))
 		}
-		if answer && !f.optional {
+		if response && !f.optional {
 			required = append(required, f.name)
 		}
 	}
 	out := schema{"type": "object", "properties": properties}
-	if answer {
+	if response {
 		out["additionalProperties"] = false
 		if len(required) > 0 {
 			out["required"] = required

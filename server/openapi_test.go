@@ -349,7 +349,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 		key := r.method + " " + r.path
 		op := operations[key]
 		method, path := split(key)
-		if op.answer == nil && op.stream == nil {
+		if op.response == nil && op.stream == nil {
 			continue
 		}
 		if transfers[key] {
@@ -414,16 +414,16 @@ func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(q)
+	response, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != 200 {
-		t.Errorf("%s %s: status %d: %s, %v", path, s.body, answer.StatusCode, b, err)
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != 200 {
+		t.Errorf("%s %s: status %d: %s, %v", path, s.body, response.StatusCode, b, err)
 	}
-	kind, _, _ = strings.Cut(answer.Header.Get("Content-Type"), ";")
+	kind, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
 	switch kind {
 	case ndjsonType:
 		for line := range bytes.Lines(b) {
@@ -474,8 +474,8 @@ func TestOpenAPITypes(t *testing.T) {
 				if whole.Validate(v) == nil {
 					continue // the type is allowed
 				}
-				if status, answer := f.ask(t, r.method, askedPath(r.path), string(text)); status != 400 {
-					t.Errorf("%s: %s = %s has status %d: %.200s", key, name, wrong, status, answer)
+				if status, response := f.ask(t, r.method, askedPath(r.path), string(text)); status != 400 {
+					t.Errorf("%s: %s = %s has status %d: %.200s", key, name, wrong, status, response)
 				}
 			}
 		}

@@ -22,12 +22,12 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Accept", browser)
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if h := answer.Header; !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") ||
+	response.Body.Close()
+	if h := response.Header; !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") ||
 		h.Get("Vary") != "Accept" || h.Get("ETag") == "" {
 		t.Errorf("headers of the page: %v", h)
 	}

@@ -50,16 +50,16 @@ var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create"
 // postTo sends a request and returns the response and its body.
 func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, string) {
 	t.Helper()
-	answer, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
+	response, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer, string(text)
+	return response, string(text)
 }
 
 // promptsFree checks that all prompt memory is free and no request waits for it.
@@ -90,19 +90,19 @@ func TestPromptMemoryIsShared(t *testing.T) {
 			if !f.prompts.memory.TryAcquire(f.prompts.total) {
 				t.Fatal("prompt memory is still reserved")
 			}
-			answer, text := f.postTo(t, r.path, body)
+			response, text := f.postTo(t, r.path, body)
 			f.prompts.memory.Release(f.prompts.total)
 			want := http.StatusServiceUnavailable
 			if strings.HasPrefix(r.path, "/v1/messages") {
 				want = statusOverloaded
 			}
-			retry := answer.Header.Get("Retry-After")
-			if answer.StatusCode != want || retry != retryAfter || !strings.Contains(text, "no memory for the prompt") {
-				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.path, body, answer.StatusCode, retry, text)
+			retry := response.Header.Get("Retry-After")
+			if response.StatusCode != want || retry != retryAfter || !strings.Contains(text, "no memory for the prompt") {
+				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.path, body, response.StatusCode, retry, text)
 			}
 			f.promptsFree(t)
-			if answer, text = f.postTo(t, r.path, body); answer.StatusCode != http.StatusOK {
-				t.Errorf("%s %s: status %d: %s", r.path, body, answer.StatusCode, text)
+			if response, text = f.postTo(t, r.path, body); response.StatusCode != http.StatusOK {
+				t.Errorf("%s %s: status %d: %s", r.path, body, response.StatusCode, text)
 			}
 			f.promptsFree(t)
 		}
@@ -122,15 +122,16 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		`{"model":"talk","prompt":"` + long +
 			`","raw":true}`: "the limit is 8388608",
 	} {
-		if answer, text := f.postTo(t, "/api/generate", body); answer.StatusCode != 400 ||
+		if response, text := f.postTo(t, "/api/generate", body); response.StatusCode != 400 ||
 			!strings.Contains(strings.ToLower(text), want) {
-			t.Errorf("%.200s: status %d: %.300s", body, answer.StatusCode, text)
+			t.Errorf("%.200s: status %d: %.300s", body, response.StatusCode, text)
 		}
 		f.promptsFree(t)
 	}
 	body := `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"` + long + `"}]}`
-	if answer, text := f.postTo(t, "/v1/messages", body); answer.StatusCode != 400 || !strings.Contains(text, tooLong) {
-		t.Errorf("a long prompt: status %d: %.300s", answer.StatusCode, text)
+	if response, text := f.postTo(t, "/v1/messages", body); response.StatusCode != 400 ||
+		!strings.Contains(text, tooLong) {
+		t.Errorf("a long prompt: status %d: %.300s", response.StatusCode, text)
 	}
 	if !f.prompts.memory.TryAcquire(f.prompts.total) {
 		t.Fatal("prompt memory is still reserved")

@@ -84,14 +84,14 @@ func TestPreflight(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	f := serve(t, nil)
 	f.says, f.fail = nil, fmt.Errorf("512 requests wait: %w", runtime.ErrBusy)
-	answer, err := http.Post(f.url+"/api/generate", "application/json",
+	response, err := http.Post(f.url+"/api/generate", "application/json",
 		strings.NewReader(`{"model":"plain","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") != retryAfter {
-		t.Errorf("status %d, Retry-After %q", answer.StatusCode, answer.Header.Get("Retry-After"))
+	response.Body.Close()
+	if response.StatusCode != 503 || response.Header.Get("Retry-After") != retryAfter {
+		t.Errorf("status %d, Retry-After %q", response.StatusCode, response.Header.Get("Retry-After"))
 	}
 }
 
@@ -134,10 +134,11 @@ func TestEveryNameIsNoPath(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					status, answer := f.ask(t, r.method, askedPath(r.path), string(text))
-					if refused := status == 400 || status == 404 || status == 200 && strings.Contains(answer, `"error":`); !refused ||
-						strings.Contains(answer, "root:") || len(answer) > 2000 {
-						t.Errorf("%s %s, %s %.40q: status %d: %.300s", r.method, r.path, member, trick, status, answer)
+					status, response := f.ask(t, r.method, askedPath(r.path), string(text))
+					if refused := status == 400 || status == 404 || status == 200 &&
+						strings.Contains(response, `"error":`); !refused ||
+						strings.Contains(response, "root:") || len(response) > 2000 {
+						t.Errorf("%s %s, %s %.40q: status %d: %.300s", r.method, r.path, member, trick, status, response)
 					}
 				}
 				body[member] = old
@@ -174,12 +175,12 @@ var streamed = []struct{ path, body, begun, failed string }{
 // beginStream opens a stream and reads until it contains text.
 func (f *fixture) beginStream(t *testing.T, path, body, text string) *bufio.Reader {
 	t.Helper()
-	answer, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
+	response, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { answer.Body.Close() })
-	r := bufio.NewReader(answer.Body)
+	t.Cleanup(func() { response.Body.Close() })
+	r := bufio.NewReader(response.Body)
 	for {
 		line, err := r.ReadString('\n')
 		if err != nil {

@@ -212,16 +212,16 @@ func (f *fixture) ask(t *testing.T, method, path, body string, headers ...string
 			r.Host = headers[i+1]
 		}
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(b)
+	return response.StatusCode, string(b)
 }
 
 // has checks the status and parts of a response.
@@ -517,15 +517,16 @@ func TestAccessControl(t *testing.T) {
 	r.Header.Set("Origin", "https://chat.example")
 	r.Header.Set("Access-Control-Request-Method", "POST")
 	r.Header.Set("Access-Control-Request-Headers", "content-type")
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if h := answer.Header; answer.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://chat.example" ||
+	response.Body.Close()
+	if h := response.Header; response.StatusCode != 204 ||
+		h.Get("Access-Control-Allow-Origin") != "https://chat.example" ||
 		h.Get("Access-Control-Allow-Headers") != "content-type" ||
 		!strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") || h.Get("Vary") != "Origin" {
-		t.Errorf("preflight: %d, %v", answer.StatusCode, h)
+		t.Errorf("preflight: %d, %v", response.StatusCode, h)
 	}
 }
 
@@ -566,15 +567,15 @@ func (f *fixture) open(t *testing.T, ctx context.Context) (io.ReadCloser, *bufio
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := bufio.NewReader(answer.Body)
+	reader := bufio.NewReader(response.Body)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "Hello") {
 		t.Fatalf("%q, %v", line, err)
 	}
-	return answer.Body, reader
+	return response.Body, reader
 }
 
 // If a client disconnects, its request is cancelled.

@@ -9,19 +9,19 @@ import (
 
 func TestTokenize(t *testing.T) {
 	f := serve(t, nil)
-	type answer struct {
+	type response struct {
 		Count   int
 		Context int `json:"max_model_len"`
 		Tokens  []int32
 		Texts   []string `json:"token_strs"`
 	}
-	get := func(body string) answer {
+	get := func(body string) response {
 		t.Helper()
 		status, text := f.ask(t, "POST", "/v1/tokenize", body)
 		if status != 200 {
 			t.Fatalf("%s: %d: %s", body, status, text)
 		}
-		return decode[answer](t, text)
+		return decode[response](t, text)
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once upon","stream":false}`, 200)
 	whole := get(`{"model":"plain","prompt":"Once upon","return_token_strs":true}`)

@@ -112,11 +112,11 @@ func TestPullDisconnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	<-reached
 	cancel()
 	for deadline := time.Now().Add(10 * time.Second); len(f.left(t,
@@ -185,9 +185,9 @@ func TestRegistriesOfRequests(t *testing.T) {
 		return true
 	})
 	f := serve(t, nil)
-	status, answer := f.ask(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/talk","stream":false}`, leading))
-	if status != 502 || !strings.Contains(answer, "it leads from a loopback to a link-local address") ||
-		strings.Contains(answer, "s3cret") {
-		t.Errorf("%d: %s", status, answer)
+	status, response := f.ask(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/talk","stream":false}`, leading))
+	if status != 502 || !strings.Contains(response, "it leads from a loopback to a link-local address") ||
+		strings.Contains(response, "s3cret") {
+		t.Errorf("%d: %s", status, response)
 	}
 }

@@ -65,12 +65,12 @@ func client(store *manifest.Store, always bool) *http.Client {
 }
 
 func get(c *http.Client, at string) (string, error) {
-	answer, err := c.Get("http://" + at + "/prompt")
+	response, err := c.Get("http://" + at + "/prompt")
 	if err != nil {
 		return "", err
 	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
 	return string(b), err
 }
 
@@ -325,13 +325,13 @@ func TestNonce(t *testing.T) {
 		strings.Repeat("0a", NonceSize) + "%0a": 400,
 		"":                                      400,
 	} {
-		answer, err := http.Get("http://" + at.String() + Path + "?" + NonceParameter + "=" + nonce)
+		response, err := http.Get("http://" + at.String() + Path + "?" + NonceParameter + "=" + nonce)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("nonce %q: status %d, want %d", nonce, answer.StatusCode, want)
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("nonce %q: status %d, want %d", nonce, response.StatusCode, want)
 		}
 	}
 }

@@ -49,15 +49,16 @@ func TestServe(t *testing.T) {
 		"/page/style.css": "text/css; charset=utf-8",
 		"/page/icon.svg":  "image/svg+xml",
 	} {
-		answer, found := get(t, "GET", target)
-		if !found || answer.StatusCode != 200 || answer.Header.Get("Content-Type") != kind || answer.ContentLength <= 0 {
-			t.Errorf("%s: %v, %d, %v", target, found, answer.StatusCode, answer.Header)
+		response, found := get(t, "GET", target)
+		if !found || response.StatusCode != 200 || response.Header.Get("Content-Type") != kind ||
+			response.ContentLength <= 0 {
+			t.Errorf("%s: %v, %d, %v", target, found, response.StatusCode, response.Header)
 		}
-		if h := answer.Header; h.Get("Cache-Control") != "no-cache" || h.Get("X-Content-Type-Options") != "nosniff" ||
+		if h := response.Header; h.Get("Cache-Control") != "no-cache" || h.Get("X-Content-Type-Options") != "nosniff" ||
 			h.Get("Set-Cookie") != "" {
 			t.Errorf("%s: %v", target, h)
 		}
-		tag := answer.Header.Get("ETag")
+		tag := response.Header.Get("ETag")
 		if again, _ := get(t, "GET", target, "If-None-Match", tag); again.StatusCode != http.StatusNotModified ||
 			again.Header.Get("Content-Security-Policy") == "" {
 			t.Errorf("%s with its tag %s: %d", target, tag, again.StatusCode)
@@ -66,21 +67,21 @@ func TestServe(t *testing.T) {
 			t.Errorf("HEAD %s: %d", target, head.StatusCode)
 		}
 	}
-	if answer, _ := get(t, "GET", "/"); answer.Header.Get("Vary") != "Accept" {
-		t.Errorf("/ has Vary: %q", answer.Header.Get("Vary"))
+	if response, _ := get(t, "GET", "/"); response.Header.Get("Vary") != "Accept" {
+		t.Errorf("/ has Vary: %q", response.Header.Get("Vary"))
 	}
 	for _, target := range []string{"/page/", "/page/none.js", "/page/index.html", "/page/../page.go",
 		"/page/..%2fpage.go", "/page/files/app.js", "/page//app.js", "/page/app.js/", "/page/page.go"} {
-		if answer, found := get(t, "GET", target); found {
-			t.Errorf("%s exists: %d", target, answer.StatusCode)
+		if response, found := get(t, "GET", target); found {
+			t.Errorf("%s exists: %d", target, response.StatusCode)
 		}
 	}
 }
 
 func TestPolicy(t *testing.T) {
-	answer, _ := get(t, "GET", "/")
+	response, _ := get(t, "GET", "/")
 	policy := map[string]string{}
-	for part := range strings.SplitSeq(answer.Header.Get("Content-Security-Policy"), ";") {
+	for part := range strings.SplitSeq(response.Header.Get("Content-Security-Policy"), ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), " ")
 		policy[name] = value
 	}

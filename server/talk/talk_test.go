@@ -120,7 +120,7 @@ func TestPrompts(t *testing.T) {
 			{Role: "assistant", Content: "b"}}}}, "^ab"},
 		"no template, pictures": {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 2)}},
 			Pictures: pictures(2)}, "^**a"},
-		"continued answer": {[]modelfile.Command{template(plain)},
+		"continued response": {[]modelfile.Command{template(plain)},
 			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}, Answer: "so"}, "^user:a;so"},
 		"template": {[]modelfile.Command{template(plain)},
 			Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}, user("a", 0)}}},
@@ -185,10 +185,10 @@ func TestReader(t *testing.T) {
 	c.Answer = "It is"
 	p, err = s.Begin(t.Context(), letters{}, c)
 	if err != nil || !strings.HasSuffix(text(p.IDs), "<think></think>\n\nIt is") || p.Thinking != "" {
-		t.Errorf("continued answer: %q, %+v, %v", text(p.IDs), p, err)
+		t.Errorf("continued response: %q, %+v, %v", text(p.IDs), p, err)
 	}
 	if events = p.Reader.Feed(" so."); len(events) != 1 || events[0].Kind != parse.Content || events[0].Text != " so." {
-		t.Errorf("continued answer: events %+v", events)
+		t.Errorf("continued response: events %+v", events)
 	}
 	if got := (Reader{}).Feed("text"); len(got) != 1 || got[0].Text != "text" {
 		t.Errorf("without a parser: %+v", got)
