@@ -50,7 +50,7 @@ type outcome struct {
 	thinks, answers bool // thinking, or other output, has been seen
 }
 
-// run generates a response and passes its pieces to each, the first one as soon as it exists.
+// run generates a response and passes its pieces to each. The first call comes when generation starts.
 func (s *Server) run(ctx context.Context, j job, each func(piece) error) (o outcome, err error) {
 	m, left := s.metrics.startResponse(j.model.name(), j.begun), false
 	defer func() { m.finish(o.done, left || ctx.Err() != nil) }()

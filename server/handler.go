@@ -85,5 +85,5 @@ func (a *responseWriter) Write(p []byte) (int, error) {
 // Unwrap supports http.ResponseController.
 func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// discardLog is net/http's log. It would report clients' broken connections.
+// discardLog returns a logger that drops net/http's messages, which are about clients' broken connections.
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
