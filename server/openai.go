@@ -59,7 +59,7 @@ func orNull(s string) *string {
 	return &s
 }
 
-// errLong reports a prompt that exceeds the model's context length.
+// errLong reports a prompt that is too long: it has more tokens than the context, or too much text.
 var errLong = talk.ErrLong
 
 // checkLength rejects prompts that exceed the context length early, with the error that clients recognize.

@@ -41,7 +41,7 @@ func (u toolUse) format(m *model, p *talk.Prompt, f format) (runtime.Format, err
 		root = `calls | %json {"type": "object"}`
 	case f.Kind == runtime.FormatSchema:
 		root = "calls | %json " + f.Source
-	case f.Kind != "": // a regular expression or grammar applies to text only
+	case f.Kind != "": // such a format constrains the whole response: no calls
 		return f.after(p), nil
 	case g.Open == "":
 		return runtime.Format{}, nil
