@@ -27,17 +27,13 @@ var pending = []string{
 	"cmd/",
 	"convert/",
 	"grammar/",
-	"launch/",
 	"modelfile/",
-	"server/",
 	"tokenizer/",
 	"docs/adapters.md",
 	"docs/cli.md",
-	"docs/launch.md",
 	"docs/models.md",
 	"docs/quality.md",
 	"docs/run.md",
-	"docs/serve.md",
 	"docs/sources.md",
 }
 

@@ -151,7 +151,7 @@ func TestRelayingImpostor(t *testing.T) {
 	t.Cleanup(real.Close)
 	genuine = real.URL
 	code, _, errs := runMain([]string{"run", "talk", secretPrompt}, "")
-	if code != 1 || !strings.Contains(errs, "its proof is wrong") {
+	if code != 1 || !strings.Contains(errs, "the proof is wrong") {
 		t.Errorf("code %d, %s", code, errs)
 	}
 	h.checkDeaf(t, "run")

@@ -167,7 +167,7 @@ func TestPage(t *testing.T) {
 
 	t.Run("again", func(t *testing.T) {
 		b.t = t
-		b.tab("the button", `e.getAttribute('aria-label') === 'Answer again'`, true)
+		b.tab("the button", `e.getAttribute('aria-label') === 'Regenerate'`, true)
 		b.press(kb.Enter)
 		b.waitFor("there is another answer", isDone)
 		b.check("there is one answer", `document.querySelectorAll('#log > article').length === 2`)
@@ -245,7 +245,7 @@ func TestPage(t *testing.T) {
 		drop := fmt.Sprintf(dropped, `DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true})`)
 		eval[bool](b, paste)
 		b.waitFor("a model that sees nothing takes no picture",
-			`document.querySelector('#notice').innerText.includes('takes no pictures')`)
+			`document.querySelector('#notice').innerText.includes('does not support pictures')`)
 		b.check("nothing is attached",
 			`document.querySelectorAll('#pictures li').length === 0 && document.querySelector('#attach').hidden`)
 		b.tab("the button", `e.id === 'clear'`, true) // the model's context is short
@@ -357,7 +357,7 @@ func TestPage(t *testing.T) {
 			return m.saveChat() + localStorage.getItem('ingot.conversation') })`)
 		equal(t, "what is kept of pictures that have no room", kept, `false[{"role":"user","text":"see","lost":1}]`)
 		b.do(chromedp.Reload())
-		b.waitFor("that is said", `document.querySelector('#log > .user').innerText.includes('1 picture had no room')`)
+		b.waitFor("that is said", `document.querySelector('#log > .user').innerText.includes('1 picture did not fit')`)
 		eval[bool](b,
 			`(() => { localStorage.setItem('ingot.conversation', '{"a":1}'); localStorage.setItem('ingot.settings', '[7');
 			return true })()`)
@@ -383,7 +383,7 @@ func TestPageWithKey(t *testing.T) {
 	b.typeText("wrong")
 	b.press(kb.Enter)
 	b.waitFor("a wrong one is not taken",
-		`document.querySelector('#key').open && document.querySelector('#key-why').innerText.includes('does not take')`)
+		`document.querySelector('#key').open && document.querySelector('#key-why').innerText.includes('rejected')`)
 	b.typeText("secret")
 	b.press(kb.Enter)
 	b.waitFor("the models are there",
