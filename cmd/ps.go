@@ -16,9 +16,12 @@ func (a *app) psCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ps",
 		Short: "List the models that the server has loaded",
-		Long: `List the models that the server has loaded or is loading. SIZE is the memory that each has room for, UNTIL how long it
-stays if nobody asks for it. With -v come its process, the requests that it runs and has waiting, the bytes that their state takes and
-that of past requests, and how much of the prompts was found there.`,
+		Long: `List the models that the server has loaded or is loading. SIZE is the memory that the model may use.
+UNTIL is when the model is unloaded if it gets no requests.
+
+-v adds the process ID, the running and the waiting requests, the size of their KV caches (STATE), the
+size of the prefix cache (PAST), and the share of prompt tokens that were found in the prefix cache
+(REUSED).`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			path := "/api/ps"
@@ -40,7 +43,7 @@ that of past requests, and how much of the prompts was found there.`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVarP(&verbose, "verbose", "v", false, "print what the models do too")
+	f.BoolVarP(&verbose, "verbose", "v", false, "also print processes, requests and caches")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.add(c)
 	return c
@@ -56,15 +59,16 @@ func (a *app) printPs(list []server.PsModel, verbose bool) error {
 	for _, m := range list {
 		cells := []string{m.Name, short(m.Digest), size(m.Size), strconv.Itoa(m.Requests), until(m, time.Now())}
 		if verbose {
-			cells = append(cells, work(m)...)
+			cells = append(cells, usageCells(m)...)
 		}
 		w.row(cells...)
 	}
 	return w.flush()
 }
 
-// work is what a model does: requests, the bytes of their state and of past ones', and how much of all prompts was found there.
-func work(m server.PsModel) []string {
+// usageCells returns the cells of --verbose: process, requests, KV memory, prefix cache, and the share of prompt tokens
+// found in that cache.
+func usageCells(m server.PsModel) []string {
 	u := m.Usage
 	if u == nil {
 		return []string{strconv.Itoa(m.PID), "-", "-", "-", "-", "-"}
@@ -82,7 +86,7 @@ func work(m server.PsModel) []string {
 	return []string{strconv.Itoa(m.PID), strconv.Itoa(u.Running), strconv.Itoa(u.Waiting), size(u.State), past, reused}
 }
 
-// until says how long a model stays.
+// until describes when a model will be unloaded.
 func until(m server.PsModel, now time.Time) string {
 	left := m.ExpiresAt.Sub(now)
 	switch {
@@ -91,7 +95,7 @@ func until(m server.PsModel, now time.Time) string {
 	case m.Requests > 0:
 		return "in use"
 	case left > 365*24*time.Hour:
-		return "its room is needed"
+		return "memory is needed"
 	}
 	return fmt.Sprintf("%s from now", max(left, 0).Round(time.Second))
 }
