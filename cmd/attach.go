@@ -75,7 +75,8 @@ func (a *app) attach(ctx context.Context, arg, file string, o attachOptions) err
 	if err != nil {
 		return err
 	}
-	a.note("attached %s (%s) to %s; `ingot push` pushes it with the model", filepath.Base(file), size(layer.Size), raw.Name)
+	a.note("attached %s (%s) to %s; `ingot push` pushes it with the model", filepath.Base(file), size(layer.Size),
+		raw.Name)
 	if o.json {
 		return a.printJSON(attachedJSON{raw.Name.String(), raw.Descriptor.Digest.String(), desc.Digest.String()})
 	}
@@ -104,7 +105,8 @@ func storeFile(ctx context.Context, store *manifest.Store, file string) (ocispec
 		return ocispec.Descriptor{}, fmt.Errorf("attach %s: %w", file, err)
 	}
 	d, n, err := w.Commit()
-	return ocispec.Descriptor{Digest: d, Size: n, Annotations: map[string]string{ocispec.AnnotationTitle: filepath.Base(file)}}, err
+	return ocispec.Descriptor{Digest: d, Size: n,
+		Annotations: map[string]string{ocispec.AnnotationTitle: filepath.Base(file)}}, err
 }
 
 func parseAnnotations(list []string) (map[string]string, error) {

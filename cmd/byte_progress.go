@@ -31,7 +31,8 @@ func (p byteProgress) set(done, total int64) {
 		writeJSONLine(p.to, byteProgressJSON{"progress", done, total, rate, left})
 		return
 	}
-	text := fmt.Sprintf("%s %s of %s, %s/s, %s left", p.verb, size(done), size(total), size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
+	text := fmt.Sprintf("%s %s of %s, %s/s, %s left", p.verb, size(done), size(total), size(int64(rate)),
+		time.Duration(left*float64(time.Second)).Round(time.Second))
 	if p.style == onTerminal {
 		p.screen.draw(text)
 		return

@@ -62,7 +62,8 @@ func (a *app) newClient(f serverFlags) (serverClient, error) {
 func (a *app) storeClient(store *manifest.Store, key string) (serverClient, error) {
 	s := a.clientAt("", key)
 	if s.at.Scheme != "http" {
-		return s, fmt.Errorf("%s: %w: a TLS proxy in front of the server does not pass the proof on", s.at.URL(), identity.ErrUnproven)
+		return s, fmt.Errorf("%s: %w: a TLS proxy in front of the server does not pass the proof on", s.at.URL(),
+			identity.ErrUnproven)
 	}
 	s.http = provenClient(&identity.Dialer{Store: func() (*manifest.Store, error) { return store, nil }, Always: true})
 	return s, nil

@@ -98,7 +98,8 @@ func (o *createOptions) flags(c *cobra.Command) {
 }
 
 // create executes a Modelfile, or prints the plan.
-func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.File, options convert.Options, o createOptions) error {
+func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.File, options convert.Options,
+	o createOptions) error {
 	var err error
 	if options.Memory, err = parseSize(o.memory); err != nil {
 		return usagef("--max-memory: %v", err)

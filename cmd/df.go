@@ -53,7 +53,8 @@ type dfJSON struct {
 }
 
 func newDfJSON(s *manifest.Store, u manifest.Usage) dfJSON {
-	return dfJSON{s.Root(), u.Models, u.Blobs, u.Bytes, u.SharedBytes, u.SavedBytes, u.ReclaimableBlobs, u.ReclaimableBytes,
+	return dfJSON{s.Root(), u.Models, u.Blobs, u.Bytes, u.SharedBytes, u.SavedBytes, u.ReclaimableBlobs,
+		u.ReclaimableBytes,
 		u.Unfinished, u.UnfinishedBytes, u.QuarantinedBytes, u.Damage}
 }
 

@@ -125,7 +125,8 @@ type tree struct {
 	n    int
 }
 
-func (t *tree) below(ctx context.Context, subject digest.Digest, artifactType string, depth int) ([]referrerEntry, error) {
+func (t *tree) below(ctx context.Context, subject digest.Digest, artifactType string, depth int) ([]referrerEntry,
+	error) {
 	descs, err := t.list(ctx, subject, artifactType)
 	if err != nil {
 		return nil, err

@@ -134,7 +134,8 @@ func (a *app) printFsck(r manifest.FsckReport) error {
 	if s := r.Hashing.Seconds(); s > 0 && r.Bytes > 0 {
 		speed = fmt.Sprintf(", %s/s", size(int64(float64(r.Bytes)/s)))
 	}
-	text := fmt.Sprintf("%d models, %d blobs, %s in %s%s: ", r.Models, r.Blobs, size(r.Bytes), r.Hashing.Round(10*time.Millisecond), speed)
+	text := fmt.Sprintf("%d models, %d blobs, %s in %s%s: ", r.Models, r.Blobs, size(r.Bytes),
+		r.Hashing.Round(10*time.Millisecond), speed)
 	switch {
 	case left == 0 && len(r.Problems) == 0:
 		text += "no problems"

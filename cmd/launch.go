@@ -267,7 +267,8 @@ func (l *launcher) ready(ctx context.Context, s serverClient, version server.Ver
 		l.note("note: the template of %s does not support tools, which coding clients need", m.Name)
 	}
 	if m.Context > 0 && m.Context < launch.WantedContext {
-		l.note("note: the context of %s is %d tokens; coding clients need %d or more", m.Name, m.Context, launch.WantedContext)
+		l.note("note: the context of %s is %d tokens; coding clients need %d or more", m.Name, m.Context,
+			launch.WantedContext)
 	}
 	return m, nil
 }

@@ -104,7 +104,8 @@ func (p *createProgress) set(e convert.Event) {
 		writeJSONLine(p.to, progressJSON{"progress", e.Bytes, e.TotalBytes, e.Tensors, e.TotalTensors, e.Resumed, rate, left})
 		return
 	}
-	text := fmt.Sprintf("packing %s of %s, %d of %d tensors, %s/s, %s left", size(e.Bytes), size(e.TotalBytes), e.Tensors, e.TotalTensors,
+	text := fmt.Sprintf("packing %s of %s, %d of %d tensors, %s/s, %s left", size(e.Bytes), size(e.TotalBytes), e.Tensors,
+		e.TotalTensors,
 		size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
 	if p.style == onTerminal {
 		p.screen.draw(text)

@@ -98,7 +98,8 @@ func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error
 }
 
 // fetch pulls a model and shows progress.
-func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*registry.PullResult, *transferProgress, error) {
+func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*registry.PullResult, *transferProgress,
+	error) {
 	progress := a.transferProgress("pull", o.json)
 	defer progress.end()
 	client, err := a.client(&o.transfer, progress.set)

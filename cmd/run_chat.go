@@ -40,7 +40,8 @@ func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error
 }
 
 // readTemplate adds the chat template to a style. It fails if a flag needs a template and the model has none.
-func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry, style *talk.Style) error {
+func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry,
+	style *talk.Style) error {
 	if err := style.ReadTemplate(c.Context(), store, entry); err != nil {
 		return fmt.Errorf("%w; pass the prompt without a template with --raw", err)
 	}

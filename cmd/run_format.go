@@ -30,7 +30,8 @@ func readFormat(ctx context.Context, value string) (runtime.Format, error) {
 	}
 	text, err := await(ctx, func() ([]byte, error) { return os.ReadFile(value) })
 	if err != nil {
-		return runtime.Format{}, fmt.Errorf("--format: not json, a schema, regex:PATTERN or ebnf:GRAMMAR, and not a file: %w", err)
+		return runtime.Format{}, fmt.Errorf("--format: not json, a schema, regex:PATTERN or ebnf:GRAMMAR, and not a file: %w",
+			err)
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return runtime.Format{Kind: runtime.FormatSchema, Source: string(text)}, nil

@@ -73,9 +73,10 @@ func (s *session) setFormat(ctx context.Context, rest string) error {
 
 // sessionParts are the /show commands.
 func sessionParts() []sessionCommand {
-	list := []sessionCommand{{"/show info", "", "the model's properties", func(s *session, _ context.Context, _ string) error {
-		return show(s.entry, s.style.Texts).print(s.app)
-	}}}
+	list := []sessionCommand{{"/show info", "", "the model's properties",
+		func(s *session, _ context.Context, _ string) error {
+			return show(s.entry, s.style.Texts).print(s.app)
+		}}}
 	for _, p := range showParts {
 		run := func(s *session, _ context.Context, _ string) error { return p.print(s.app, s.entry, s.style.Texts) }
 		switch p.flag {

@@ -143,7 +143,8 @@ var errNoReference = errors.New("the signature has no reference: this may be ano
 type identityFlag struct{ rule string }
 
 func (f *identityFlag) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.rule, "signed-identity", "", "`rule` for the signed name (default $"+registry.SignedIdentityEnv+")")
+	c.Flags().StringVar(&f.rule, "signed-identity", "",
+		"`rule` for the signed name (default $"+registry.SignedIdentityEnv+")")
 }
 
 // check returns the signature check for the flag, or else for the environment variable.
