@@ -12,7 +12,8 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// TestKeyFile: the key is the first line of a file; what cannot be a key is one error that names the file.
+// TestKeyFile checks that the key is the first line of the file, and that an invalid key is one error that names the
+// file.
 func TestKeyFile(t *testing.T) {
 	t.Setenv(envAPIKey, "of-the-environment")
 	longest := strings.Repeat("k", limits.APIKey)
@@ -29,9 +30,9 @@ func TestKeyFile(t *testing.T) {
 		"long spaces":   {strings.Repeat(" ", 1<<20), "", "the first line is longer than 4096 bytes"},
 		"empty":         {"", "", "the first line is empty"},
 		"empty line":    {"\nkey\n", "", "the first line is empty"},
-		"two words":     {"a key\n", "", "holds spaces, control characters"},
-		"an escape":     {"a\x1b[2Jkey\n", "", "holds spaces, control characters"},
-		"not ASCII":     {"schlüssel\n", "", "letters beyond ASCII"},
+		"two words":     {"a key\n", "", "contains spaces, control characters"},
+		"an escape":     {"a\x1b[2Jkey\n", "", "contains spaces, control characters"},
+		"not ASCII":     {"schlüssel\n", "", "non-ASCII characters"},
 	} {
 		path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
 		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
@@ -55,7 +56,7 @@ func TestKeyFile(t *testing.T) {
 		t.Errorf("without the flag: %q, %v", key, err)
 	}
 	if runtime.GOOS == "windows" {
-		return // files have no such modes
+		return // Windows has no such modes
 	}
 	path := filepath.Join(dir, "plain")
 	for mode, noted := range map[os.FileMode]bool{0o400: false, 0o640: true, 0o604: true} {
@@ -70,7 +71,7 @@ func TestKeyFile(t *testing.T) {
 	}
 }
 
-// TestKeyFileFlag: every command that needs a server's key takes its file, and the key gets to the server.
+// TestKeyFileFlag checks that every command with a server's key reads the file and sends the key.
 func TestKeyFileFlag(t *testing.T) {
 	h := withImpostor(t, nil)
 	t.Setenv(envAPIKey, "of-the-environment")
@@ -106,11 +107,12 @@ func TestKeyFileFlag(t *testing.T) {
 	}
 }
 
-// TestChildEnviron: processes that run models get no secrets.
+// TestChildEnviron checks that processes that run models get no secrets.
 func TestChildEnviron(t *testing.T) {
 	for name, kept := range map[string]bool{
-		envAPIKey: false, "INGOT_KEY_PASSWORD": false, "COSIGN_PASSWORD": false, "HF_TOKEN": false, "hf_token": false, "AWS_SECRET_ACCESS_KEY": false,
-		"INGOT_HOME": true, "INGOT_ENGINE": true, "LD_LIBRARY_PATH": true, "SOME_TOKENS": true,
+		envAPIKey: false, "INGOT_KEY_PASSWORD": false, "COSIGN_PASSWORD": false, "HF_TOKEN": false, "hf_token": false,
+		"AWS_SECRET_ACCESS_KEY": false,
+		"INGOT_HOME":            true, "INGOT_ENGINE": true, "LD_LIBRARY_PATH": true, "SOME_TOKENS": true,
 	} {
 		t.Setenv(name, "s3cret")
 		found := false

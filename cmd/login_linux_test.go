@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 )
 
-// TestLoginAsks: on a terminal the user is asked for name and password, and the password is not shown.
+// TestLoginAsks checks that login asks for name and password on a terminal, and does not echo the password.
 func TestLoginAsks(t *testing.T) {
 	control, tty := terminaltest.PTY(t, 80, 24)
 	var out bytes.Buffer

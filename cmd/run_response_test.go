@@ -8,8 +8,8 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal"
 )
 
-// Where the parts of an answer go.
-func TestAnswer(t *testing.T) {
+// TestResponse checks where the parts of a response are written.
+func TestResponse(t *testing.T) {
 	events := func(name, text string) (out []parse.Event) {
 		t.Helper()
 		p, err := parse.New(name, parse.Options{})
@@ -41,7 +41,7 @@ func TestAnswer(t *testing.T) {
 			var out, errs bytes.Buffer
 			a := &app{out: terminal.Data(&out), err: terminal.Notes(&errs)}
 			var result runJSON
-			w := a.answer(&result, c.o)
+			w := a.responseWriter(&result, c.o)
 			if err := w.add(events(c.parser, c.text)); err != nil {
 				t.Fatal(err)
 			}

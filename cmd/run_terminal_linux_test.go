@@ -23,11 +23,11 @@ import (
 	"github.com/ingotml/ingot/server/identity"
 )
 
-// seat is a terminal with `ingot run` on it, and somebody before it.
+// seat is a terminal that runs `ingot run`.
 type seat interface {
 	press(t *testing.T, keys string)
-	screen(t *testing.T) string // all that was shown, also what has scrolled away
-	over(t *testing.T) bool     // the program has ended, and well
+	screen(t *testing.T) string // all output, including lines that scrolled out of view
+	over(t *testing.T) bool     // the program has ended successfully
 }
 
 // ptySeat is a pseudo-terminal.
@@ -35,9 +35,9 @@ type ptySeat struct {
 	control *os.File
 	mu      sync.Mutex
 	shown   *terminaltest.Screen
-	written bytes.Buffer // all that came, byte for byte
+	written bytes.Buffer // all output, byte for byte
 	ended   chan struct{}
-	err     error // how it has
+	err     error // exit status
 }
 
 func sitAtPTY(t *testing.T, c *exec.Cmd) seat {
@@ -102,7 +102,7 @@ func (s *ptySeat) over(t *testing.T) bool {
 	}
 }
 
-// tmuxSeat is a window of tmux, a terminal that others wrote.
+// tmuxSeat is a window of tmux, an independent terminal emulator.
 type tmuxSeat struct{ socket string }
 
 func sitAtTmux(t *testing.T, c *exec.Cmd) seat {
@@ -154,18 +154,18 @@ func (s *tmuxSeat) screen(t *testing.T) string {
 }
 
 func (s *tmuxSeat) over(t *testing.T) bool {
-	// What tmux itself says of dead panes comes late or not at all at times; how the program ends is the other seat's to tell.
+	// tmux sometimes reports dead panes late or never. The other seat checks the exit status.
 	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(s.tmux(t, "display-message", "-p", "#{pane_pid}")) + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
-// user presses keys and looks at what comes of it, each time from the last prompt but one on.
+// user types keys and checks the output, starting at the last prompt but one.
 type user struct {
 	seat
 	t *testing.T
 }
 
-// does presses keys and waits for texts, in their order, behind the last place where the first of these keys are seen.
+// does types keys and waits for texts in order, after the last place that shows the keys.
 func (u user) does(keys string, want ...string) {
 	u.t.Helper()
 	before := strings.Count(u.screen(u.t), ">>>")
@@ -173,7 +173,7 @@ func (u user) does(keys string, want ...string) {
 	u.sees(before, want...)
 }
 
-// sees waits for texts in their order, behind the prompt with this number.
+// sees waits for texts in order, after the prompt with this number.
 func (u user) sees(prompt int, want ...string) {
 	u.t.Helper()
 	var text string
@@ -195,7 +195,8 @@ func (u user) sees(prompt int, want ...string) {
 	u.t.Fatalf("%q did not come; the screen:\n%s", want, text)
 }
 
-// TestRunOnTerminal drives conversations on a pseudo-terminal, and in tmux where that is installed. With INGOT_TEST_TMUX it has to be.
+// TestRunOnTerminal runs conversations on a pseudo-terminal, and in tmux if it is installed. INGOT_TEST_TMUX requires
+// tmux.
 func TestRunOnTerminal(t *testing.T) {
 	t.Run("pty", func(t *testing.T) { drive(t, sitAtPTY) })
 	t.Run("tmux", func(t *testing.T) {
@@ -230,9 +231,11 @@ func drive(t *testing.T, sit func(*testing.T, *exec.Cmd) seat) {
 		}
 		ingot(t, home, "create", name, "-f", file)
 	}
-	const template = `TEMPLATE "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"` + "\nPARAMETER temperature 0\nPARAMETER num_predict 12\n"
+	const template = `TEMPLATE "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"` +
+		"\nPARAMETER temperature 0\nPARAMETER num_predict 12\n"
 	create("story", "FROM "+filepath.Join(testdata, "models", "demo")+"\n"+template)
-	create("sees", "FROM "+filepath.Join(testdata, "models", "qwen3_5-vision")+"\nPARAMETER temperature 0\nPARAMETER num_predict 4\n")
+	create("sees", "FROM "+filepath.Join(testdata, "models",
+		"qwen3_5-vision")+"\nPARAMETER temperature 0\nPARAMETER num_predict 4\n")
 
 	t.Run("keys", func(t *testing.T) { keysOnTerminal(t, home, start) })
 	t.Run("model", func(t *testing.T) {
@@ -250,13 +253,14 @@ func drive(t *testing.T, sit func(*testing.T, *exec.Cmd) seat) {
 		u.does("/show parameters\r", "num_predict 12\n", "temperature 0\n", ready)
 		u.does("/save mine\r", "saved mine:latest@sha256:", ready)
 		u.does("/load sees\r", ready)
-		u.does("what is "+filepath.Join(testdata, "pictures", "shapes.png")+"\r", "prompt: 29 tokens", ready) // 8 of them the picture
+		// 8 of them are the picture
+		u.does("what is "+filepath.Join(testdata, "pictures", "shapes.png")+"\r", "prompt: 29 tokens", ready)
 		u.does("what is "+filepath.Join(testdata, "pictures", "nosuch.png")+"\r", "there is no file", ready)
 		u.does("/load mine\r", ">>> Once upon a time\n", "there was", ">>> and then\n", ready)
 		u.does("\x04")
 		ended(t, u)
 		u = start(t, "INGOT_HOST=", "mine", "--local")
-		u.does(up, ">>> /load mine") // what was said in the other session
+		u.does(up, ">>> /load mine") // from the other session
 		u.does(older+older+older+older, ">>> /save mine")
 		u.does("\x15/bye\r")
 		ended(t, u)
@@ -274,7 +278,7 @@ func ended(t *testing.T, u user) {
 	t.Fatalf("it did not end; the screen:\n%s", u.screen(t))
 }
 
-// keysOnTerminal talks with a server whose answers are what it was told, and do not end where that is "go on".
+// keysOnTerminal chats with a server that echoes its input. The response to "go on" never ends.
 func keysOnTerminal(t *testing.T, home string, start func(*testing.T, string, ...string) user) {
 	store, err := manifest.Open(home)
 	if err != nil {
@@ -321,16 +325,16 @@ func keysOnTerminal(t *testing.T, home string, start func(*testing.T, string, ..
 	u.does("\x1b[200~first\r  second\x1b[201~", ">>> first\n...   second")
 	u.does("\r", `7: "first\n  second"`, ready)
 	u.does("three\x1b\rfour\r", `9: "three\nfour"`, ready)
-	u.does(up+up+up+up+up, ">>> \"\"\"one\n... two\"\"\"") // in a message of two lines Up goes up a line first
+	u.does(up+up+up+up+up, ">>> \"\"\"one\n... two\"\"\"") // in a message of two lines, Up first moves up a line
 	u.does(up+up+"\r", `11: "world"`, ready)
 	u.does("go on\r", `13: "go on"`)
 	u.press(t, "\x03")
 	<-stopped
-	u.does("more\r", ">>> more\n", `15: "more"`, ready) // what was said counts
+	u.does("more\r", ">>> more\n", `15: "more"`, ready) // the stopped response is part of the conversation
 	u.does("half\x03", ">>> half\n", ready)
-	u.does("\x03", "Ctrl-D or /bye leaves.", ready)
+	u.does("\x03", "Press Ctrl-D or type /bye to leave.", ready)
 	u.does("go on\r", `17: "go on"`)
-	s.CloseClientConnections() // it dies in the middle of an answer
+	s.CloseClientConnections() // the server dies in the middle of a response
 	u.sees(0, "the server is gone: ", ready)
 	<-stopped
 	u.does("/clear\r", ready)

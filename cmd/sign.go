@@ -193,7 +193,7 @@ func (a *app) noteSigned(
 	}
 	a.note("%s with key %s%s", signed, key.Public().Hint(), next)
 	if sig.Reference == "" {
-		a.note("note: the signature has no reference, so it is valid for any name; set one with --as NAME")
+		a.note("note: the signature names no reference, so it is valid for any name; set one with --as NAME")
 	}
 }
 

@@ -136,7 +136,7 @@ func requireSignature(
 }
 
 // errNoReference warns about a signature without a name.
-var errNoReference = errors.New("the signature has no reference: this may be another model that the key signed; " +
+var errNoReference = errors.New("the signature names no reference: this may be another model that the key signed; " +
 	"to reject it, pass --signed-identity matchRepoDigestOrExact")
 
 // identityFlag is --signed-identity.
