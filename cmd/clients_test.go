@@ -45,7 +45,8 @@ func TestClients(t *testing.T) {
 		}
 		ingot(t, home, "create", name, "-f", file)
 	}
-	const template = `TEMPLATE """{% for t in tools or [] %}{{ t.function.name }}: {{ t.function.description }} {% endfor %}` +
+	const template = `TEMPLATE """{% for t in tools or [] %}{{ t.function.name }}: ` +
+		`{{ t.function.description }} {% endfor %}` +
 		`{% for m in messages %}{{ m.content }} {% endfor %}{% if enable_thinking %}<think>{% endif %}{# </think> #}"""` +
 		"\nPARAMETER temperature 0.7\n"
 	create("story", "demo", "")

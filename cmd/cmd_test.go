@@ -158,7 +158,8 @@ func TestEnvironmentTable(t *testing.T) {
 		}
 	})
 	listed := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| (?:`--([a-z-]+)`)? *\\|").FindAllStringSubmatch(string(page), -1) {
+	rows := regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| (?:`--([a-z-]+)`)? *\\|")
+	for _, row := range rows.FindAllStringSubmatch(string(page), -1) {
 		listed[row[1]] = true
 		if row[2] != "" && !flags[row[2]] {
 			t.Errorf("docs/cli.md: no command has the flag --%s of %s", row[2], row[1])

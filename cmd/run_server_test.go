@@ -86,7 +86,8 @@ func runMain(args []string, in string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
-const lastLine = `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","stats":{"prompt_tokens":5,"cached_tokens":3,"tokens":2}}`
+const lastLine = `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop",` +
+	`"stats":{"prompt_tokens":5,"cached_tokens":3,"tokens":2}}`
 
 func TestRunAsksServer(t *testing.T) {
 	f := asServer(t,
@@ -116,7 +117,8 @@ func TestRunAsksServer(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the answer (- wanted, + printed):\n%s", diff)
 	}
-	const body = `{"model":"talk:latest","messages":[{"role":"user","content":"text\n\nWell?"}],"think":"low","format":"regex:a+","options":{"ignore_eos":true,"num_predict":3,"stop":["X"],"temperature":0.5},"ids":true}`
+	const body = `{"model":"talk:latest","messages":[{"role":"user","content":"text\n\nWell?"}],"think":"low",` +
+		`"format":"regex:a+","options":{"ignore_eos":true,"num_predict":3,"stop":["X"],"temperature":0.5},"ids":true}`
 	if f.path != "/api/chat" || f.body != body {
 		t.Errorf("%s was asked %s", f.path, f.body)
 	}
@@ -160,7 +162,8 @@ func TestRunServerFails(t *testing.T) {
 		{[]string{`{"message":{"content":"Hi"}}`, "die"}, "the server is gone: http.*in the middle of the response"},
 		{[]string{`{"message":{"content":"Hi"}}`}, "the server is gone: http.*in the middle of the response"},
 		{[]string{`{"message":{"content":"Hi"}}`, `{"mess`}, "in the middle of the response"},
-		{[]string{`{"message":{"content":"Hi"}}`, `{"error":"the model's process died: signal: killed"}`}, "the model's process died: signal: killed"},
+		{[]string{`{"message":{"content":"Hi"}}`, `{"error":"the model's process died: signal: killed"}`},
+			"the model's process died: signal: killed"},
 		{[]string{"status 503", `{"error":"too many requests"}`}, "too many requests"},
 	} {
 		asServer(t, test.lines...)

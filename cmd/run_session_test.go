@@ -77,7 +77,8 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 		t.Fatal(err)
 	}
 	text := "FROM " + demo +
-		"\nSYSTEM brief\nMESSAGE user a\nMESSAGE assistant b\nPARAMETER top_k 7\nTEMPLATE \"{% for m in messages %}{{ m.content }}{% endfor %}\"\n"
+		"\nSYSTEM brief\nMESSAGE user a\nMESSAGE assistant b\nPARAMETER top_k 7\n" +
+		"TEMPLATE \"{% for m in messages %}{{ m.content }}{% endfor %}\"\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,9 @@ func TestSession(t *testing.T) {
 	if got := s.asked[1].turns[1].Reasoning; got != "hm" {
 		t.Errorf("the thinking of the answer is %q", got)
 	}
-	if got := s.errs.String(); got != "\nprompt: 9 tokens, 4 of them cached, in 1.00 s (5.0 tokens/s); generated: 2 tokens in 1.00 s (2.0 tokens/s)\n" {
+	const stats = "\nprompt: 9 tokens, 4 of them cached, in 1.00 s (5.0 tokens/s); " +
+		"generated: 2 tokens in 1.00 s (2.0 tokens/s)\n"
+	if got := s.errs.String(); got != stats {
 		t.Errorf("standard error: %q", got)
 	}
 }

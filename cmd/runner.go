@@ -53,7 +53,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	}
 	f := c.Flags()
 	f.BoolVar(&o.Float32, "float32", false, "compute in float32")
-	f.Int64Var(&o.PrefixCache, "cache-size", -1, "prefix cache in bytes; 0 is off (default 1/4 of free memory)")
+	f.Int64Var(&o.PrefixCache, "cache-size", -1, "prefix cache in bytes; 0: off (default 1/4 of free memory)")
 	f.StringVar(&o.PrefixDir, "cache-dir", "", "folder of the prefix cache on disk (default none)")
 	f.Int64Var(&o.PrefixDisk, "cache-disk", 16<<30, "limit of the prefix cache on disk in bytes")
 	f.Int64Var(&o.Memory, "memory", 0, "KV cache limit in bytes; below 0 none (default free memory)")

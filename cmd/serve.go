@@ -55,7 +55,7 @@ SIGTERM the server finishes running requests first.`,
 	f.StringVar(&o.cacheDisk, "cache-disk", "", "prefix cache limit on disk in `bytes` (default 16GB)")
 	f.IntVar(&o.parallel, "parallel", 0, "running requests per model (default 32)")
 	f.IntVar(&o.queue, "queue", 0, "waiting requests per model before rejection (default 512)")
-	f.StringVar(&o.draft, "draft", "auto", "default draft depth: a number, auto, or off (no draft model)")
+	f.StringVar(&o.draft, "draft", "auto", "default draft depth: a number, auto or off (no draft model)")
 	f.DurationVar(&o.grace, "grace", 10*time.Second, "`time` to finish running requests on shutdown")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
 	o.kv.add(c)

@@ -147,7 +147,8 @@ func lastLine(t *testing.T, r io.Reader) (last map[string]any) {
 	}
 }
 
-const story = `{"model":"demo","prompt":"Once upon a time","options":{"temperature":0,"ignore_eos":true,"num_predict":%d,"stop":["%s"]}}`
+const story = `{"model":"demo","prompt":"Once upon a time",` +
+	`"options":{"temperature":0,"ignore_eos":true,"num_predict":%d,"stop":["%s"]}}`
 
 // children returns the processes of models by name.
 func (s *served) children(t *testing.T) map[string]int {
@@ -254,7 +255,8 @@ func TestServe(t *testing.T) {
 		t.Fatalf("generate: %v\n%s", first, s.errs)
 	}
 	chat := s.whole(t, "/api/chat",
-		`{"model":"demo","messages":[{"role":"user","content":"Once upon a time"}],"stream":false,"options":{"temperature":0,"num_predict":20,"ignore_eos":true}}`)
+		`{"model":"demo","messages":[{"role":"user","content":"Once upon a time"}],"stream":false,`+
+			`"options":{"temperature":0,"num_predict":20,"ignore_eos":true}}`)
 	if got := chat["message"].(map[string]any)["content"].(string); !strings.Contains(got, " ") {
 		t.Errorf("chat: %v", chat)
 	}
@@ -267,8 +269,8 @@ func TestServe(t *testing.T) {
 	}
 
 	out, err = ingotAt("ps", "-v")
-	if err != nil ||
-		!regexp.MustCompile(`demo:latest .* [0-9]+ +0 +0 +0 B +[0-9.]+ [kM]?B +[1-9][0-9]?% of [0-9]+ tokens`).MatchString(out) {
+	row := regexp.MustCompile(`demo:latest .* [0-9]+ +0 +0 +0 B +[0-9.]+ [kM]?B +[1-9][0-9]?% of [0-9]+ tokens`)
+	if err != nil || !row.MatchString(out) {
 		t.Errorf("ps -v: %s, %v", out, err)
 	}
 

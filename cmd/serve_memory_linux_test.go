@@ -120,7 +120,8 @@ func pictureRequest(i int, pictures []string) (path, body string) {
 		{"/v1/messages", `{"model":"sees","max_tokens":1,` + anthropic + `}`},
 		{"/v1/responses", `{"model":"sees","max_output_tokens":1,"input":` +
 			openai(`{"type":"input_image","image_url":"data:image/png;base64,%s"}`) + `}`},
-		{"/api/generate", `{"model":"sees","prompt":"x","images":` + content("%q") + `,"stream":false,"options":{"num_predict":1}}`},
+		{"/api/generate", `{"model":"sees","prompt":"x","images":` + content("%q") +
+			`,"stream":false,"options":{"num_predict":1}}`},
 	}
 	r := requests[i%len(requests)]
 	return r.path, r.body

@@ -72,7 +72,9 @@ func TestTemplateHostile(t *testing.T) {
 		"long text, Jinja":   {"{{ 'x' * 500000000 }}", "bytes of memory"},
 		"long output, Jinja": {"{% for i in range(100000) %}" + strings.Repeat("x", 5000) + "{% endfor %}",
 			"bytes of output"},
-		"long list, Jinja":   {"{% set ns = namespace(l=[0]) %}{% for i in range(30) %}{% set ns.l = ns.l + ns.l %}{% endfor %}", "bytes of memory"},
+		"long list, Jinja": {"{% set ns = namespace(l=[0]) %}{% for i in range(30) %}" +
+			"{% set ns.l = ns.l + ns.l %}{% endfor %}",
+			"bytes of memory"},
 		"deep, Jinja":        {"{{ " + strings.Repeat("(", 200_000), "nested too deeply"},
 		"many tokens, Jinja": {strings.Repeat("{{a}}", 50_000) + "{{ 1 ++", "Syntax"},
 		"branches, Jinja": {"{% if 0 %}" + strings.Repeat("{% set a = 1 %}{% elif 0 %}", 9000) + "{% endif %}{{ x.y }}",

@@ -214,11 +214,13 @@ func TestTransferForPrograms(t *testing.T) {
 	want := []line{
 		{"event": "plan", "bytes": 0., "total_bytes": 3000.},
 		{"event": "begin", "digest": a, "name": "a", "bytes": 500., "total_bytes": 2000.},
-		{"event": "progress", "bytes": 1500., "total_bytes": 3000., "blobs": 0., "active": 1., "bytes_per_second": 1000., "seconds_left": 2.},
+		{"event": "progress", "bytes": 1500., "total_bytes": 3000., "blobs": 0., "active": 1.,
+			"bytes_per_second": 1000., "seconds_left": 2.},
 		{"event": "retry", "digest": a, "name": "a", "bytes": 1500., "total_bytes": 2000., "error": "EOF"},
 		{"event": "done", "digest": a, "name": "a", "bytes": 2000., "total_bytes": 2000.},
 		{"event": "mounted", "digest": b, "name": "b", "bytes": 1000., "total_bytes": 1000.},
-		{"event": "end", "blobs": 2., "moved_bytes": 1500., "resumed_bytes": 500., "present_bytes": 0., "mounted_bytes": 1000., "skipped_bytes": 0., "seconds": 1., "bytes_per_second": 1000.},
+		{"event": "end", "blobs": 2., "moved_bytes": 1500., "resumed_bytes": 500., "present_bytes": 0.,
+			"mounted_bytes": 1000., "skipped_bytes": 0., "seconds": 1., "bytes_per_second": 1000.},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

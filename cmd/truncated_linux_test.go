@@ -35,7 +35,8 @@ func TestTruncatedBlob(t *testing.T) {
 	if err := os.Chmod(blob, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("a file of the model was truncated while it was in use: %s has 0 of %d bytes; `ingot fsck --repair` puts the store right", blob, len(whole))
+	want := fmt.Sprintf("a file of the model was truncated while it was in use: %s has 0 of %d bytes; "+
+		"`ingot fsck --repair` puts the store right", blob, len(whole))
 	truncate := func() {
 		if err := os.Truncate(blob, 0); err != nil {
 			t.Fatal(err)
