@@ -29,7 +29,9 @@ With DIR, import the folder as it is; otherwise follow a Modelfile. FROM and DRA
 model of the store. To resume an interrupted create, run it again.
 
 Commands of a Modelfile: FROM, ADAPTER, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER,
-RENDERER, REQUIRES. Parameters:
+RENDERER, REQUIRES.
+
+Parameters of a Modelfile:
 ` + parameterHelp() + `
 Types: int2, int3, int4, int5, int6 and int8 in groups of 64, or of 32 or 128 as in int4-g32; mxfp4,
 mxfp8, nvfp4; bf16, f16, f32. Each architecture keeps some tensors at a higher precision; --dry-run lists

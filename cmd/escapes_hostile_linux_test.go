@@ -48,7 +48,7 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if mediaType != "" && foul(mediaType) == "" { // a header cannot contain it, but the manifest can
+	if mediaType != "" && firstControl(mediaType) == "" { // a header cannot contain it, but the manifest can
 		w.Header().Set("Content-Type", mediaType)
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))

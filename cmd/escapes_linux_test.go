@@ -27,8 +27,8 @@ import (
 // one, and reverses or hides the text that follows.
 const evil = "\x1b[2J\x1b]0;title\x07\x1b]52;c;cm0=\x07\u009b31m\x7f\b\rx\nname  forged\n\u202e\u2066\u2028\U000e0041"
 
-// foul returns the first control sequence in a text that a terminal would interpret, or "".
-func foul(text string) string {
+// firstControl returns the first control sequence in a text that a terminal would interpret, or "".
+func firstControl(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n") // the line end of terminals
 	for i, r := range text {
 		control := r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
@@ -58,7 +58,7 @@ func onTerminal(t *testing.T, args ...string) (shown string, code int) {
 	tty.Close()
 	shown = string(<-done)
 	control.Close()
-	if bad := foul(shown); bad != "" {
+	if bad := firstControl(shown); bad != "" {
 		t.Errorf("ingot %q lets %q through in %q", args, bad, shown)
 	}
 	lines := strings.Split(strings.TrimSuffix(shown, "\r\n"), "\r\n")
@@ -190,9 +190,9 @@ func TestEvilImage(t *testing.T) {
 		if code != 0 || !strings.Contains(shown, `\u001b[2J`) || strings.Contains(shown, "\nname  forged") {
 			t.Errorf("a model %v: exit code %d, shown as %q", model, code, shown)
 		}
-		look(t, evilName)
+		runAll(t, evilName)
 	}
-	look(t, "base")
+	runAll(t, "base")
 	if shown, _ := onTerminal(t, "show", "base", "--system"); !strings.Contains(shown, `\u001b[2J\u001b]0;title\u0007`) {
 		t.Errorf("the system text is shown as %q", shown)
 	}
@@ -203,8 +203,8 @@ func TestEvilImage(t *testing.T) {
 	}
 }
 
-// look runs every command that shows a model or reads it.
-func look(t *testing.T, name string) {
+// runAll runs every command that shows a model or reads it.
+func runAll(t *testing.T, name string) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"ls"}, {"ls", name}, {"ls", "--json"}, {"ls", "--format", "{{.Name}} {{.Type}} {{json .}}"}, {"df"},
@@ -224,8 +224,8 @@ func look(t *testing.T, name string) {
 	}
 	for _, args := range [][]string{{"show", name, "--json"}, {"ls", "--json"}} {
 		var out, errs bytes.Buffer
-		if code := cmd.Main(args, nil, &out, &errs); code != 0 || foul(out.String()) != "" || !json.Valid(out.Bytes()) {
-			t.Errorf("ingot %q: exit code %d, %q is in JSON: %q", args, code, foul(out.String()), errs.String())
+		if code := cmd.Main(args, nil, &out, &errs); code != 0 || firstControl(out.String()) != "" || !json.Valid(out.Bytes()) {
+			t.Errorf("ingot %q: exit code %d, %q is in JSON: %q", args, code, firstControl(out.String()), errs.String())
 		}
 	}
 	onTerminal(t, "rm", "copy", "copied", "small")
@@ -353,7 +353,7 @@ func TestEvilStore(t *testing.T) {
 		shown, _ := onTerminal(t, args...)
 		var out, errs bytes.Buffer
 		cmd.Main(args, nil, &out, &errs)
-		if strings.ContainsAny(out.String(), "$`; \\") || foul(out.String()) != "" || strings.Contains(out.String(), "evil") {
+		if strings.ContainsAny(out.String(), "$`; \\") || firstControl(out.String()) != "" || strings.Contains(out.String(), "evil") {
 			t.Errorf("%q offers %q", args, out.String())
 		}
 		if args[2] != "evil" && !strings.HasPrefix(shown, "a\r\n") {

@@ -173,7 +173,7 @@ func TestEvilRegistry(t *testing.T) {
 		} {
 			var out, errs bytes.Buffer
 			code := cmd.Main(args, strings.NewReader("secret\n"), &out, &errs)
-			if bad := foul(errs.String()); bad != "" {
+			if bad := firstControl(errs.String()); bad != "" {
 				t.Errorf("%s: ingot %q lets %q through in %q", what, args, bad, errs.String())
 			}
 			lines := strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n")
@@ -186,8 +186,8 @@ func TestEvilRegistry(t *testing.T) {
 			if code != 0 && out.Len() > 0 {
 				t.Errorf("%s: ingot %q fails and prints %q", what, args, &out)
 			}
-			if args[len(args)-1] == "--json" && foul(out.String()) != "" {
-				t.Errorf("%s: ingot %q has %q in its JSON", what, args, foul(out.String()))
+			if args[len(args)-1] == "--json" && firstControl(out.String()) != "" {
+				t.Errorf("%s: ingot %q has %q in its JSON", what, args, firstControl(out.String()))
 			}
 		}
 		if shown, code := onTerminal(t, "discover", name, "--remote"); what == "referrers" &&

@@ -145,8 +145,8 @@ func TestEvilConversation(t *testing.T) {
 	c := command(home, "run", "base")
 	c.Env = append(c.Env, "XDG_STATE_HOME="+state, "HOME="+state, "TERM=xterm", "NO_COLOR=",
 		"INGOT_HOST="+evilServer(t, store, false))
-	seat := sitAtPTY(t, c).(*ptySeat)
-	u := user{seat, t}
+	tty := startOnPTY(t, c).(*ptyTerminal)
+	u := user{tty, t}
 	const ready = ">>> a message"
 	u.sees(0, `user\u001b[2J`, `assistant\u001b[2J`, ready)
 	u.does("hello\r", `\u001b`, "thinking", "content", ready)
@@ -157,10 +157,10 @@ func TestEvilConversation(t *testing.T) {
 	u.does("\x10\x10\x10\x10\x10\x10\x10\x10", `>>> old \u001b[2J\u001b]0;title`)
 	u.does("\x15/bye\r")
 	ended(t, u)
-	seat.mu.Lock()
-	defer seat.mu.Unlock()
-	if bad := foul(string(drawn.ReplaceAll(seat.written.Bytes(), nil))); bad != "" {
-		t.Errorf("%q was let through in %q", bad, seat.written.String())
+	tty.mu.Lock()
+	defer tty.mu.Unlock()
+	if bad := firstControl(string(drawn.ReplaceAll(tty.written.Bytes(), nil))); bad != "" {
+		t.Errorf("%q was let through in %q", bad, tty.written.String())
 	}
 }
 
@@ -203,8 +203,8 @@ func TestEvilTokens(t *testing.T) {
 	}()
 	err = c.Run()
 	tty.Close()
-	if shown := string(<-done); err != nil || foul(shown) != "" || !strings.Contains(shown, `\u001b`) {
-		t.Errorf("%v, %s: %q is let through in %q", err, errs.String(), foul(shown), shown)
+	if shown := string(<-done); err != nil || firstControl(shown) != "" || !strings.Contains(shown, `\u001b`) {
+		t.Errorf("%v, %s: %q is let through in %q", err, errs.String(), firstControl(shown), shown)
 	}
 	if out := ingot(t, home, run...); !strings.Contains(out, "\x1b") {
 		t.Errorf("a file gets %q", out)

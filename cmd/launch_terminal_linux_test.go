@@ -14,18 +14,18 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 )
 
-// seated is a program with a terminal of its own.
-type seated struct {
+// terminalProcess is a program with a terminal of its own.
+type terminalProcess struct {
 	*exec.Cmd
 	control *os.File
 	screen  *lockedBuffer
 }
 
-// sitDown starts a command of the program on a terminal.
-func sitDown(t *testing.T, home string, env []string, args ...string) *seated {
+// startOnTerminal starts a command of the program on a terminal.
+func startOnTerminal(t *testing.T, home string, env []string, args ...string) *terminalProcess {
 	t.Helper()
 	control, tty := terminaltest.PTY(t, 120, 30)
-	s := &seated{Cmd: command(home, args...), control: control, screen: &lockedBuffer{}}
+	s := &terminalProcess{Cmd: command(home, args...), control: control, screen: &lockedBuffer{}}
 	s.Env = append(s.Env, env...)
 	s.Stdin, s.Stdout, s.Stderr = tty, tty, tty
 	s.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -39,7 +39,7 @@ func sitDown(t *testing.T, home string, env []string, args ...string) *seated {
 }
 
 // expect waits until the screen contains a text.
-func (s *seated) expect(t *testing.T, text string) {
+func (s *terminalProcess) expect(t *testing.T, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(s.screen.String(),
 		text); time.Sleep(5 * time.Millisecond) {
@@ -50,7 +50,7 @@ func (s *seated) expect(t *testing.T, text string) {
 }
 
 // press types keys.
-func (s *seated) press(t *testing.T, keys string) {
+func (s *terminalProcess) press(t *testing.T, keys string) {
 	t.Helper()
 	if _, err := s.control.WriteString(keys); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func (s *seated) press(t *testing.T, keys string) {
 }
 
 // ends waits for the end and checks the exit status.
-func (s *seated) ends(t *testing.T, want int) {
+func (s *terminalProcess) ends(t *testing.T, want int) {
 	t.Helper()
 	err := s.Wait()
 	var exit *exec.ExitError
@@ -94,7 +94,7 @@ func TestLaunchOnTerminal(t *testing.T) {
 	env := []string{"HOME=" + dir, "XDG_STATE_HOME=", "INGOT_HOST=" + addr, "PATH=" + bin + ":" + os.Getenv("PATH")}
 	saved := filepath.Join(dir, ".local", "state", "ingot", "launch.json")
 
-	s := sitDown(t, home, env, "launch", "claude")
+	s := startOnTerminal(t, home, env, "launch", "claude")
 	s.expect(t, "model [demo:latest]: ")
 	s.press(t, "\x03")
 	s.ends(t, 130)
@@ -102,7 +102,7 @@ func TestLaunchOnTerminal(t *testing.T) {
 		t.Error("a model is remembered that was not chosen")
 	}
 
-	s = sitDown(t, home, env, "launch", "claude")
+	s = startOnTerminal(t, home, env, "launch", "claude")
 	s.expect(t, "model [demo:latest]: ")
 	s.press(t, "2\n")
 	s.expect(t, "model other:latest> ")
@@ -110,7 +110,7 @@ func TestLaunchOnTerminal(t *testing.T) {
 	s.expect(t, "heard hello")
 	s.ends(t, 3)
 
-	s = sitDown(t, home, env, "launch") // asks for the client first, and offers the last model
+	s = startOnTerminal(t, home, env, "launch") // asks for the client first, and offers the last model
 	s.expect(t, "launch [run]: ")
 	s.press(t, "claude\n")
 	s.expect(t, "model [other:latest]: ")
@@ -122,13 +122,13 @@ func TestLaunchOnTerminal(t *testing.T) {
 		t.Errorf("the client ends with %v", s.ProcessState)
 	}
 
-	s = sitDown(t, home, env, "launch", "openclaw", "--model", "demo")
+	s = startOnTerminal(t, home, env, "launch", "openclaw", "--model", "demo")
 	s.expect(t, "install it with `npm install -g openclaw@latest`? [y/N] ")
 	s.press(t, "n\n")
 	s.expect(t, "OpenClaw is not installed")
 	s.ends(t, 1)
 
-	s = sitDown(t, home, env, "launch", "claude", "--model", "registry.example/none")
+	s = startOnTerminal(t, home, env, "launch", "claude", "--model", "registry.example/none")
 	s.expect(t, "registry.example/none:latest is missing; pull it? [y/N] ")
 	s.press(t, "\n")
 	s.expect(t, "not found")

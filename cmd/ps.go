@@ -19,9 +19,8 @@ func (a *app) psCmd() *cobra.Command {
 		Long: `List the models that the server has loaded or is loading. SIZE is the memory that the model may use.
 UNTIL is when the model is unloaded if it gets no requests.
 
--v adds the process ID, the running and the waiting requests, the size of their KV caches (STATE), the
-size of the prefix cache (PAST), and the share of prompt tokens that were found in the prefix cache
-(REUSED).`,
+-v adds the process ID, the running and the waiting requests, the size of their KV caches, the size of the
+prefix cache, and the share of prompt tokens that were found in the prefix cache (REUSED).`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			path := "/api/ps"
@@ -53,7 +52,7 @@ func (a *app) printPs(list []server.PsModel, verbose bool) error {
 	w := newTable(a.out)
 	head := []string{"NAME", "DIGEST", "SIZE", "REQUESTS", "UNTIL"}
 	if verbose {
-		head = append(head, "PID", "RUNNING", "WAITING", "STATE", "PAST", "REUSED")
+		head = append(head, "PID", "RUNNING", "WAITING", "KV CACHE", "PREFIX CACHE", "REUSED")
 	}
 	w.row(head...)
 	for _, m := range list {
@@ -73,17 +72,17 @@ func usageCells(m server.PsModel) []string {
 	if u == nil {
 		return []string{strconv.Itoa(m.PID), "-", "-", "-", "-", "-"}
 	}
-	past, reused := "off", "-"
+	cached, reused := "off", "-"
 	if p := u.Prefix; p != nil {
-		past = size(p.Bytes)
+		cached = size(p.Bytes)
 		if u.Disk != nil {
-			past += " + " + size(u.Disk.Bytes) + " on disk"
+			cached += " + " + size(u.Disk.Bytes) + " on disk"
 		}
 		if p.Keys > 0 {
 			reused = fmt.Sprintf("%.0f%% of %d tokens", 100*float64(p.Cached)/float64(p.Keys), p.Keys)
 		}
 	}
-	return []string{strconv.Itoa(m.PID), strconv.Itoa(u.Running), strconv.Itoa(u.Waiting), size(u.State), past, reused}
+	return []string{strconv.Itoa(m.PID), strconv.Itoa(u.Running), strconv.Itoa(u.Waiting), size(u.State), cached, reused}
 }
 
 // until describes when a model will be unloaded.

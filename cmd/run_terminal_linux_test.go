@@ -23,15 +23,15 @@ import (
 	"github.com/ingotml/ingot/server/identity"
 )
 
-// seat is a terminal that runs `ingot run`.
-type seat interface {
+// runTerminal is a terminal that runs `ingot run`.
+type runTerminal interface {
 	press(t *testing.T, keys string)
 	screen(t *testing.T) string // all output, including lines that scrolled out of view
 	over(t *testing.T) bool     // the program has ended successfully
 }
 
-// ptySeat is a pseudo-terminal.
-type ptySeat struct {
+// ptyTerminal is a pseudo-terminal.
+type ptyTerminal struct {
 	control *os.File
 	mu      sync.Mutex
 	shown   *terminaltest.Screen
@@ -40,7 +40,7 @@ type ptySeat struct {
 	err     error // exit status
 }
 
-func sitAtPTY(t *testing.T, c *exec.Cmd) seat {
+func startOnPTY(t *testing.T, c *exec.Cmd) runTerminal {
 	t.Helper()
 	control, tty := terminaltest.PTY(t, 80, 24)
 	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
@@ -48,7 +48,7 @@ func sitAtPTY(t *testing.T, c *exec.Cmd) seat {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s := &ptySeat{control: control, shown: terminaltest.NewRaw(t, 80, 24), ended: make(chan struct{})}
+	s := &ptyTerminal{control: control, shown: terminaltest.NewRaw(t, 80, 24), ended: make(chan struct{})}
 	go func() {
 		s.err = c.Wait()
 		close(s.ended)
@@ -77,20 +77,20 @@ func sitAtPTY(t *testing.T, c *exec.Cmd) seat {
 	return s
 }
 
-func (s *ptySeat) press(t *testing.T, keys string) {
+func (s *ptyTerminal) press(t *testing.T, keys string) {
 	t.Helper()
 	if _, err := io.WriteString(s.control, keys); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *ptySeat) screen(*testing.T) string {
+func (s *ptyTerminal) screen(*testing.T) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.shown.Text()
 }
 
-func (s *ptySeat) over(t *testing.T) bool {
+func (s *ptyTerminal) over(t *testing.T) bool {
 	select {
 	case <-s.ended:
 		if s.err != nil {
@@ -102,12 +102,12 @@ func (s *ptySeat) over(t *testing.T) bool {
 	}
 }
 
-// tmuxSeat is a window of tmux, an independent terminal emulator.
-type tmuxSeat struct{ socket string }
+// tmuxTerminal is a window of tmux, an independent terminal emulator.
+type tmuxTerminal struct{ socket string }
 
-func sitAtTmux(t *testing.T, c *exec.Cmd) seat {
+func startInTmux(t *testing.T, c *exec.Cmd) runTerminal {
 	t.Helper()
-	s := &tmuxSeat{filepath.Join(t.TempDir(), "tmux")}
+	s := &tmuxTerminal{filepath.Join(t.TempDir(), "tmux")}
 	path, err := exec.LookPath("ingot")
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func sitAtTmux(t *testing.T, c *exec.Cmd) seat {
 	return s
 }
 
-func (s *tmuxSeat) tmux(t *testing.T, args ...string) string {
+func (s *tmuxTerminal) tmux(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-S", s.socket}, args...)...).CombinedOutput()
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *tmuxSeat) tmux(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-func (s *tmuxSeat) press(t *testing.T, keys string) {
+func (s *tmuxTerminal) press(t *testing.T, keys string) {
 	t.Helper()
 	args := []string{"send-keys", "-H"}
 	for _, b := range []byte(keys) {
@@ -145,7 +145,7 @@ func (s *tmuxSeat) press(t *testing.T, keys string) {
 	s.tmux(t, args...)
 }
 
-func (s *tmuxSeat) screen(t *testing.T) string {
+func (s *tmuxTerminal) screen(t *testing.T) string {
 	var lines []string
 	for line := range strings.Lines(s.tmux(t, "capture-pane", "-p", "-J", "-S", "-2000")) {
 		lines = append(lines, strings.TrimRight(line, " \n"))
@@ -153,15 +153,15 @@ func (s *tmuxSeat) screen(t *testing.T) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-func (s *tmuxSeat) over(t *testing.T) bool {
-	// tmux sometimes reports dead panes late or never. The other seat checks the exit status.
+func (s *tmuxTerminal) over(t *testing.T) bool {
+	// tmux sometimes reports dead panes late or never. The pseudo-terminal checks the exit status.
 	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(s.tmux(t, "display-message", "-p", "#{pane_pid}")) + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
 // user types keys and checks the output, starting at the last prompt but one.
 type user struct {
-	seat
+	runTerminal
 	t *testing.T
 }
 
@@ -198,7 +198,7 @@ func (u user) sees(prompt int, want ...string) {
 // TestRunOnTerminal runs conversations on a pseudo-terminal, and in tmux if it is installed. INGOT_TEST_TMUX requires
 // tmux.
 func TestRunOnTerminal(t *testing.T) {
-	t.Run("pty", func(t *testing.T) { drive(t, sitAtPTY) })
+	t.Run("pty", func(t *testing.T) { drive(t, startOnPTY) })
 	t.Run("tmux", func(t *testing.T) {
 		if _, err := exec.LookPath("tmux"); err != nil {
 			if os.Getenv("INGOT_TEST_TMUX") != "" {
@@ -206,17 +206,17 @@ func TestRunOnTerminal(t *testing.T) {
 			}
 			t.Skipf("tmux is not installed, which `make test-interop` needs: %v", err)
 		}
-		drive(t, sitAtTmux)
+		drive(t, startInTmux)
 	})
 }
 
-func drive(t *testing.T, sit func(*testing.T, *exec.Cmd) seat) {
+func drive(t *testing.T, open func(*testing.T, *exec.Cmd) runTerminal) {
 	home, state := filepath.Join(t.TempDir(), "store"), t.TempDir()
 	engine, why := installedEngine()
 	start := func(t *testing.T, env string, args ...string) user {
 		c := command(home, append([]string{"run"}, args...)...)
 		c.Env = append(c.Env, "XDG_STATE_HOME="+state, "HOME="+state, "INGOT_ENGINE="+engine, "TERM=xterm", "NO_COLOR=", env)
-		u := user{sit(t, c), t}
+		u := user{open(t, c), t}
 		u.sees(0, ">>> a message, or /? for help")
 		return u
 	}

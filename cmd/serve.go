@@ -31,7 +31,9 @@ only its own requests fail.
 
 The server listens on 127.0.0.1:11434, or on --host or INGOT_HOST. An address that other machines can reach
 requires an API key (--api-key-file) or --insecure-listen, which lets everybody send requests. On Ctrl-C or
-SIGTERM the server finishes running requests first.`,
+SIGTERM the server finishes running requests first.
+
+--allow-host, --allow-origin, --insecure-registry and --private-registry can be repeated.`,
 		Example: `  ingot serve
   ingot serve --host 0.0.0.0 --api-key-file key
   INGOT_HOST=127.0.0.1:8080 ingot serve --keep-alive 1h`,
