@@ -224,7 +224,8 @@ func runAll(t *testing.T, name string) {
 	}
 	for _, args := range [][]string{{"show", name, "--json"}, {"ls", "--json"}} {
 		var out, errs bytes.Buffer
-		if code := cmd.Main(args, nil, &out, &errs); code != 0 || firstControl(out.String()) != "" || !json.Valid(out.Bytes()) {
+		if code := cmd.Main(args, nil, &out, &errs); code != 0 || firstControl(out.String()) != "" ||
+			!json.Valid(out.Bytes()) {
 			t.Errorf("ingot %q: exit code %d, %q is in JSON: %q", args, code, firstControl(out.String()), errs.String())
 		}
 	}

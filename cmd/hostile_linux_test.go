@@ -38,7 +38,7 @@ func TestHostileClients(t *testing.T) {
 			_ = c.(*net.TCPConn).CloseWrite()
 		}
 	}
-	// Many bodies at once: large ones, and small ones with expensive contents.
+	// Many large bodies at once. Some of them decode to far more memory than their size.
 	var wg sync.WaitGroup
 	bomb := `{"model":"demo","messages":[` + strings.Repeat("{},", 4<<20) + `{}]}`
 	large := `{"model":"none","prompt":"` + strings.Repeat("x", 12<<20) + `"}`
