@@ -72,7 +72,7 @@ func TestClients(t *testing.T) {
 			c.Env = env
 			out, err := c.CombinedOutput()
 			if err != nil {
-				t.Errorf("%v\n%s\nthe server says: %s", err, out, s.errs)
+				t.Errorf("%v\n%s\nserver log: %s", err, out, s.errs)
 				return
 			}
 			t.Logf("%s", out)

@@ -140,7 +140,7 @@ var withoutJSON = []string{"check", "launch", "rm", "login", "logout", "runner",
 func TestJSONEverywhere(t *testing.T) {
 	commands(t, (&app{}).root(), func(c *cobra.Command) {
 		if (c.Flag("json") != nil) == slices.Contains(withoutJSON, c.Name()) {
-			t.Errorf("%s: --json is there: %v", c.CommandPath(), c.Flag("json") != nil)
+			t.Errorf("%s: has --json: %v", c.CommandPath(), c.Flag("json") != nil)
 		}
 	})
 }

@@ -166,7 +166,7 @@ func TestEvilImage(t *testing.T) {
 	for _, want := range []string{"manifest.annotations.org.ingotml.model.type", "manifest.artifactType",
 		"config.config.architecture"} {
 		if !accepted[want] {
-			t.Errorf("%s is refused: nothing is shown of it", want)
+			t.Errorf("%s is refused: so the terminal shows nothing of it", want)
 		}
 	}
 	// All texts at once. The types in a manifest decide whether it is a model at all.
@@ -354,7 +354,8 @@ func TestEvilStore(t *testing.T) {
 		shown, _ := onTerminal(t, args...)
 		var out, errs bytes.Buffer
 		cmd.Main(args, nil, &out, &errs)
-		if strings.ContainsAny(out.String(), "$`; \\") || firstControl(out.String()) != "" || strings.Contains(out.String(), "evil") {
+		if strings.ContainsAny(out.String(), "$`; \\") || firstControl(out.String()) != "" ||
+			strings.Contains(out.String(), "evil") {
 			t.Errorf("%q offers %q", args, out.String())
 		}
 		if args[2] != "evil" && !strings.HasPrefix(shown, "a\r\n") {

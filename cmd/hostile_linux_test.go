@@ -63,18 +63,18 @@ func TestHostileClients(t *testing.T) {
 		})
 	}
 	if last := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~")); last["done"] != true {
-		t.Errorf("beside all that: %v", last)
+		t.Errorf("a request under load: %v", last)
 	}
 	wg.Wait()
 	after := peak(t, s.Process.Pid)
-	t.Logf("the server took %d MB at most, %d before", after>>20, before>>20)
+	t.Logf("server memory: peak %d MB, %d MB before", after>>20, before>>20)
 	if after > before+1<<30 {
-		t.Errorf("the server took %d bytes, %d before", after, before)
+		t.Errorf("server memory: %d bytes, %d before", after, before)
 	}
 	if last := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~")); last["done"] != true {
 		t.Errorf("afterwards: %v", last)
 	}
 	if !running(s.Process.Pid) {
-		t.Fatalf("the server is gone: %s", s.errs)
+		t.Fatalf("the server has exited: %s", s.errs)
 	}
 }

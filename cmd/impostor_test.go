@@ -77,7 +77,7 @@ func (h *heard) checkDeaf(t *testing.T, what string) {
 	t.Helper()
 	got := h.String()
 	if strings.Contains(got, secretKey) || strings.Contains(got, secretPrompt) || !strings.Contains(got, identity.Path) {
-		t.Errorf("%s: the impostor heard:\n%s", what, got)
+		t.Errorf("%s: the impostor received:\n%s", what, got)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestNamedServer(t *testing.T) {
 		t.Errorf("code %d, %s", code, errs)
 	}
 	if got := h.String(); !strings.Contains(got, "Bearer "+secretKey) || strings.Contains(got, identity.Path) {
-		t.Errorf("it heard\n%s", got)
+		t.Errorf("it received\n%s", got)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestKeyFile(t *testing.T) {
 		var errs bytes.Buffer
 		key, err := keyFlag{path}.read(&app{err: terminal.Notes(&errs)})
 		if key != test.key || (err != nil) != (test.fault != "") || errs.Len() > 0 {
-			t.Errorf("%s: %q, %v; it says %q", name, key, err, errs.String())
+			t.Errorf("%s: %q, %v; notes %q", name, key, err, errs.String())
 		}
 		if err != nil && (!strings.Contains(err.Error(), test.fault) || !strings.Contains(err.Error(), path)) {
 			t.Errorf("%s: error %v, want %s", name, err, test.fault)
@@ -86,7 +86,7 @@ func TestKeyFileFlag(t *testing.T) {
 			t.Errorf("%v: code %d, %s", args, code, errs)
 		}
 		if got := h.String()[before:]; !strings.Contains(got, "Bearer of-the-file]") {
-			t.Errorf("%v: the server heard %s", args, got)
+			t.Errorf("%v: the server received %s", args, got)
 		}
 	}
 	for _, args := range [][]string{
@@ -120,7 +120,7 @@ func TestChildEnviron(t *testing.T) {
 			found = found || variable == name+"=s3cret"
 		}
 		if found != kept {
-			t.Errorf("%s is there: %v, want %v", name, found, kept)
+			t.Errorf("%s is set: %v, want %v", name, found, kept)
 		}
 	}
 }

@@ -52,6 +52,6 @@ func TestLoginAsks(t *testing.T) {
 		t.Errorf("the terminal shows %q", all)
 	}
 	if want := "user name for example.com: password or token of ann: \n"; out.String() != want {
-		t.Errorf("it says %q", out.String())
+		t.Errorf("notes %q", out.String())
 	}
 }

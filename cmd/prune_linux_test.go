@@ -36,7 +36,7 @@ func TestPruneAsks(t *testing.T) {
 			t.Errorf("answer %q: exit code %d", test.answer, code)
 		}
 		if _, err := os.Stat(store.BlobPath(d)); (err != nil) != test.gone {
-			t.Errorf("answer %q: the blob is gone: %v", test.answer, err != nil)
+			t.Errorf("answer %q: the blob is deleted: %v", test.answer, err != nil)
 		}
 		// in the last case there is nothing to delete
 		if listed := strings.Contains(out.String(), string(d)); listed != (test.answer != "") {

@@ -120,7 +120,7 @@ func TestRunAsksServer(t *testing.T) {
 	const body = `{"model":"talk:latest","messages":[{"role":"user","content":"text\n\nWell?"}],"think":"low",` +
 		`"format":"regex:a+","options":{"ignore_eos":true,"num_predict":3,"stop":["X"],"temperature":0.5},"ids":true}`
 	if f.path != "/api/chat" || f.body != body {
-		t.Errorf("%s was asked %s", f.path, f.body)
+		t.Errorf("%s received %s", f.path, f.body)
 	}
 
 	code, out, errs = runMain([]string{"run", "talk", "Well?", "--system", "", "--verbose"}, "")
@@ -131,14 +131,14 @@ func TestRunAsksServer(t *testing.T) {
 	}
 	if want := `"messages":[{"role":"system","content":""},{"role":"user","content":"Well?"}]`; !strings.Contains(f.body,
 		want) {
-		t.Errorf("asked %s, want %s", f.body, want)
+		t.Errorf("request %s, want %s", f.body, want)
 	}
 
 	pictures := filepath.Join("..", "testdata", "pictures", "shapes.png")
 	code, _, errs = runMain([]string{"run", "talk", "see " + pictures}, "")
 	if data, err := os.ReadFile(pictures); code != 0 || err != nil ||
 		!strings.Contains(f.body, `"content":"see","images":["`) || len(f.body) < len(data) {
-		t.Errorf("code %d, %s, %v; asked %.200s", code, errs, err, f.body)
+		t.Errorf("code %d, %s, %v; request %.200s", code, errs, err, f.body)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestRunAsksServerForText(t *testing.T) {
 		code, out, errs := runMain(args, "")
 		if code != 0 || out != "there\n" || errs != "" || f.path != "/api/generate" ||
 			!strings.Contains(f.body, `"prompt":"Once","raw":true`) {
-			t.Errorf("%v: code %d, %q, %q; %s was asked %s", args, code, out, errs, f.path, f.body)
+			t.Errorf("%v: code %d, %q, %q; %s received %s", args, code, out, errs, f.path, f.body)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestRunDoesNotAsk(t *testing.T) {
 	f := asServer(t, lastLine)
 	for _, flag := range []string{"--local", "--float32", "--threads=1", "--cpu-math=exact"} {
 		if code, _, errs := runMain([]string{"run", "talk", "Well?", flag}, ""); code != 1 || f.path != "" {
-			t.Errorf("%s: code %d, %q; %s was asked", flag, code, errs, f.path)
+			t.Errorf("%s: code %d, %q; %s received a request", flag, code, errs, f.path)
 		}
 	}
 	old := os.Getenv("INGOT_HOME")
@@ -188,6 +188,6 @@ func TestRunDoesNotAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _, errs := runMain([]string{"run", "talk", "Well?"}, ""); code != 1 || f.path != "" {
-		t.Errorf("with another store: code %d, %q; %s was asked", code, errs, f.path)
+		t.Errorf("with another store: code %d, %q; %s received a request", code, errs, f.path)
 	}
 }

@@ -135,10 +135,10 @@ func turns(list []chat.Message) (out []string) {
 func (s *scripted) checkAsked(t *testing.T, i int, want ...string) {
 	t.Helper()
 	if i >= len(s.asked) {
-		t.Fatalf("asked %d times", len(s.asked))
+		t.Fatalf("%d requests", len(s.asked))
 	}
 	if diff := cmp.Diff(want, turns(s.asked[i].turns)); diff != "" {
-		t.Errorf("question %d (- wanted, + asked):\n%s", i, diff)
+		t.Errorf("request %d (- want, + got):\n%s", i, diff)
 	}
 }
 
@@ -148,7 +148,7 @@ func (s *scripted) checkScreen(t *testing.T, want ...string) {
 	for _, w := range want {
 		_, after, ok := strings.Cut(rest, w)
 		if !ok {
-			t.Errorf("%q is not, or not in its order, on the screen:\n%s", w, s.screen)
+			t.Errorf("%q is missing or out of order on the screen:\n%s", w, s.screen)
 			return
 		}
 		rest = after
@@ -164,7 +164,7 @@ func TestSession(t *testing.T) {
 	s.checkScreen(t, ">>> hello\nYou said hello\n\n>>> \n>>> \"\"\"one\n... two\n... \"\"\"\nYou said one\ntwo\n\n",
 		">>> ^C\nPress Ctrl-D or type /bye to leave.\n>>> ")
 	if q := s.asked[0]; q.system != "brief" || q.think != "" || q.turns[0].Parts != nil {
-		t.Errorf("asked %+v", q)
+		t.Errorf("request %+v", q)
 	}
 	if got := s.asked[1].turns[1].Reasoning; got != "hm" {
 		t.Errorf("the thinking of the answer is %q", got)
@@ -216,14 +216,14 @@ func TestSessionMistakes(t *testing.T) {
 	for _, w := range want {
 		_, after, ok := strings.Cut(rest, w)
 		if !ok {
-			t.Fatalf("%q is not, or not in its order, in %q", w, s.errs)
+			t.Fatalf("%q is missing or out of order in %q", w, s.errs)
 		}
 		rest = after
 	}
 	s.checkScreen(t, "/set\n/set parameter [NAME VALUE]", "/show\n/show info", "/?\n", "/save NAME", "Ctrl-C",
 		"You said /home/me/notes.txt says")
 	if len(s.asked) != 1 || strings.Contains(s.screen.String(), "never") {
-		t.Errorf("asked %d times; %s", len(s.asked), s.screen)
+		t.Errorf("%d requests; %s", len(s.asked), s.screen)
 	}
 }
 
@@ -243,16 +243,16 @@ func TestSessionStops(t *testing.T) {
 		t.Error("Ctrl-C is caught although nothing runs")
 	}
 
-	s = converse(t, func(s *scripted) { s.echo.fails = errors.New("bad luck") }, "hello", "more")
+	s = converse(t, func(s *scripted) { s.echo.fails = errors.New("test failure") }, "hello", "more")
 	s.checkAsked(t, 1, "user: more")
 	s.checkScreen(t, ">>> hello\nYou said \n\n>>> more\n")
-	if got := s.errs.String(); got != "bad luck\nbad luck\n" {
+	if got := s.errs.String(); got != "test failure\ntest failure\n" {
 		t.Errorf("standard error: %q", got)
 	}
 
 	s = converse(t, func(s *scripted) { s.echo.fails = errServerGone }, "hello", "more")
 	if got, want := strings.Join(s.opened, " "), "talk:latest closed talk:latest closed"; got != want {
-		t.Errorf("after a server was gone: %q, want %q", got, want)
+		t.Errorf("after the server stopped: %q, want %q", got, want)
 	}
 }
 
@@ -309,7 +309,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	s.checkAsked(t, 1, "user: more")
 	if s.asked[2].system != "" {
-		t.Errorf("the system text that was taken away is %q", s.asked[2].system)
+		t.Errorf("the removed system prompt is %q", s.asked[2].system)
 	}
 	name, err := manifest.ParseName("mine")
 	if err != nil {
@@ -330,7 +330,7 @@ func TestSaveAndLoad(t *testing.T) {
 	want := []string{"user: a", "assistant: b", "user: hello", "assistant: You said hello", "user: more",
 		"assistant: You said more", "user: and", "assistant: You said and"}
 	if diff := cmp.Diff(want, said); diff != "" {
-		t.Errorf("saved (- wanted, + saved):\n%s", diff)
+		t.Errorf("saved (- want, + saved):\n%s", diff)
 	}
 	if got, want := convert.ParameterText(texts.Parameters),
 		"stop \"a b\"\ntemperature 0.25\ntop_k 7\ntop_p 0.9\n"; got != want {

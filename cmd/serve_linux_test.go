@@ -102,7 +102,7 @@ func serveCommand(t *testing.T, home string, c *exec.Cmd) *served {
 	r := bufio.NewReader(pipe)
 	line, err := r.ReadString('\n')
 	if err != nil {
-		t.Fatalf("the server says %q, %v", line, err)
+		t.Fatalf("the server printed %q, %v", line, err)
 	}
 	s.addr = strings.TrimSpace(strings.TrimPrefix(line, "listening on http://"))
 	go func() { _, _ = io.Copy(s.errs, r) }()

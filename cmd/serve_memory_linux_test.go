@@ -212,7 +212,7 @@ func TestServeMemory(t *testing.T) {
 		case last["done"] == true:
 			answered++
 		case answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "":
-			t.Fatalf("beside all that: status %d: %v", answer.StatusCode, last)
+			t.Fatalf("a request under load: status %d: %v", answer.StatusCode, last)
 		}
 	}
 	if answered < 2 {
@@ -224,18 +224,18 @@ func TestServeMemory(t *testing.T) {
 	}
 	for name, pid := range check {
 		if !running(pid) {
-			t.Errorf("%s is gone: %s", name, s.errs)
+			t.Errorf("%s has exited: %s", name, s.errs)
 			continue
 		}
 		most := peak(t, pid)
-		t.Logf("%s took %d MB at most", name, most>>20)
+		t.Logf("%s: peak of %d MB", name, most>>20)
 		if most > serverMemory {
-			t.Errorf("%s took %d bytes", name, most)
+			t.Errorf("%s: peak of %d bytes", name, most)
 		}
 	}
 	t.Logf("answers: %v; others meanwhile: %d", statuses, answered)
 	if statuses["/api/chat 200"] == 0 || statuses["/v1/tokenize 200"] == 0 ||
 		statuses["/v1/messages/count_tokens 200"] == 0 {
-		t.Errorf("pictures were not counted and seen: %v", statuses)
+		t.Errorf("pictures were not counted or processed: %v", statuses)
 	}
 }

@@ -235,7 +235,7 @@ func TestTransferQuiet(t *testing.T) {
 	p.draw()
 	p.end()
 	if out.Len() > 0 {
-		t.Errorf("it says %q", out.String())
+		t.Errorf("printed %q", out.String())
 	}
 }
 

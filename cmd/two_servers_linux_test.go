@@ -47,7 +47,7 @@ func TestTwoServers(t *testing.T) {
 	for i := range texts {
 		for _, text := range texts[i] {
 			if text != texts[0][0] || len(text) < 5 {
-				t.Errorf("server %d says %q, the first %q", i, text, texts[0][0])
+				t.Errorf("server %d printed %q, the first %q", i, text, texts[0][0])
 			}
 		}
 	}
