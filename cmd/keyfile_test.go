@@ -102,7 +102,7 @@ func TestKeyFileFlag(t *testing.T) {
 		t.Errorf("%v: code %d, %s", withArgs, code, errs)
 	}
 	code, _, errs := runMain([]string{"serve", "--api-key", "k", "--api-key-file", path}, "")
-	if code != exitUsage || !strings.Contains(errs, "exclude each other") {
+	if code != exitUsage || !strings.Contains(errs, "cannot be combined") {
 		t.Errorf("code %d, %s", code, errs)
 	}
 }

@@ -115,7 +115,7 @@ func TestRunAsksServer(t *testing.T) {
 		got.ToolCalls[i].Arguments = b.Bytes()
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the answer (- wanted, + printed):\n%s", diff)
+		t.Errorf("the result (- want, + got):\n%s", diff)
 	}
 	const body = `{"model":"talk:latest","messages":[{"role":"user","content":"text\n\nWell?"}],"think":"low",` +
 		`"format":"regex:a+","options":{"ignore_eos":true,"num_predict":3,"stop":["X"],"temperature":0.5},"ids":true}`

@@ -167,7 +167,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("request %+v", q)
 	}
 	if got := s.asked[1].turns[1].Reasoning; got != "hm" {
-		t.Errorf("the thinking of the answer is %q", got)
+		t.Errorf("the thinking is %q", got)
 	}
 	const stats = "\nprompt: 9 tokens, 4 of them cached, in 1.00 s (5.0 tokens/s); " +
 		"generated: 2 tokens in 1.00 s (2.0 tokens/s)\n"

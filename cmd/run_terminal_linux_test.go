@@ -255,7 +255,7 @@ func drive(t *testing.T, open func(*testing.T, *exec.Cmd) runTerminal) {
 		u.does("/load sees\r", ready)
 		// 8 of them are the picture
 		u.does("what is "+filepath.Join(testdata, "pictures", "shapes.png")+"\r", "prompt: 29 tokens", ready)
-		u.does("what is "+filepath.Join(testdata, "pictures", "nosuch.png")+"\r", "there is no file", ready)
+		u.does("what is "+filepath.Join(testdata, "pictures", "nosuch.png")+"\r", "does not exist", ready)
 		u.does("/load mine\r", ">>> Once upon a time\n", "there was", ">>> and then\n", ready)
 		u.does("\x04")
 		ended(t, u)

@@ -339,7 +339,7 @@ func TestServe(t *testing.T) {
 	demo = s.children(t)["demo:latest"]
 	_ = s.Process.Signal(syscall.SIGTERM)
 	if last := lastLine(t, answer.Body); last["done"] != true {
-		t.Errorf("the answer ends with %v", last)
+		t.Errorf("the response ends with %v", last)
 	}
 	if err := s.Wait(); err != nil {
 		t.Errorf("the server: %v\n%s", err, s.errs)
@@ -374,7 +374,7 @@ func TestKilledChild(t *testing.T) {
 				a.Body.Close()
 				if message, _ := last["error"].(string); !strings.Contains(message, "the model's process died") ||
 					!strings.Contains(message, c.want) {
-					t.Errorf("the answer ends with %v, want %q", last, c.want)
+					t.Errorf("the response ends with %v, want %q", last, c.want)
 				}
 			}
 			if last := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~")); last["done"] != true ||

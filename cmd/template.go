@@ -88,7 +88,7 @@ func clock(flag string) (func() time.Time, error) {
 func templateSource(c *cobra.Command, arg, named string) (string, error) {
 	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
 		if info.Size() > limits.TemplateText {
-			return "", fmt.Errorf("template %s has %d bytes; the limit is %d", arg, info.Size(), limits.TemplateText)
+			return "", fmt.Errorf("template %s has %d bytes; at most %d are allowed", arg, info.Size(), limits.TemplateText)
 		}
 		b, err := os.ReadFile(arg)
 		return string(b), err

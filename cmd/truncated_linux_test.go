@@ -61,7 +61,7 @@ func TestTruncatedBlob(t *testing.T) {
 	rest, err := io.ReadAll(answer.Body)
 	lines := bytes.Split(bytes.TrimSpace(rest), []byte("\n"))
 	if err != nil || !strings.Contains(string(lines[len(lines)-1]), "the model's process died: "+want) {
-		t.Errorf("the answer ends with %q, %v, want %q", lines[len(lines)-1], err, want)
+		t.Errorf("the response ends with %q, %v, want %q", lines[len(lines)-1], err, want)
 	}
 	gone(t, demo)
 	next, _ := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~"))["error"].(string)
