@@ -34,7 +34,8 @@ func newSlabs(memory int64, n int) (*slabs, error) {
 	}
 	count := (memory - taken - spare) / slabSize
 	if count < fewestSlabs {
-		return nil, fmt.Errorf("the memory limit of %d MiB is too small for this model: it needs %d MiB", memory>>20, (taken+spare+fewestSlabs*slabSize)>>20+1)
+		return nil, fmt.Errorf("the memory limit of %d MiB is too small for this model: it needs %d MiB", memory>>20,
+			(taken+spare+fewestSlabs*slabSize)>>20+1)
 	}
 	count = min(count, int64(maxAhead*n)+1)
 	s := &slabs{free: make(chan []byte, count)}

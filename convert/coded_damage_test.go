@@ -77,7 +77,8 @@ func TestDamagedSources(t *testing.T) {
 			const up = "model.layers.0.mlp.switch_mlp.up_proj"
 			mlxKey(up, `{"bits": 2, "group_size": 32}`)(t, c)
 			c.edit(up+".weight", func(tn *tensor) { tn.Shape[2] /= 2; tn.data = tn.data[:len(tn.data)/2] })
-		}, ErrSource, []string{"it is MLX int4-g32", "another part of the tensor", "MLX int2-g32", "ask for a type with --quantize or --quantize-rule"}},
+		}, ErrSource, []string{"it is MLX int4-g32", "another part of the tensor", "MLX int2-g32",
+			"ask for a type with --quantize or --quantize-rule"}},
 		{"fp8-block", "no scales", without(up + ".weight_scale_inv"), ErrSource, []string{"tensor " + up + ".weight", "it is F8_E4M3, and its scale is not there", "take the checkpoint in bf16"}},
 		{"fp8-block", "wrong block", config(`"weight_block_size": [
       32,`, `"weight_block_size": [

@@ -35,16 +35,20 @@ func TestLargeSources(t *testing.T) {
 		for _, name := range []string{up, down} {
 			src := source(c, name)
 			groups := len(src.data) / size.Source
-			b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales), Biases: make([]byte, groups*size.Biases)}
+			b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
+				Biases: make([]byte, groups*size.Biases)}
 			if err := format.Encode(b, src.data, quantize.BF16); err != nil {
 				t.Fatal(err)
 			}
 			want[name] = b
 			base, rows, cols := name[:len(name)-len("weight")], src.Shape[0], src.Shape[1]
 			c.drop(name)
-			c.add("model.safetensors", tensor{safetensors.Tensor{Name: name, DType: safetensors.U32, Shape: []int64{rows, cols * 3 / 32}}, b.Packed})
-			c.add("model.safetensors", tensor{safetensors.Tensor{Name: base + "scales", DType: safetensors.BF16, Shape: []int64{rows, cols / 64}}, b.Scales})
-			c.add("model.safetensors", tensor{safetensors.Tensor{Name: base + "biases", DType: safetensors.BF16, Shape: []int64{rows, cols / 64}}, b.Biases})
+			c.add("model.safetensors", tensor{safetensors.Tensor{Name: name, DType: safetensors.U32,
+				Shape: []int64{rows, cols * 3 / 32}}, b.Packed})
+			c.add("model.safetensors", tensor{safetensors.Tensor{Name: base + "scales", DType: safetensors.BF16,
+				Shape: []int64{rows, cols / 64}}, b.Scales})
+			c.add("model.safetensors", tensor{safetensors.Tensor{Name: base + "biases", DType: safetensors.BF16,
+				Shape: []int64{rows, cols / 64}}, b.Biases})
 		}
 		dir := c.write(t, t.TempDir())
 		store := openStore(t)
@@ -58,7 +62,8 @@ func TestLargeSources(t *testing.T) {
 				}
 			}
 			groups := int64(len(b.Scales) / 2)
-			b.Scales, b.Biases = encode(t, quantize.ToF32, b.Scales, quantize.BF16, groups), encode(t, quantize.ToF32, b.Biases, quantize.BF16, groups)
+			b.Scales, b.Biases = encode(t, quantize.ToF32, b.Scales, quantize.BF16, groups),
+				encode(t, quantize.ToF32, b.Biases, quantize.BF16, groups)
 			values := make([]byte, groups*64*4)
 			if err := format.Decode(values, quantize.F32, b, quantize.F32); err != nil {
 				t.Fatal(err)

@@ -110,8 +110,10 @@ func TestMLXCodesAreKept(t *testing.T) {
 			for _, list := range c.tensors {
 				for _, tn := range list {
 					// Gate and up are one blob; what is cut out of kv_b_proj cannot stay as it is.
-					apart := []string{".switch_mlp.up_proj.scales", ".switch_glu.up_proj.scales", ".embed_q.scales", ".unembed_out.scales"}
-					if strings.HasSuffix(tn.Name, ".scales") && !slices.ContainsFunc(apart, func(s string) bool { return strings.HasSuffix(tn.Name, s) }) {
+					apart := []string{".switch_mlp.up_proj.scales", ".switch_glu.up_proj.scales", ".embed_q.scales",
+						".unembed_out.scales"}
+					if strings.HasSuffix(tn.Name, ".scales") && !slices.ContainsFunc(apart,
+						func(s string) bool { return strings.HasSuffix(tn.Name, s) }) {
 						packed++
 					}
 				}
@@ -239,15 +241,18 @@ func TestFP8IsDequantizedOnce(t *testing.T) {
 		}
 	}
 	store := openStore(t)
-	mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{Precision: Precision{Type: quantize.Int4, Uniform: true}})
+	mustCreate(t, store, "x", from(c.write(t, t.TempDir())),
+		Options{Precision: Precision{Type: quantize.Int4, Uniform: true}})
 	_, have := arrays(t, store, mustResolve(t, store, "x").Image, name)
 	size := quantize.Int4.GroupSizes(quantize.F32)
 	groups := int(n) / quantize.Int4.Group()
-	want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales), Biases: make([]byte, groups*size.Biases)}
+	want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
+		Biases: make([]byte, groups*size.Biases)}
 	if err := quantize.Int4.Encode(want, values, quantize.F32); err != nil {
 		t.Fatal(err)
 	}
-	for i, w := range [][]byte{want.Packed, encode(t, quantize.ToBF16, want.Scales, quantize.F32, int64(groups)), encode(t, quantize.ToBF16, want.Biases, quantize.F32, int64(groups))} {
+	for i, w := range [][]byte{want.Packed, encode(t, quantize.ToBF16, want.Scales, quantize.F32, int64(groups)),
+		encode(t, quantize.ToBF16, want.Biases, quantize.F32, int64(groups))} {
 		if !bytes.Equal(have[i].data, w) {
 			t.Errorf("int4: array %d differs", i)
 		}
@@ -307,7 +312,8 @@ func TestRecognized(t *testing.T) {
 			{Kind: "layout", What: "model.layers.*.mlp.experts: stacked", From: []string{"model.layers.0.mlp.switch_mlp.gate_proj.weight"}},
 		}},
 		{"fp8-block", []sources.Recognized{{Kind: "fp8", What: "fp8 e4m3, blocks of 32 x 32 (21)", From: []string{
-			`config.json quantization_config.quant_method = "fp8"`, "config.json quantization_config.weight_block_size = [32 32]",
+			`config.json quantization_config.quant_method = "fp8"`,
+			"config.json quantization_config.weight_block_size = [32 32]",
 			"model.layers.0.mlp.down_proj.weight (F8_E4M3 [64 128]) with model.layers.0.mlp.down_proj.weight_scale_inv (F32 [2 4])",
 		}}}},
 		{"fp8-ct-channel", []sources.Recognized{{Kind: "fp8", What: "fp8 e4m3, a scale per row (21)", From: []string{`config.json quantization_config.format = "float-quantized"`}}}},
@@ -318,7 +324,8 @@ func TestRecognized(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range c.want {
-			i := slices.IndexFunc(p.Recognized, func(r sources.Recognized) bool { return r.Kind == want.Kind && strings.HasPrefix(r.What, want.What) })
+			i := slices.IndexFunc(p.Recognized,
+				func(r sources.Recognized) bool { return r.Kind == want.Kind && strings.HasPrefix(r.What, want.What) })
 			if i < 0 {
 				t.Errorf("%s: recognized %+v, want %s", c.folder, p.Recognized, want.What)
 				continue
@@ -357,7 +364,8 @@ func TestRequantize(t *testing.T) {
 		}
 		return typesOf(plan)
 	}
-	const embed, q, down = "model.embed_tokens.weight", "model.layers.1.self_attn.q_proj.weight", "model.layers.2.mlp.down_proj.weight"
+	const embed, q, down = "model.embed_tokens.weight", "model.layers.1.self_attn.q_proj.weight",
+		"model.layers.2.mlp.down_proj.weight"
 	kept := types(Precision{})
 	if kept[q] != "int2" || kept[down] != "int6" {
 		t.Errorf("kept: %v", kept)
@@ -367,10 +375,12 @@ func TestRequantize(t *testing.T) {
 		t.Errorf("int4: %v", asked)
 	}
 	plan, err := planOf(t, c, Precision{Type: quantize.Int4})
-	if err != nil || !slices.ContainsFunc(plan.Warnings, func(w string) bool { return strings.Contains(w, "quantized a second time") }) {
+	if err != nil ||
+		!slices.ContainsFunc(plan.Warnings, func(w string) bool { return strings.Contains(w, "quantized a second time") }) {
 		t.Errorf("warnings %q, %v", plan.Warnings, err)
 	}
-	if one := types(Precision{Rules: []Rule{rule(t, "*.down_proj.weight=bf16")}}); one[down] != "bf16" || one[q] != "int2" {
+	if one := types(Precision{Rules: []Rule{rule(t, "*.down_proj.weight=bf16")}}); one[down] != "bf16" ||
+		one[q] != "int2" {
 		t.Errorf("one rule: %v", one)
 	}
 }
@@ -379,9 +389,11 @@ func TestRequantize(t *testing.T) {
 func TestSourcesSpread(t *testing.T) {
 	for _, name := range []string{"mlx-experts", "fp8-experts", "fp8-block-uneven"} {
 		for _, p := range []Precision{{}, {Type: quantize.Int6}} {
-			one := mustCreate(t, openStore(t), "x", from(published(t, name).write(t, t.TempDir())), Options{Precision: p, Parallel: 1})
+			one := mustCreate(t, openStore(t), "x", from(published(t, name).write(t, t.TempDir())),
+				Options{Precision: p, Parallel: 1})
 			c := published(t, name).shard(3)
-			spread := mustCreate(t, openStore(t), "x", from(c.write(t, t.TempDir())), Options{Precision: p, Parallel: 3, Memory: 512 << 20})
+			spread := mustCreate(t, openStore(t), "x", from(c.write(t, t.TempDir())),
+				Options{Precision: p, Parallel: 3, Memory: 512 << 20})
 			if one.Digest != spread.Digest {
 				t.Errorf("%s, %q: %s in one file, %s in three", name, p.Type, one.Digest, spread.Digest)
 			}

@@ -25,10 +25,12 @@ func TestCreate(t *testing.T) {
 	c.files["README.md"] = "about"
 	c.files["LICENSE"] = "caf\xe9: not UTF-8, and not read by a program"
 	c.files["training_args.bin"] = "not imported"
-	c.add("model.safetensors", random(rand.New(rand.NewPCG(9, 9)), "model.layers.0.self_attn.rotary_emb.inv_freq", safetensors.F32, 4))
+	c.add("model.safetensors", random(rand.New(rand.NewPCG(9, 9)), "model.layers.0.self_attn.rotary_emb.inv_freq",
+		safetensors.F32, 4))
 	store := openStore(t)
 	f := from(c.write(t, t.TempDir()), modelfile.Command{Name: modelfile.Parameter, Key: "temperature", Value: "0.5"},
-		modelfile.Command{Name: modelfile.Parameter, Key: "stop", Value: "<end>"}, modelfile.Command{Name: modelfile.License, Value: "terms"})
+		modelfile.Command{Name: modelfile.Parameter, Key: "stop", Value: "<end>"},
+		modelfile.Command{Name: modelfile.License, Value: "terms"})
 	r := mustCreate(t, store, "tiny", f, Options{})
 
 	entry, err := store.Resolve(t.Context(), modelName(t, "tiny"))
@@ -36,7 +38,8 @@ func TestCreate(t *testing.T) {
 		t.Fatalf("entry %v, %v, want digest %s", entry, err, r.Digest)
 	}
 	wantConfig := manifest.Config{
-		Architecture: "LlamaForCausalLM", ModelType: "llama", Format: "safetensors", DType: "BF16", Params: 2*300*32 + 2*(2*32+2*32*32+2*16*32+3*32*48) + 32,
+		Architecture: "LlamaForCausalLM", ModelType: "llama", Format: "safetensors", DType: "BF16", Params: 2*300*32 +
+			2*(2*32+2*32*32+2*16*32+3*32*48) + 32,
 		Capabilities: []string{"completion"}, ContextLength: 128, EmbeddingLength: 32,
 	}
 	if d := cmp.Diff(wantConfig, entry.Image.Config); d != "" {
@@ -46,17 +49,20 @@ func TestCreate(t *testing.T) {
 	for _, l := range entry.Image.Layers[:7] {
 		files = append(files, string(l.Kind)+" "+l.Name)
 	}
-	want := []string{"license LICENSE", "license LICENSE.2", "file README.md", "file config.json", "file generation_config.json", "file model.safetensors.index.json", "params params.json"}
+	want := []string{"license LICENSE", "license LICENSE.2", "file README.md", "file config.json",
+		"file generation_config.json", "file model.safetensors.index.json", "params params.json"}
 	if d := cmp.Diff(want, files); d != "" {
 		t.Error(d)
 	}
-	if got := readLayer(t, store, entry.Image, manifest.KindParams, "params.json"); got != `{"stop":["<end>"],"temperature":0.5}` {
+	if got := readLayer(t, store, entry.Image, manifest.KindParams,
+		"params.json"); got != `{"stop":["<end>"],"temperature":0.5}` {
 		t.Errorf("parameters %s", got)
 	}
 	if got := readLayer(t, store, entry.Image, manifest.KindLicense, "LICENSE.2"); got != "terms" {
 		t.Errorf("licence %s", got)
 	}
-	if r.Tensors != 21 || r.Bytes != entry.Image.Size() || r.Reused != 0 || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "neither tokenizer.json nor tokenizer.model") {
+	if r.Tensors != 21 || r.Bytes != entry.Image.Size() || r.Reused != 0 || len(r.Warnings) != 1 ||
+		!strings.HasPrefix(r.Warnings[0], "neither tokenizer.json nor tokenizer.model") {
 		t.Errorf("result %+v", r)
 	}
 	checkTensors(t, store, entry.Image, c)
@@ -182,7 +188,8 @@ func TestDigestIsReproducible(t *testing.T) {
 			t.Errorf("%s: digest %s, want %s", name, got, first)
 		}
 	}
-	if other := mustCreate(t, openStore(t), "a", from(tiny(t, tinyConfig, 2).write(t, t.TempDir())), Options{}).Digest; other == first {
+	if other := mustCreate(t, openStore(t), "a", from(tiny(t, tinyConfig, 2).write(t, t.TempDir())),
+		Options{}).Digest; other == first {
 		t.Error("other weights have the same digest")
 	}
 }
@@ -195,7 +202,8 @@ func TestReuse(t *testing.T) {
 	// A fine-tune of one tensor shares the other blobs.
 	c.edit("model.norm.weight", func(tn *tensor) { tn.data[0]++ })
 	r := mustCreate(t, store, "tuned", from(c.write(t, t.TempDir())), Options{})
-	if added := len(contents(t, store)) - before; added != 1+1+2+2 { // tensor; model; config and manifest; the record and its manifest
+	// tensor; model; config and manifest; the record and its manifest
+	if added := len(contents(t, store)) - before; added != 1+1+2+2 {
 		t.Errorf("%d things were added to the store", added)
 	}
 	if changed := r.Bytes - r.Reused; changed <= 0 || changed > 1000 {
@@ -293,7 +301,8 @@ func TestProgress(t *testing.T) {
 		}
 		last = e
 	}})
-	if last.Tensors != 21 || last.TotalTensors != 21 || last.Bytes != last.TotalBytes || last.Bytes < r.Bytes*9/10 || last.Resumed != 0 {
+	if last.Tensors != 21 || last.TotalTensors != 21 || last.Bytes != last.TotalBytes || last.Bytes < r.Bytes*9/10 ||
+		last.Resumed != 0 {
 		t.Errorf("last event %+v", last)
 	}
 }
@@ -341,7 +350,8 @@ func TestFailureKeepsOthers(t *testing.T) {
 	before := finished(t, store)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := Create(ctx, store, modelName(t, "y"), from(dir), Options{Progress: func(Event) { cancel() }}); !errors.Is(err, context.Canceled) {
+	if _, err := Create(ctx, store, modelName(t, "y"), from(dir),
+		Options{Progress: func(Event) { cancel() }}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
 	if d := cmp.Diff(before, finished(t, store)); d != "" {

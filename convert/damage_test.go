@@ -54,7 +54,8 @@ func TestDamage(t *testing.T) {
 		}, nil, arch.ErrTable, []string{".safetensors: tensor " + norm + ": wrong shape: has shape [32 1], want [32]"}},
 		{"transposed", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit("model.layers.0.mlp.up_proj.weight", func(tn *tensor) { tn.Shape = []int64{32, 48} })
-		}, nil, arch.ErrTable, []string{"model.safetensors: tensor model.layers.0.mlp.up_proj.weight: wrong shape: has shape [32 48], want [48 32]"}},
+		}, nil, arch.ErrTable,
+			[]string{"model.safetensors: tensor model.layers.0.mlp.up_proj.weight: wrong shape: has shape [32 48], want [48 32]"}},
 		{"wrong type", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit(norm, func(tn *tensor) { tn.DType = safetensors.I16 })
 		}, nil, arch.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong type: has type I16"}},

@@ -31,8 +31,10 @@ func (inv *Inventory) describe(p *Plan, opts PlanOptions) error {
 		can[c] = true
 	}
 	reads, _ := parse.Abilities(p.parser)
-	can[manifest.CapTools] = can[manifest.CapTools] || reads || p.parser != "" && !parse.Known(p.parser) || toolsInTemplate.MatchString(template)
-	can[manifest.CapThinking] = can[manifest.CapThinking] || strings.Contains(template, "<think>") || think != (parse.Tags{})
+	can[manifest.CapTools] = can[manifest.CapTools] || reads || p.parser != "" && !parse.Known(p.parser) ||
+		toolsInTemplate.MatchString(template)
+	can[manifest.CapThinking] = can[manifest.CapThinking] || strings.Contains(template, "<think>") ||
+		think != (parse.Tags{})
 	for _, c := range []string{manifest.CapCompletion, manifest.CapTools, manifest.CapThinking, manifest.CapVision} {
 		if can[c] {
 			p.capabilities = append(p.capabilities, c)
@@ -43,7 +45,8 @@ func (inv *Inventory) describe(p *Plan, opts PlanOptions) error {
 
 // renderer is that of the family, but Qwen 3.8 has the classes of 3.5 and shows only in its template.
 func renderer(family, template string) string {
-	if family == "qwen3.5" && strings.Contains(template, "resolved_reasoning_effort") && strings.Contains(template, "preserve_thinking") {
+	if family == "qwen3.5" && strings.Contains(template, "resolved_reasoning_effort") &&
+		strings.Contains(template, "preserve_thinking") {
 		return "qwen3.8"
 	}
 	return family

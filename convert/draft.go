@@ -18,7 +18,8 @@ func (inv *Inventory) draft(opts PlanOptions) *Inventory {
 }
 
 // planDraft adds the draft's tensors. Its precision is its own.
-func (inv *Inventory) planDraft(ctx context.Context, p *Plan, draft *Inventory, precision Precision) (unused []string, err error) {
+func (inv *Inventory) planDraft(ctx context.Context, p *Plan, draft *Inventory, precision Precision) (unused []string,
+	err error) {
 	if err := inv.checkDraft(draft); err != nil {
 		return nil, err
 	}
@@ -57,7 +58,8 @@ func (inv *Inventory) sameTokenizer(draft *Inventory) error {
 		x, okX := a.Token(id)
 		y, okY := b.Token(id)
 		if okX != okY || x != y {
-			return fmt.Errorf("%s: %w: its tokenizer is another one than that of %s: token %d is %q, not %q", draft.From, ErrSource, inv.From, id, clip(y), clip(x))
+			return fmt.Errorf("%s: %w: its tokenizer is another one than that of %s: token %d is %q, not %q", draft.From,
+				ErrSource, inv.From, id, clip(y), clip(x))
 		}
 	}
 	return nil

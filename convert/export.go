@@ -21,9 +21,10 @@ var ErrExport = errors.New("cannot export")
 
 // ExportOptions says how a model becomes a folder.
 type ExportOptions struct {
-	Dequantize quantize.Type // a cast: what quantized tensors become, for programs that do not know the formats; 0 keeps them
-	Parallel   int           // files written at once; 0 = as many as processors
-	Progress   func(Event)   // called after each piece, never by two goroutines at once
+	// a cast: what quantized tensors become, for programs that do not know the formats; 0 keeps them
+	Dequantize quantize.Type
+	Parallel   int         // files written at once; 0 = as many as processors
+	Progress   func(Event) // called after each piece, never by two goroutines at once
 
 	shard int64 // most bytes of a file of weights; 0 = maxShard
 }
@@ -47,7 +48,8 @@ const maxShard = 5_000_000_000
 //
 // The folder must not exist or be empty. It is whole, or what was there before: files are written in a hidden folder inside,
 // and get their names when the last one is complete.
-func Export(ctx context.Context, store *manifest.Store, entry *manifest.Entry, dir string, opts ExportOptions) (Exported, error) {
+func Export(ctx context.Context, store *manifest.Store, entry *manifest.Entry, dir string,
+	opts ExportOptions) (Exported, error) {
 	if opts.Dequantize != 0 && !opts.Dequantize.IsCast() {
 		return Exported{}, fmt.Errorf("%w: weights become bf16, f16 or f32, not %s", ErrExport, opts.Dequantize)
 	}
@@ -131,7 +133,8 @@ func openTarget(dir string) (*target, error) {
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), stagingPrefix) {
-			return nil, fmt.Errorf("%s: %w: the folder holds %s; name one that is empty or does not exist", dir, ErrExport, e.Name())
+			return nil, fmt.Errorf("%s: %w: the folder holds %s; name one that is empty or does not exist", dir, ErrExport,
+				e.Name())
 		}
 	}
 	for _, e := range entries {

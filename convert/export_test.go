@@ -83,7 +83,8 @@ func fixture(name string) string { return filepath.Join("..", "testdata", "model
 // A checkpoint comes back as it was, in one file or many, and makes the same image again.
 func TestExportPlain(t *testing.T) {
 	for _, name := range []string{
-		"llama-default", "llama-f32", "qwen3_moe-published", "glm4_moe_lite-published", "gemma3-published", "gemma4-e2b", "qwen3_5-published", "qwen3_5_moe-published",
+		"llama-default", "llama-f32", "qwen3_moe-published", "glm4_moe_lite-published", "gemma3-published", "gemma4-e2b",
+		"qwen3_5-published", "qwen3_5_moe-published",
 		"qwen3_5_moe-next-published", "qwen3_5-vision",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +102,8 @@ func TestExportPlain(t *testing.T) {
 				}
 			}
 			sameTensors(t, got, source)
-			if a, b := readFile(t, filepath.Join(dir, configName)), readFile(t, filepath.Join(fixture(name), configName)); a != b {
+			if a, b := readFile(t, filepath.Join(dir, configName)),
+				readFile(t, filepath.Join(fixture(name), configName)); a != b {
 				t.Errorf("config.json is another")
 			}
 			mustCreate(t, s, "b", from(dir), Options{})
@@ -205,7 +207,8 @@ func checkQuantization(t *testing.T, dir string, got map[string]tensor) {
 // Dequantized weights are what float32 arithmetic gives, rounded once, and nothing says any more that they were quantized.
 func TestExportDequantized(t *testing.T) {
 	s := openStore(t)
-	mustCreate(t, s, "a", from(fixture("llama-default")), Options{Precision: Precision{Type: quantize.Int4, Rules: []Rule{{Match: "*.k_proj.weight", Type: quantize.NVFP4}}}})
+	mustCreate(t, s, "a", from(fixture("llama-default")), Options{Precision: Precision{Type: quantize.Int4,
+		Rules: []Rule{{Match: "*.k_proj.weight", Type: quantize.NVFP4}}}})
 	wide := filepath.Join(t.TempDir(), "f32")
 	mustExport(t, s, "a", wide, ExportOptions{Dequantize: quantize.ToF32})
 	narrow := filepath.Join(t.TempDir(), "bf16")
@@ -227,7 +230,8 @@ func TestExportDequantized(t *testing.T) {
 		blocks := quantize.Blocks{Packed: parts[0].data, Scales: parts[1].data}
 		if len(parts) > 2 {
 			n := int64(len(parts[1].data) / 2)
-			blocks.Scales, blocks.Biases = encode(t, quantize.ToF32, parts[1].data, quantize.BF16, n), encode(t, quantize.ToF32, parts[2].data, quantize.BF16, n)
+			blocks.Scales, blocks.Biases = encode(t, quantize.ToF32, parts[1].data, quantize.BF16, n),
+				encode(t, quantize.ToF32, parts[2].data, quantize.BF16, n)
 		}
 		want := make([]byte, len(a[name].data))
 		if err := typ.Decode(want, quantize.F32, blocks, quantize.F32); err != nil {
@@ -236,13 +240,15 @@ func TestExportDequantized(t *testing.T) {
 		if a[name].DType != safetensors.F32 || !bytes.Equal(a[name].data, want) {
 			t.Errorf("%s: the float32 differs", name)
 		}
-		if b[name].DType != safetensors.BF16 || !bytes.Equal(b[name].data, encode(t, quantize.ToBF16, want, quantize.F32, int64(len(want)/4))) {
+		if b[name].DType != safetensors.BF16 || !bytes.Equal(b[name].data,
+			encode(t, quantize.ToBF16, want, quantize.F32, int64(len(want)/4))) {
 			t.Errorf("%s: the bf16 differs", name)
 		}
 	}
 	for dir, want := range map[string]string{wide: "float32", narrow: "bfloat16"} {
 		var config map[string]any
-		if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, configName))), &config); err != nil || config["torch_dtype"] != want || config["quantization"] != nil {
+		if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, configName))), &config); err != nil ||
+			config["torch_dtype"] != want || config["quantization"] != nil {
 			t.Errorf("%v, config %v", err, config)
 		}
 	}
@@ -251,8 +257,10 @@ func TestExportDequantized(t *testing.T) {
 // What files of a checkpoint cannot say is in a Modelfile, and makes the same image with it.
 func TestExportModelfile(t *testing.T) {
 	s := openStore(t)
-	f := from(fixture("gemma4-pair"), modelfile.Command{Name: modelfile.System, Value: "Be kind."}, modelfile.Command{Name: modelfile.Parameter, Key: "num_ctx", Value: "64"},
-		modelfile.Command{Name: modelfile.Message, Key: "user", Value: "Hello"}, modelfile.Command{Name: modelfile.Draft, Value: fixture("gemma4_assistant-pair")})
+	f := from(fixture("gemma4-pair"), modelfile.Command{Name: modelfile.System, Value: "Be kind."},
+		modelfile.Command{Name: modelfile.Parameter, Key: "num_ctx", Value: "64"},
+		modelfile.Command{Name: modelfile.Message, Key: "user", Value: "Hello"},
+		modelfile.Command{Name: modelfile.Draft, Value: fixture("gemma4_assistant-pair")})
 	first := mustCreate(t, s, "a", f, Options{Precision: Precision{Type: quantize.Int8, Draft: quantize.Int8}})
 	dir := filepath.Join(t.TempDir(), "out")
 	out := mustExport(t, s, "a", dir, ExportOptions{})
@@ -279,7 +287,8 @@ func TestExportFolder(t *testing.T) {
 	entry := mustResolve(t, s, "a")
 	full := t.TempDir()
 	writeFile(t, filepath.Join(full, "mine"), []byte("x"))
-	if _, err := Export(t.Context(), s, entry, full, ExportOptions{}); !errors.Is(err, ErrExport) || !strings.Contains(err.Error(), "mine") {
+	if _, err := Export(t.Context(), s, entry, full, ExportOptions{}); !errors.Is(err, ErrExport) ||
+		!strings.Contains(err.Error(), "mine") {
 		t.Errorf("error %v", err)
 	}
 	empty := t.TempDir()
@@ -306,7 +315,8 @@ func TestExportFolder(t *testing.T) {
 	if list, err := os.ReadDir(full); err != nil || len(list) != 1 {
 		t.Errorf("%v %v", list, err)
 	}
-	if _, err := Export(t.Context(), s, entry, absent, ExportOptions{Dequantize: quantize.Int4}); !errors.Is(err, ErrExport) {
+	if _, err := Export(t.Context(), s, entry, absent, ExportOptions{Dequantize: quantize.Int4}); !errors.Is(err,
+		ErrExport) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -314,7 +324,8 @@ func TestExportFolder(t *testing.T) {
 // What mlx-lm wrote comes back byte for byte.
 func TestExportOfMLX(t *testing.T) {
 	for _, name := range []string{
-		"mlx-every", "mlx-experts", "mlx-gemma4-experts", "mlx-int4-g32", "mlx-mixed_2_6", "mlx-mixed_3_4", "mlx-mxfp8", "mlx-nvfp4", "mlx-qwen3_5",
+		"mlx-every", "mlx-experts", "mlx-gemma4-experts", "mlx-int4-g32", "mlx-mixed_2_6", "mlx-mixed_3_4", "mlx-mxfp8",
+		"mlx-nvfp4", "mlx-qwen3_5",
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := filepath.Join("..", "testdata", "sources", name)

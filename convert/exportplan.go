@@ -55,7 +55,8 @@ const draftFolder = "draft"
 
 // planExport decides what is written. It reads headers, and the norms that mlx-lm may have changed.
 func planExport(inv *Inventory, opts ExportOptions) (*export, error) {
-	x := &export{inv: inv, opts: opts, stored: map[string]*storedTensor{}, types: map[string]quantize.Type{}, params: map[quantize.Type]int64{}}
+	x := &export{inv: inv, opts: opts, stored: map[string]*storedTensor{}, types: map[string]quantize.Type{},
+		params: map[quantize.Type]int64{}}
 	if _, err := inv.match(); err != nil {
 		return nil, err
 	}
@@ -155,7 +156,8 @@ func (x *export) narrow(t *storedTensor, add float64) (safetensors.DType, error)
 	}
 	for _, d := range []quantize.DType{quantize.BF16, quantize.F16} {
 		small, back := make([]byte, len(data)/2), make([]byte, len(data))
-		if quantize.Cast(small, d, data, quantize.F32) == nil && quantize.Cast(back, quantize.F32, small, d) == nil && slices.Equal(back, data) {
+		if quantize.Cast(small, d, data, quantize.F32) == nil && quantize.Cast(back, quantize.F32, small, d) == nil &&
+			slices.Equal(back, data) {
 			return safetensors.DType(d), nil
 		}
 	}
@@ -179,7 +181,8 @@ func (x *export) addTensor(group int, w arch.Written) error {
 		r := r
 		r.part, r.source, r.to = part, first, d
 		x.arrays = append(x.arrays, exportArray{
-			Tensor: safetensors.Tensor{Name: name, DType: d, Shape: shape}, group: group, rule: first.rule, mode: first.quant.Mode(), from: r,
+			Tensor: safetensors.Tensor{Name: name, DType: d, Shape: shape}, group: group, rule: first.rule,
+			mode: first.quant.Mode(), from: r,
 		})
 	}
 	switch {
@@ -204,10 +207,12 @@ func (x *export) addTensor(group int, w arch.Written) error {
 }
 
 // addPacked adds codes, scales and biases.
-func (x *export) addPacked(w arch.Written, first *storedTensor, n int64, add func(string, arrayPart, safetensors.DType, []int64)) error {
+func (x *export) addPacked(w arch.Written, first *storedTensor, n int64,
+	add func(string, arrayPart, safetensors.DType, []int64)) error {
 	path, ok := strings.CutSuffix(w.Name, ".weight")
 	if !ok {
-		return fmt.Errorf("tensor %s: %w: no program reads a quantized one of this name; --dequantize writes it", w.Name, ErrExport)
+		return fmt.Errorf("tensor %s: %w: no program reads a quantized one of this name; --dequantize writes it", w.Name,
+			ErrExport)
 	}
 	if first.global != 0 {
 		return fmt.Errorf("tensor %s: %w: it is nvfp4 with a scale of the whole tensor, which mlx-lm does not read; --dequantize writes it", w.Name, ErrExport)
@@ -329,7 +334,8 @@ func (x *export) addFiles(config File) error {
 		switch {
 		case f.Name == configName:
 		case f.Kind == manifest.KindFile || f.Kind == manifest.KindLicense:
-			if strings.HasSuffix(f.Name, ".safetensors") || strings.EqualFold(f.Name, modelfileName) || strings.HasPrefix(f.Name, draftFolder+"/") {
+			if strings.HasSuffix(f.Name, ".safetensors") || strings.EqualFold(f.Name, modelfileName) ||
+				strings.HasPrefix(f.Name, draftFolder+"/") {
 				return fmt.Errorf("file %s: %w: the folder has another file of this name", f.Name, ErrExport)
 			}
 			x.files = append(x.files, exportFile{f.Name, f.Data})
@@ -348,7 +354,8 @@ func (x *export) config(data []byte) ([]byte, error) {
 		return appendKeys(data, []string{"quantization", "quantization_config"}, text)
 	}
 	if x.opts.Dequantize != 0 && x.wasPacked() {
-		name := map[quantize.Type]string{quantize.ToBF16: "bfloat16", quantize.ToF16: "float16", quantize.ToF32: "float32"}[x.opts.Dequantize]
+		name := map[quantize.Type]string{quantize.ToBF16: "bfloat16", quantize.ToF16: "float16",
+			quantize.ToF32: "float32"}[x.opts.Dequantize]
 		return setDType(data, name)
 	}
 	return data, nil
@@ -365,7 +372,8 @@ func (x *export) wasPacked() bool {
 
 // quantization is the format of most elements, and under their paths those of the others, as mlx-lm has it.
 func (x *export) quantization() ([]byte, error) {
-	most := slices.MaxFunc(slices.Sorted(maps.Keys(x.params)), func(a, b quantize.Type) int { return cmp.Compare(x.params[a], x.params[b]) })
+	most := slices.MaxFunc(slices.Sorted(maps.Keys(x.params)),
+		func(a, b quantize.Type) int { return cmp.Compare(x.params[a], x.params[b]) })
 	entry := func(t quantize.Type) map[string]any {
 		return map[string]any{"group_size": t.Group(), "bits": t.Bits(), "mode": t.Mode()}
 	}

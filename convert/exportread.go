@@ -49,7 +49,8 @@ func (s *storedTensor) check() error {
 			continue
 		}
 		if got := s.parts[suffix]; string(got.DType) != string(p.DType) || got.Size() != p.Size() {
-			return fmt.Errorf("tensor %s%s: blob %s: %w: it is %s %v, want %s %v", s.Name, suffix, s.layer.Digest, ErrSource, got.DType, got.Shape, p.DType, p.Shape)
+			return fmt.Errorf("tensor %s%s: blob %s: %w: it is %s %v, want %s %v", s.Name, suffix, s.layer.Digest, ErrSource,
+				got.DType, got.Shape, p.DType, p.Shape)
 		}
 	}
 	return nil
@@ -186,7 +187,8 @@ func (s *storedTensor) sizes() quantize.Sizes {
 }
 
 // bytes reads what a part has of elements.
-func (s *arrayStream) bytes(buf *[]byte, t *storedTensor, suffix string, begin, n int64, size, group int) ([]byte, error) {
+func (s *arrayStream) bytes(buf *[]byte, t *storedTensor, suffix string, begin, n int64, size, group int) ([]byte,
+	error) {
 	b := grown(buf, n/int64(group)*int64(size))
 	part := t.parts[suffix]
 	if err := readFull(s.file.Reader(part), b, begin/int64(group)*int64(size)); err != nil {

@@ -21,7 +21,8 @@ func generationParameters(data []byte) (params map[string]any, warnings []string
 		}
 		var v float64
 		if json.Unmarshal(raw, &v) != nil || !(v >= lo && v <= hi) || whole && v != math.Trunc(v) {
-			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s makes no sense and is left out", key, clip(string(raw))))
+			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s makes no sense and is left out", key,
+				clip(string(raw))))
 			return
 		}
 		if whole {

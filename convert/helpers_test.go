@@ -123,7 +123,8 @@ func (c *checkpoint) write(t *testing.T, dir string) string {
 		for _, tn := range list {
 			ts = append(ts, tn.Tensor)
 		}
-		err := safetensors.Write(&b, ts, map[string]string{"format": "pt"}, func(i int) (io.Reader, error) { return bytes.NewReader(list[i].data), nil })
+		err := safetensors.Write(&b, ts, map[string]string{"format": "pt"},
+			func(i int) (io.Reader, error) { return bytes.NewReader(list[i].data), nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +150,8 @@ func openStore(t *testing.T) *manifest.Store {
 }
 
 func from(dir string, more ...modelfile.Command) *modelfile.File {
-	return &modelfile.File{Name: "Modelfile", Commands: append([]modelfile.Command{{Name: modelfile.From, Value: dir}}, more...)}
+	return &modelfile.File{Name: "Modelfile", Commands: append([]modelfile.Command{{Name: modelfile.From, Value: dir}},
+		more...)}
 }
 
 func modelName(t *testing.T, s string) manifest.Name {

@@ -63,7 +63,8 @@ func TestQuantizeImage(t *testing.T) {
 	if r := mustCreate(t, store, "q3", parsed(t, "FROM q"), options); r.Digest != want.Digest {
 		t.Errorf("to the type that it has: digest %s, want %s", r.Digest, want.Digest)
 	}
-	_, err := Create(t.Context(), store, modelName(t, "q4"), parsed(t, "FROM q"), Options{Precision: Precision{Type: quantize.MXFP4}})
+	_, err := Create(t.Context(), store, modelName(t, "q4"), parsed(t, "FROM q"),
+		Options{Precision: Precision{Type: quantize.MXFP4}})
 	if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is int") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("quantized twice: error %v", err)
 	}
@@ -76,7 +77,9 @@ func TestDryRunNeedsNoStore(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := DryRun(t.Context(), none, parsed(t, "FROM base"), Options{})
-	if err == nil || !strings.HasPrefix(err.Error(), "Modelfile:1:1: there is no such folder, and no model base:latest in the store; pull it first") {
+	if err == nil ||
+		!strings.HasPrefix(err.Error(),
+			"Modelfile:1:1: there is no such folder, and no model base:latest in the store; pull it first") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -95,7 +98,8 @@ func TestGenerationParameters(t *testing.T) {
 		{`[]`, map[string]any{}, "no JSON object"},
 	} {
 		got, notes := generationParameters([]byte(c.text))
-		if d := cmp.Diff(c.want, got); d != "" || !strings.Contains(strings.Join(notes, "\n"), c.note) || (c.note == "") != (len(notes) == 0) {
+		if d := cmp.Diff(c.want, got); d != "" || !strings.Contains(strings.Join(notes, "\n"), c.note) ||
+			(c.note == "") != (len(notes) == 0) {
 			t.Errorf("%s: notes %q\n%s", c.text, notes, d)
 		}
 	}

@@ -62,7 +62,8 @@ func TestExpertLayouts(t *testing.T) {
 	for _, p := range []Precision{{}, {Type: quantize.Int4}, {Type: quantize.MXFP4}} {
 		want := create(make(), p).Digest
 		for name, c := range map[string]*checkpoint{
-			"one per expert": splitExperts(make(), true), "stacked": splitExperts(make(), false), "one per expert, in shards": splitExperts(make(), true).shard(3),
+			"one per expert": splitExperts(make(), true), "stacked": splitExperts(make(), false),
+			"one per expert, in shards": splitExperts(make(), true).shard(3),
 		} {
 			if got := create(c, p).Digest; got != want {
 				t.Errorf("%s, %q: digest %s, want %s", name, p.Type, got, want)
@@ -82,7 +83,8 @@ func TestExpertPlan(t *testing.T) {
 		t.Fatalf("no %s", name)
 	}
 	tn := p.Tensors[i]
-	if len(tn.Sources) != 8 || tn.Sources[3].Name != "model.layers.0.mlp.experts.1.up_proj.weight" || !slices.Equal(tn.Transform, []string{"stack", "quantize to int4"}) {
+	if len(tn.Sources) != 8 || tn.Sources[3].Name != "model.layers.0.mlp.experts.1.up_proj.weight" ||
+		!slices.Equal(tn.Transform, []string{"stack", "quantize to int4"}) {
 		t.Errorf("%d sources, %v", len(tn.Sources), tn.Transform)
 	}
 }

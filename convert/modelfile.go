@@ -46,7 +46,8 @@ func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[]chat.Fi
 	template := file && chat.HoldsTemplate(l.Name)
 	switch {
 	case template || file && l.Name == recordName:
-	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense, l.Kind == manifest.KindParams, l.Kind == manifest.KindMessages:
+	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense,
+		l.Kind == manifest.KindParams, l.Kind == manifest.KindMessages:
 	default:
 		return nil
 	}

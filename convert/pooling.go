@@ -35,7 +35,8 @@ func withPooling(dir string, files []File) ([]File, error) {
 		if folder == "" {
 			return files, nil
 		}
-		if !fs.ValidPath(folder) || folder == "." || path.Join(folder, configName) == draftConfig || strings.ContainsAny(folder, `\:`) {
+		if !fs.ValidPath(folder) || folder == "." || path.Join(folder, configName) == draftConfig ||
+			strings.ContainsAny(folder, `\:`) {
 			return nil, fmt.Errorf("%s: %w: %q is no folder of the checkpoint", files[i].Source, ErrSource, clip(folder))
 		}
 	}
@@ -51,7 +52,8 @@ func withPooling(dir string, files []File) ([]File, error) {
 	if !json.Valid(data) {
 		return nil, fmt.Errorf("%s: %w: it is no JSON", source, ErrSource)
 	}
-	files = append(files, File{Kind: manifest.KindFile, Name: name, Source: source, Size: int64(len(data)), Data: data, origin: fingerprintOf(data)})
+	files = append(files, File{Kind: manifest.KindFile, Name: name, Source: source, Size: int64(len(data)), Data: data,
+		origin: fingerprintOf(data)})
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	return files, nil
 }

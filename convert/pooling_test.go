@@ -56,7 +56,8 @@ func TestPoolingFile(t *testing.T) {
 					got = append(got, f.Name)
 				}
 			}
-			if strings.Join(got, " ") != c.want || !slices.IsSortedFunc(inv.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) }) {
+			if strings.Join(got, " ") != c.want || !slices.IsSortedFunc(inv.Files,
+				func(a, b File) int { return strings.Compare(a.Name, b.Name) }) {
 				t.Errorf("files %v, want %q", got, c.want)
 			}
 		})

@@ -155,7 +155,8 @@ func TestQuantizedBlobs(t *testing.T) {
 			}
 			size := c.to.GroupSizes(d)
 			groups := len(src.data) / size.Source
-			want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales), Biases: make([]byte, groups*size.Biases)}
+			want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
+				Biases: make([]byte, groups*size.Biases)}
 			if err := c.to.Encode(want, src.data, d); err != nil {
 				t.Fatal(err)
 			}
@@ -193,15 +194,18 @@ func rule(t *testing.T, text string) Rule {
 func TestRules(t *testing.T) {
 	ck := tiny(t, wideConfig, 1)
 	p, err := planOf(t, ck, Precision{Type: quantize.Int4, Rules: []Rule{
-		rule(t, "*.mlp.*=int8"), rule(t, "*.gate_proj.weight=mxfp4"), rule(t, "model.layers.0.self_attn.q_proj.weight=source"), rule(t, "model.norm.weight=f32"),
+		rule(t, "*.mlp.*=int8"), rule(t, "*.gate_proj.weight=mxfp4"),
+		rule(t, "model.layers.0.self_attn.q_proj.weight=source"), rule(t, "model.norm.weight=f32"),
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := typesOf(p)
 	want := map[string]string{
-		"model.layers.0.mlp.up_proj.weight": "int8", "model.layers.1.mlp.gate_proj.weight": "mxfp4", "model.layers.0.self_attn.q_proj.weight": "bf16",
-		"model.layers.1.self_attn.q_proj.weight": "int4", "model.norm.weight": "f32", "model.layers.0.input_layernorm.weight": "bf16",
+		"model.layers.0.mlp.up_proj.weight": "int8", "model.layers.1.mlp.gate_proj.weight": "mxfp4",
+		"model.layers.0.self_attn.q_proj.weight": "bf16",
+		"model.layers.1.self_attn.q_proj.weight": "int4", "model.norm.weight": "f32",
+		"model.layers.0.input_layernorm.weight": "bf16",
 	}
 	for name, w := range want {
 		if got[name] != w {
@@ -218,7 +222,8 @@ func TestRules(t *testing.T) {
 		"model.norm.weight=int8":                    "quantization rule model.norm.weight=int8: ",
 		"model.layers.0.input_layernorm.*=int4-g32": "it fits no tensor",
 	} {
-		if _, err := planOf(t, ck, Precision{Rules: []Rule{rule(t, text)}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := planOf(t, ck, Precision{Rules: []Rule{rule(t, text)}}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", text, err, want)
 		}
 	}
@@ -236,7 +241,8 @@ func TestPlanIsData(t *testing.T) {
 		}
 		sum += tn.Bytes
 	}
-	if p.Totals.Bytes != sum || p.Totals.Tensors != len(p.Tensors) || p.Totals.Params != p.Config.Params || p.Totals.BitsPerWeight < 4.5 || p.Totals.BitsPerWeight > 6 {
+	if p.Totals.Bytes != sum || p.Totals.Tensors != len(p.Tensors) || p.Totals.Params != p.Config.Params ||
+		p.Totals.BitsPerWeight < 4.5 || p.Totals.BitsPerWeight > 6 {
 		t.Errorf("totals %+v", p.Totals)
 	}
 	if p.Config.Quantization != "int4" || p.Config.DType != "BF16" {
@@ -252,7 +258,8 @@ func TestNotFinite(t *testing.T) {
 	dir := ck.write(t, t.TempDir())
 	store := openStore(t)
 	_, err := Create(t.Context(), store, modelName(t, "x"), from(dir), Options{Precision: Precision{Type: quantize.Int8}})
-	if !errors.Is(err, quantize.ErrNotFinite) || !strings.Contains(err.Error(), "model.safetensors: tensor "+name+": element 1234 is +Inf") {
+	if !errors.Is(err, quantize.ErrNotFinite) || !strings.Contains(err.Error(),
+		"model.safetensors: tensor "+name+": element 1234 is +Inf") {
 		t.Errorf("error %v", err)
 	}
 	if left := finished(t, store); len(left) != 0 {
@@ -263,7 +270,8 @@ func TestNotFinite(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	store := openStore(t)
-	p := Precision{Type: quantize.Int4, Uniform: true, Rules: []Rule{{Match: "lm_head.weight"}, rule(t, "*.v_proj.weight=int8-g32")}}
+	p := Precision{Type: quantize.Int4, Uniform: true, Rules: []Rule{{Match: "lm_head.weight"},
+		rule(t, "*.v_proj.weight=int8-g32")}}
 	mustCreate(t, store, "x", from(finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())), Options{Precision: p})
 	img := mustResolve(t, store, "x").Image
 	want := `{"quantization":{"quantize":"int4","uniform":true,"rules":[{"match":"lm_head.weight","type":"source"},{"match":"*.v_proj.weight","type":"int8-g32"}]}}`
@@ -274,7 +282,8 @@ func TestRecord(t *testing.T) {
 		t.Errorf("quantization %q", img.Config.Quantization)
 	}
 	index := readLayer(t, store, img, manifest.KindFile, indexName)
-	for _, key := range []string{"model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight.scale", "model.layers.0.mlp.up_proj.weight.bias"} {
+	for _, key := range []string{"model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight.scale",
+		"model.layers.0.mlp.up_proj.weight.bias"} {
 		if !strings.Contains(index, `"`+key+`":"model-model.layers.0.mlp.up_proj.weight.safetensors"`) {
 			t.Errorf("the index lacks %s", key)
 		}

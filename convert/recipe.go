@@ -17,10 +17,11 @@ var ErrRecipe = errors.New("bad quantization recipe")
 
 // Precision says in what types the weights are stored. The zero value leaves them as they are. In JSON it is a recipe.
 type Precision struct {
-	Type    quantize.Type `json:"quantize,omitempty"`       // 0 = as the source
-	Draft   quantize.Type `json:"quantize_draft,omitempty"` // of the draft's weights
-	Uniform bool          `json:"uniform,omitempty"`        // all weights that the architecture would change get Type, none a better one
-	Rules   []Rule        `json:"rules,omitempty"`          // the last one that matches decides, before all else
+	Type  quantize.Type `json:"quantize,omitempty"`       // 0 = as the source
+	Draft quantize.Type `json:"quantize_draft,omitempty"` // of the draft's weights
+	// all weights that the architecture would change get Type, none a better one
+	Uniform bool   `json:"uniform,omitempty"`
+	Rules   []Rule `json:"rules,omitempty"` // the last one that matches decides, before all else
 }
 
 // ToType is the precision that the name of one type asks for. A note about that name may come with it.

@@ -20,7 +20,8 @@ func TestParseRecipe(t *testing.T) {
 	}{
 		{`{}`, Precision{}, 0, ""},
 		{`{"quantize": "int4", "quantize_draft": "Q8", "uniform": true, "rules": [{"match": "*.v_proj.weight", "type": "int8"}, {"match": "lm_head.weight", "type": "source"}]}`,
-			Precision{Type: quantize.Int4, Draft: quantize.Int8, Uniform: true, Rules: []Rule{{"*.v_proj.weight", quantize.Int8}, {"lm_head.weight", 0}}}, 1, ""},
+			Precision{Type: quantize.Int4, Draft: quantize.Int8, Uniform: true,
+				Rules: []Rule{{"*.v_proj.weight", quantize.Int8}, {"lm_head.weight", 0}}}, 1, ""},
 		{``, Precision{}, 0, "ends too early"},
 		{`null`, Precision{}, 0, "null"},
 		{`[]`, Precision{}, 0, "line 1"},

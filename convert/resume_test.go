@@ -47,7 +47,8 @@ func createInChild(dir string) error {
 }
 
 // bigConfig makes a model of some MB, so that a kill often comes while tensors are written.
-var bigConfig = strings.NewReplacer(`"vocab_size": 256`, `"vocab_size": 4096`, `"hidden_size": 128`, `"hidden_size": 256`, `"num_hidden_layers": 2`, `"num_hidden_layers": 6`).Replace(wideConfig)
+var bigConfig = strings.NewReplacer(`"vocab_size": 256`, `"vocab_size": 4096`, `"hidden_size": 128`,
+	`"hidden_size": 256`, `"num_hidden_layers": 2`, `"num_hidden_layers": 6`).Replace(wideConfig)
 
 // checkModel reads every blob of a model, whose digests must be right.
 func checkModel(t *testing.T, store *manifest.Store, name string) {
@@ -74,7 +75,8 @@ func TestKill(t *testing.T) {
 			store = openStore(t)
 		}
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childDir+"="+dir, "INGOT_HOME="+store.Root(), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+		cmd.Env = append(os.Environ(), childDir+"="+dir, "INGOT_HOME="+store.Root(),
+			"GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		out, err := cmd.StdoutPipe()

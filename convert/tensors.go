@@ -13,11 +13,12 @@ import (
 
 // TensorInfo is a tensor of an image, as its blob's header tells.
 type TensorInfo struct {
-	Name  string
-	DType safetensors.DType // as stored; of quantized tensors that of the scales, or of the packed codes where those say nothing
-	Shape []int64           // of the tensor, not of its packed codes
-	Type  quantize.Type     // 0 = not quantized
-	Bytes int64             // of the tensor with its scales and biases
+	Name string
+	// as stored; of quantized tensors that of the scales, or of the packed codes where those say nothing
+	DType safetensors.DType
+	Shape []int64       // of the tensor, not of its packed codes
+	Type  quantize.Type // 0 = not quantized
+	Bytes int64         // of the tensor with its scales and biases
 	Blob  manifest.Layer
 }
 

@@ -57,7 +57,8 @@ func (p *Plan) replace(kind manifest.Kind, name string, text *string) {
 
 // has tells whether the image that another is made from has such a text.
 func (inv *Inventory) has(kind manifest.Kind, text string) bool {
-	return inv.stored && slices.ContainsFunc(inv.Files, func(f File) bool { return f.Kind == kind && string(f.Data) == text })
+	return inv.stored &&
+		slices.ContainsFunc(inv.Files, func(f File) bool { return f.Kind == kind && string(f.Data) == text })
 }
 
 // decodeParameters reads a file of parameters. Numbers keep their digits.
