@@ -100,8 +100,8 @@ func (h sourceHashes) add(batch []sourceRange, slab []byte, width int64) <-chan 
 	return done
 }
 
-// computeChecksums computes the checksums of a tensor's sources. Sources that were not hashed while they were written are read
-// again now, while they are still in the page cache. The note stores the checksums for a run that resumes this one.
+// computeChecksums computes the checksums of a tensor's sources. It reads sources again that were not hashed while they
+// were written; they are still in the page cache. The note stores the checksums for a run that resumes this one.
 func (w *writer) computeChecksums(ctx context.Context, t *Tensor, h sourceHashes) (note string, err error) {
 	var all []byte
 	for i, s := range t.Sources {

@@ -82,7 +82,7 @@ func (t Tensor) linear() bool {
 		!strings.HasSuffix(name, "embed_tokens.weight") && !strings.HasSuffix(name, ".kv_b_proj.weight")
 }
 
-// checkDequantize rejects tensors that must not be dequantized unless a type is requested, because that would enlarge them.
+// checkDequantize returns an error for sources that must only be dequantized on request.
 func (t Tensor) checkDequantize(why string) error {
 	for _, s := range t.Sources {
 		if w := s.weight.coded; w != nil && !w.Plain {

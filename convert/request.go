@@ -151,8 +151,8 @@ func (o opener) image(ctx context.Context, c modelfile.Command) (*Inventory, err
 	return OpenImage(ctx, store, entry)
 }
 
-// located prefixes an error with the command's position in the Modelfile, or with the command's value if the command does
-// not come from a file.
+// located prefixes an error with the command's position in the Modelfile, or with the command's value if the command
+// does not come from a file.
 func (o opener) located(c modelfile.Command, err error) error {
 	if c.Line > 0 {
 		return o.file.Errorf(c, "%v", err)

@@ -20,7 +20,8 @@ type Tensor struct {
 	Format string            `json:"source_format,omitempty"` // packing of a quantized source; Source is its element type
 	Type   string            `json:"type"`                    // of the blob: int4, mxfp8, bf16, ...
 	Rule   string            `json:"rule"`                    // the precision rule that decided the type
-	// Transform lists the steps in order: stack, concat, slice, dequantize, cast, quantize; or copy; or keep codes; or reuse.
+	// Transform lists the steps in order: stack, concat, slice, dequantize, cast, quantize; or copy; or keep codes; or
+	// reuse.
 	Transform []string          `json:"transform"`
 	Sources   []Source          `json:"sources"` // their concatenation is the tensor
 	Arrays    []Array           `json:"arrays"`  // of the blob, in order

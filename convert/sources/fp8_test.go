@@ -41,7 +41,8 @@ func TestFP8Granularity(t *testing.T) {
 	const block, channel, perTensor = `{"quant_method": "fp8", "weight_block_size": [32, 64]}`,
 		`{"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"strategy": "channel"}}}}`,
 		`{"quant_method": "modelopt", "quant_algo": "FP8"}`
-	const blocks, group = `{"quant_method": "compressed-tensors", "config_groups": {"a": {"weights": {"strategy": "block", "block_structure": [128, 128]}}, "b": {"weights": {"strategy": "channel"}}}}`,
+	const blocks,
+		group = `{"quant_method": "compressed-tensors", "config_groups": {"a": {"weights": {"strategy": "block", "block_structure": [128, 128]}}, "b": {"weights": {"strategy": "channel"}}}}`,
 		`{"quant_method": "compressed-tensors", "config_groups": {"a": {"weights": {"strategy": "group", "group_size": 32}}}}`
 	for _, c := range []struct {
 		config        string
@@ -76,7 +77,8 @@ func TestFP8Granularity(t *testing.T) {
 		{`{"quant_method": "fp8", "weight_block_size": [128]}`, []int64{64, 128}, []int64{1}, "want two positive numbers"},
 	} {
 		tensors := open(t, []safetensors.Tensor{
-			{Name: "model.w.weight", DType: safetensors.F8E4M3, Shape: c.shape}, {Name: "model.w.weight_scale", DType: safetensors.F32, Shape: c.scales},
+			{Name: "model.w.weight", DType: safetensors.F8E4M3, Shape: c.shape},
+			{Name: "model.w.weight_scale", DType: safetensors.F32, Shape: c.scales},
 		}, nil)
 		config := []byte("{}")
 		if c.config != "" {
@@ -97,7 +99,8 @@ func TestFP8Granularity(t *testing.T) {
 // MLX's packing is found under either of its keys, and beside a text model's configuration.
 func TestMLXKeys(t *testing.T) {
 	list := []safetensors.Tensor{
-		{Name: "w.biases", DType: safetensors.F16, Shape: []int64{8, 2}}, {Name: "w.scales", DType: safetensors.F16, Shape: []int64{8, 2}},
+		{Name: "w.biases", DType: safetensors.F16, Shape: []int64{8, 2}},
+		{Name: "w.scales", DType: safetensors.F16, Shape: []int64{8, 2}},
 		{Name: "w.weight", DType: safetensors.U32, Shape: []int64{8, 12}},
 	}
 	for _, config := range []string{
@@ -113,7 +116,8 @@ func TestMLXKeys(t *testing.T) {
 			t.Errorf("%s: %v", config, err)
 			continue
 		}
-		if w := r.Weights; len(w) != 1 || w[0].Type.String() != "int3" || w[0].DType != safetensors.F16 || w[0].Shape[1] != 128 {
+		if w := r.Weights; len(w) != 1 || w[0].Type.String() != "int3" || w[0].DType != safetensors.F16 ||
+			w[0].Shape[1] != 128 {
 			t.Errorf("%s: %+v", config, w)
 		}
 	}

@@ -61,8 +61,10 @@ func TestFP8Codes(t *testing.T) {
 		code  byte
 		want  float32
 	}{
-		{"F8_E4M3", 0x00, 0}, {"F8_E4M3", 0x01, 0x1p-9}, {"F8_E4M3", 0x08, 0x1p-6}, {"F8_E4M3", 0x38, 1}, {"F8_E4M3", 0x7e, 448}, {"F8_E4M3", 0xfe, -448},
-		{"F8_E5M2", 0x01, 0x1p-16}, {"F8_E5M2", 0x04, 0x1p-14}, {"F8_E5M2", 0x3c, 1}, {"F8_E5M2", 0x7b, 57344}, {"F8_E5M2", 0xbc, -1},
+		{"F8_E4M3", 0x00, 0}, {"F8_E4M3", 0x01, 0x1p-9}, {"F8_E4M3", 0x08, 0x1p-6}, {"F8_E4M3", 0x38, 1},
+		{"F8_E4M3", 0x7e, 448}, {"F8_E4M3", 0xfe, -448},
+		{"F8_E5M2", 0x01, 0x1p-16}, {"F8_E5M2", 0x04, 0x1p-14}, {"F8_E5M2", 0x3c, 1}, {"F8_E5M2", 0x7b, 57344},
+		{"F8_E5M2", 0xbc, -1},
 	} {
 		for dtype, table := range fp8Codes {
 			if string(dtype) == c.dtype && table[c.code] != c.want {

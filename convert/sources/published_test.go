@@ -75,7 +75,10 @@ func (f *folder) read(t *testing.T) (Result, error) {
 		list, data = append(list, h.Tensor), append(data, h.data)
 	}
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, list, nil, func(i int) (io.Reader, error) { return bytes.NewReader(data[i]), nil }); err != nil {
+	if err := safetensors.Write(&b, list, nil, func(i int) (io.Reader,
+		error) {
+		return bytes.NewReader(data[i]), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "model.safetensors"), b.Bytes(), 0o644); err != nil {
@@ -168,7 +171,8 @@ func checkCodes(t *testing.T, w Weight, whole []byte, begin, count int64) {
 		d = quantize.DType(w.Scales)
 	}
 	size, groups := w.Type.GroupSizes(d), int(count)/w.Type.Group()
-	b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales), Biases: make([]byte, groups*size.Biases)}
+	b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
+		Biases: make([]byte, groups*size.Biases)}
 	if err := w.Read.Codes(b, begin, count); err != nil {
 		t.Fatal(err)
 	}
