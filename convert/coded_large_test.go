@@ -9,9 +9,10 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// largeConfig has tensors of many batches, and rows that are longer than a batch takes whole.
+// largeConfig has tensors of many batches, and rows that are too long to be read whole.
 const largeConfig = `{
-  "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 64, "intermediate_size": 70016,
+  "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 64, ` +
+	`"intermediate_size": 70016,
   "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
   "tie_word_embeddings": true, "torch_dtype": "bfloat16"QUANTIZATION
 }
@@ -24,7 +25,7 @@ func large(t *testing.T, quantization string) *checkpoint {
 	return c
 }
 
-// Batch after batch, codes stay what they are and values are those of the definition, in long rows too.
+// Codes are unchanged and values are exact over many batches, also in long rows.
 func TestLargeSources(t *testing.T) {
 	const up, down = "model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.down_proj.weight"
 	t.Run("mlx", func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestLargeSources(t *testing.T) {
 			shape := source(c, name).Shape
 			codes := random(rng, name, safetensors.F8E4M3, shape...)
 			for i := range codes.data {
-				codes.data[i] &^= 1 // no NaN
+				codes.data[i] &^= 1 // avoid NaN
 			}
 			scales := random(rng, name+"_scale_inv", safetensors.F32, (shape[0]+47)/48, (shape[1]+95)/96)
 			for i := 3; i < len(scales.data); i += 4 {

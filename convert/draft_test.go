@@ -33,7 +33,7 @@ func TestDraft(t *testing.T) {
 	if meta, _ := arrays(t, store, img, "model.layers.0.mlp.up_proj.weight"); meta != nil {
 		t.Errorf("the target is quantized: %v", meta)
 	}
-	// The pair is taken over as it is, its target may be quantized apart, and its draft replaced.
+	// An image's draft is kept. The target may be quantized separately, and the draft replaced.
 	if again := mustCreate(t, store, "again", parsed(t, "FROM pair"), Options{}); again.Digest != r.Digest {
 		t.Errorf("made from the image: %s, want %s", again.Digest, r.Digest)
 	}
@@ -47,7 +47,7 @@ func TestDraft(t *testing.T) {
 		"draft.model.layers.0.mlp.up_proj.weight"); meta != nil {
 		t.Errorf("the draft is quantized: %v", meta)
 	}
-	// A model of the store may draft, too.
+	// A model in the store may be the draft.
 	mustCreate(t, store, "small", from(draft), Options{})
 	if r := mustCreate(t, store, "named", parsed(t, "FROM alone\nDRAFT small"),
 		Options{Precision: Precision{Draft: quantize.Int8}}); r.Digest != mustResolve(t, store, "pair").Digest {
@@ -62,7 +62,10 @@ func TestDraftThatDoesNotFit(t *testing.T) {
 		kind                    error
 		want                    string
 	}{
-		{"vocabulary", strings.Replace(wideConfig, `"vocab_size": 256`, `"vocab_size": 128`, 1), "", arch.ErrDraft, "vocabulary of 128"},
+		{
+			"vocabulary", strings.Replace(wideConfig, `"vocab_size": 256`, `"vocab_size": 128`, 1), "", arch.ErrDraft,
+			"vocabulary of 128",
+		},
 		{"tokenizer", wideConfig, other, ErrSource, `token 2 is "ba", not "ab"`},
 	} {
 		target := tiny(t, wideConfig, 1)

@@ -45,8 +45,8 @@ const maxShard = 5_000_000_000
 // Quantized tensors have mlx-lm's layout, and their types are in config.json. A model without quantized tensors has
 // transformers' layout. What no file of a checkpoint can express is in a Modelfile; a draft is in a subfolder.
 //
-// The folder must be absent or empty. The export is atomic: files are written to a hidden subfolder, and are renamed when
-// the last one is complete.
+// The folder must be absent or empty. The export is atomic: files are written to a hidden subfolder, and are renamed
+// when the last one is complete.
 func Export(
 	ctx context.Context, store *manifest.Store, entry *manifest.Entry, dir string, opts ExportOptions,
 ) (Exported, error) {

@@ -75,7 +75,7 @@ func layerOf(t *testing.T, s *manifest.Store, model, name string) string {
 	return s.BlobPath(l.Digest)
 }
 
-// What PEFT merges is what is in the image; the rest is as it was.
+// The image equals PEFT's merge; all other tensors are unchanged.
 func TestAdapterLikePEFT(t *testing.T) {
 	for _, kind := range []string{"linear", "patterns"} {
 		t.Run(kind, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestAdapterLikePEFT(t *testing.T) {
 	}
 }
 
-// A weight is rounded once, however it is cut into batches; made from a folder or from an image, it is the same.
+// A weight is rounded once, however it is divided into batches, and is the same from a folder and from an image.
 func TestAdapterRoundsOnce(t *testing.T) {
 	dir := "../testdata/adapters/linear"
 	store := openStore(t)
@@ -184,7 +184,7 @@ func TestAdapters(t *testing.T) {
 	}
 }
 
-// The key of a run tells adapters and their scales apart, so that none goes on from another's blobs.
+// A run's key depends on the adapters and their scales, so that no run resumes another's blobs.
 func TestAdapterKey(t *testing.T) {
 	dir := t.TempDir()
 	copyAdapter(t, dir, func(map[string]any) {})
@@ -212,7 +212,7 @@ func TestAdapterKey(t *testing.T) {
 	}
 }
 
-// copyAdapter writes the linear adapter with another configuration.
+// copyAdapter writes the linear adapter with an edited configuration.
 func copyAdapter(t *testing.T, dir string, edit func(map[string]any)) {
 	t.Helper()
 	var c map[string]any
@@ -238,10 +238,10 @@ func TestAdapterRefused(t *testing.T) {
 		want  string
 	}{
 		"use_dora":          {true, "use_dora is set: DoRA cannot be merged"},
-		"fan_in_fan_out":    {true, "fan_in_fan_out is set: weights that lie transposed cannot be merged"},
+		"fan_in_fan_out":    {true, "fan_in_fan_out is set: transposed weights cannot be merged"},
 		"peft_type":         {"IA3", `peft_type is "IA3": only LORA`},
-		"init_lora_weights": {"pissa_niter_4", "that changed the weights of the base model too"},
-		"something_new":     {1, "something_new is set: what this version does not know cannot be merged"},
+		"init_lora_weights": {"pissa_niter_4", "which also changes the base model's weights"},
+		"something_new":     {1, "something_new is set: an unknown feature cannot be merged"},
 		"r": {5,
 			"lora_A.weight: cannot import: its shape is [4 128], but its rank in adapter_config.json (r, rank_pattern) is 5"},
 		"lora_alpha":        {"x", "cannot unmarshal string"},
@@ -285,7 +285,7 @@ func TestAdapterRefused(t *testing.T) {
 	})
 }
 
-// checkRefused expects one line that names the place in the Modelfile, and an empty store.
+// checkRefused expects an error of one line with the position in the Modelfile, and an empty store.
 func checkRefused(t *testing.T, base, dir, want string) {
 	t.Helper()
 	store := openStore(t)
@@ -298,7 +298,7 @@ func checkRefused(t *testing.T, base, dir, want string) {
 	}
 }
 
-// loraFor makes an adapter of the first layer's query projection.
+// loraFor makes an adapter for the first layer's query projection.
 func loraFor(t *testing.T, base string) string {
 	t.Helper()
 	inv, err := Open(base)
@@ -317,7 +317,7 @@ func loraFor(t *testing.T, base string) string {
 			Shape: []int64{w.Shape[0], 2}}})
 }
 
-// writeLoRA writes an adapter of rank 2 with tensors of zeros where they have no data.
+// writeLoRA writes an adapter of rank 2. Tensors without data are zero.
 func writeLoRA(t *testing.T, list ...tensor) string {
 	t.Helper()
 	for i := range list {
@@ -334,7 +334,7 @@ func f32(name string, shape ...int64) tensor {
 	return tensor{Tensor: safetensors.Tensor{Name: "base_model.model." + name, DType: safetensors.F32, Shape: shape}}
 }
 
-// Each refusal names the tensor, what it is, and what can be done.
+// Each error names the tensor, the problem and a remedy.
 func TestAdapterTensors(t *testing.T) {
 	const q = "model.layers.0.self_attn.q_proj"
 	for name, c := range map[string]struct {
@@ -354,7 +354,7 @@ func TestAdapterTensors(t *testing.T) {
 		"embedding": {[]tensor{f32("model.embed_tokens.lora_embedding_A", 2, 384)},
 			"the adapter of an embedding cannot be merged"},
 		"DoRA":      {[]tensor{f32(q+".lora_magnitude_vector", 64)}, "DoRA cannot be merged"},
-		"bias of B": {[]tensor{f32(q+".lora_B.bias", 64)}, "what it is for is not known"},
+		"bias of B": {[]tensor{f32(q+".lora_B.bias", 64)}, "unknown kind of LoRA tensor"},
 		"whole":     {[]tensor{f32("model.norm.weight", 65)}, "it is [65], but model.norm.weight is [64]"},
 		"both": {[]tensor{f32(q+".lora_A.weight", 2, 64), f32(q+".lora_B.weight", 64, 2), f32(q+".weight", 64, 64)},
 			"an ADAPTER line"},
@@ -380,7 +380,7 @@ func TestAdapterTensors(t *testing.T) {
 	})
 }
 
-// A weight that is packed is merged where a type is asked for, and another name of the same tensor is found.
+// An adapter is merged into a packed weight if a type is requested, and finds the tensor under another prefix.
 func TestAdapterOfPacked(t *testing.T) {
 	base := "../testdata/sources/packed-int4"
 	store := openStore(t)
@@ -390,7 +390,7 @@ func TestAdapterOfPacked(t *testing.T) {
 	a, b := random(rng, "base_model.model.model.language_model.layers.0.self_attn.q_proj.lora_A.weight", safetensors.BF16,
 		2, 64), f32("model.language_model.layers.0.self_attn.q_proj.lora_B.weight", 64, 2)
 	for i := 1; i < len(a.data); i += 2 {
-		a.data[i] &= 0xbf // finite
+		a.data[i] &= 0xbf // keep it finite
 	}
 	r := mustCreate(t, store, "y", from(absolute(t, llamaF32), adapterLine(writeLoRA(t, a, b))), Options{})
 	if m := record(t, store, r).Adapters[0].Merged; len(m) != 1 || m[0].Name != "model.layers.0.self_attn.q_proj.weight" {

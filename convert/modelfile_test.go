@@ -22,7 +22,7 @@ func mustTexts(t *testing.T, s *manifest.Store, name string) *Texts {
 	return texts
 }
 
-// shown is the Modelfile of a model.
+// shown returns the Modelfile of a model.
 func shown(t *testing.T, s *manifest.Store, name string) (text string, notes []string) {
 	t.Helper()
 	f, notes := mustTexts(t, s, name).Modelfile(name)
@@ -51,7 +51,7 @@ LICENSE terms
 LICENSE terms
 `
 
-// What show --modelfile prints creates the same image.
+// The output of show --modelfile creates the same image.
 func TestModelfileRoundTrip(t *testing.T) {
 	c := finiteWeights(tiny(t, wideConfig, 1))
 	c.files["generation_config.json"] = `{"temperature": 0.7, "top_k": 20}`
@@ -94,7 +94,8 @@ func TestModelfileRoundTrip(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	c := tiny(t, tinyConfig, 1)
-	c.files["tokenizer_config.json"] = `{"chat_template": [{"name": "tool_use", "template": "tools"}, {"name": "default", "template": "shipped"}]}`
+	c.files["tokenizer_config.json"] = `{"chat_template": [{"name": "tool_use", "template": "tools"}, ` +
+		`{"name": "default", "template": "shipped"}]}`
 	dir := c.write(t, t.TempDir())
 	store := openStore(t)
 	mustCreate(t, store, "a", from(dir), Options{})
@@ -113,7 +114,7 @@ func TestTexts(t *testing.T) {
 	if got.Template != "own" || got.System != "s" || !slices.Equal(got.Messages, []Message{{"user", "hi"}}) {
 		t.Errorf("%+v", got)
 	}
-	// Lines replace those of the image, and empty ones take them away.
+	// Lines replace the image's settings, and empty ones remove them.
 	mustCreate(t, store, "d", parsed(t, "FROM c\nTEMPLATE \"\"\nSYSTEM other\nMESSAGE user a\nMESSAGE assistant b"),
 		Options{})
 	got = mustTexts(t, store, "d")
@@ -145,7 +146,7 @@ func TestRequires(t *testing.T) {
 	}
 }
 
-// A model that needs a later version is not taken over by an earlier one.
+// A source image that requires a later version is rejected.
 func TestRequiresOfImage(t *testing.T) {
 	store := openStore(t)
 	mustCreate(t, store, "new", parsed(t, "FROM "+tiny(t, tinyConfig, 1).write(t, t.TempDir())+"\nREQUIRES 2.0"),
@@ -160,7 +161,7 @@ func TestRequiresOfImage(t *testing.T) {
 	}
 }
 
-// The parsers that arch names exist.
+// The parsers named by package arch exist.
 func TestFamiliesHaveParsers(t *testing.T) {
 	for _, modelType := range []string{"glm4_moe_lite", "deepseek_v3", "gemma4", "qwen3_5", "qwen3_next", "qwen3",
 		"qwen3_moe", "nemotron_h"} {
@@ -180,13 +181,13 @@ func TestUnknownParserWarns(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
 	r := mustCreate(t, openStore(t), "x", parsed(t, "FROM "+dir+"\nPARSER nosuch\n"), Options{})
 	if !slices.ContainsFunc(r.Warnings, func(w string) bool {
-		return strings.HasPrefix(w, "Modelfile:2:1: this version knows no such parser (known: cohere, ")
+		return strings.HasPrefix(w, "Modelfile:2:1: this version does not know the parser (known: cohere, ")
 	}) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 }
 
-// Every value that a parameter can have comes back.
+// Every parameter value survives a round trip.
 func TestParameterValues(t *testing.T) {
 	for _, p := range modelfile.Parameters() {
 		if p.Deprecated {

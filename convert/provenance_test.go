@@ -43,7 +43,7 @@ func hexSum(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// checkSums compares all sums of a record with those of the tensors of the checkpoint.
+// checkSums compares a record's checksums with the checkpoint's tensors.
 func checkSums(t *testing.T, p ImageProvenance, c *checkpoint) {
 	t.Helper()
 	want := map[string]string{}
@@ -108,13 +108,13 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// The record depends on the files alone; the image not even on their names.
+// The record depends only on the files; the image does not even depend on their names.
 func TestProvenanceIsReproducible(t *testing.T) {
 	store := openStore(t)
 	a := mustCreate(t, store, "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
 	b := mustCreate(t, store, "b", from(tiny(t, tinyConfig, 1).write(t, filepath.Join(t.TempDir(), "moved"))),
 		Options{Parallel: 1})
-	record(t, store, a) // one
+	record(t, store, a) // verifies that there is exactly one
 	c := mustCreate(t, store, "c", from(tiny(t, tinyConfig, 1).shard(3).write(t, t.TempDir())), Options{})
 	if a.Digest != b.Digest || a.Digest != c.Digest {
 		t.Errorf("the images are %s, %s, %s", a.Digest, b.Digest, c.Digest)
@@ -128,7 +128,7 @@ func TestProvenanceIsReproducible(t *testing.T) {
 	}
 }
 
-// Sums are those of the bytes in the files, however a source is read: stacked, cut, its rows dealt out, or unpacked.
+// Checksums cover the bytes in the files, whether a source is stacked, split, gathered or unpacked.
 func TestProvenanceOfLayouts(t *testing.T) {
 	for _, name := range []string{"models/qwen3_5_moe-next-published", "models/qwen3_moe-fused",
 		"models/glm4_moe_lite-published", "models/gemma4-26b-a4b-mlx", "sources/gptq", "sources/mlx-experts"} {
@@ -160,7 +160,7 @@ func TestProvenanceOfLayouts(t *testing.T) {
 	}
 }
 
-// A run that goes on from another one knows the sums of what that one read, and finds them where it left none.
+// A resumed run restores the checksums that the earlier run stored, and computes the others.
 func TestProvenanceOfResumed(t *testing.T) {
 	for name, forget := range map[string]bool{"noted": false, "forgotten": true} {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestProvenanceHashesFiles(t *testing.T) {
 	}
 }
 
-// What an image is made from is known through the images between, and goes with the last one.
+// An image's sources are known across intermediate images, and their records are removed with the last of these.
 func TestProvenanceOfImages(t *testing.T) {
 	store := openStore(t)
 	base := mustCreate(t, store, "base", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
@@ -258,7 +258,7 @@ func TestProvenanceOfDraft(t *testing.T) {
 	checkSums(t, p, c)
 }
 
-// Damaged records are an error of their own, not of the image.
+// A damaged record is an error of its own, not of the image.
 func TestProvenanceDamaged(t *testing.T) {
 	store := openStore(t)
 	r := mustCreate(t, store, "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
