@@ -79,7 +79,7 @@ func TestDetectFamily(t *testing.T) {
 }
 
 // A model reports vision if and only if its table has a tower.
-func TestVisionIsWhatTheTableHas(t *testing.T) {
+func TestVisionMatchesTable(t *testing.T) {
 	for _, c := range checkpoints(t) {
 		d, err := DetectFamily(c.Config)
 		if err != nil {

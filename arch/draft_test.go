@@ -52,7 +52,7 @@ func TestCheckDraft(t *testing.T) {
 		{"head size", get("gemma-4-E2B"), changed("gemma-4-E2B-assistant", `"global_head_dim":512`, `"global_head_dim":256`),
 			"heads of full_attention are 256 wide, the model's 512"},
 		{"heads", changed("gemma-4-E2B", `"num_key_value_heads":1`, `"num_key_value_heads":8`), get("gemma-4-E2B-assistant"),
-			"its 4 heads cannot share the model's 8 heads of keys in layers of sliding_attention"},
+			"its 4 query heads are not a multiple of the model's 8 key heads in layers of sliding_attention"},
 		{
 			"window", changed("gemma-4-E2B", `"sliding_window":512`, `"sliding_window":1024`), get("gemma-4-E2B-assistant"),
 			"its window is 512, the model's 1024",

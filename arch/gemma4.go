@@ -136,8 +136,8 @@ func (m *Gemma4) parseLayers(o object, assistant bool) {
 			shared = m.Layers
 		}
 		if shared != m.Layers {
-			o.fail("num_kv_shared_layers", fmt.Sprintf("be num_hidden_layers = %d: an assistant has no keys of its own",
-				m.Layers))
+			o.fail("num_kv_shared_layers",
+				fmt.Sprintf("be num_hidden_layers = %d: an assistant has no keys of its own", m.Layers))
 		}
 	}
 	wide := o.boolean("use_double_wide_mlp", false)
@@ -164,8 +164,8 @@ func (m *Gemma4) parseLayers(o object, assistant bool) {
 	}
 	for i, l := range m.Layer {
 		if m.Heads%l.KVHeads != 0 && o.failed() == nil {
-			*o.err = configErrorf("num_key_value_heads = %d in layer %d: must divide num_attention_heads = %d", l.KVHeads, i,
-				m.Heads)
+			*o.err = configErrorf("num_key_value_heads = %d in layer %d: must divide num_attention_heads = %d",
+				l.KVHeads, i, m.Heads)
 		}
 	}
 }

@@ -163,7 +163,7 @@ func TestLayoutProblems(t *testing.T) {
 }
 
 // The checkpoint determines the number of learned positions.
-func TestPositionsAreFree(t *testing.T) {
+func TestPositionCount(t *testing.T) {
 	tb, have := table(t, "qwen3_5")
 	i := slices.IndexFunc(have, func(h TensorInfo) bool { return strings.HasSuffix(h.Name, "pos_embed.weight") })
 	have[i].Shape = []int64{49, 32}

@@ -117,8 +117,8 @@ func (m *Qwen35) parseRope(o object) {
 	m.Rope = parseRope(o, m.Context, ropeOptions{partial: 0.25, zeroPartial: true, headDim: m.HeadDim})
 	rotated := int(float64(m.HeadDim) * m.Rope.PartialFactor)
 	if rotated < 2 && o.failed() == nil {
-		*o.err = configErrorf("partial_rotary_factor = %v: must leave a pair of %d channels to rotate", m.Rope.PartialFactor,
-			m.HeadDim)
+		*o.err = configErrorf("partial_rotary_factor = %v: must leave a pair of %d channels to rotate",
+			m.Rope.PartialFactor, m.HeadDim)
 	}
 	m.Sections, m.Interleaved = [3]int{11, 11, 10}, true
 	in, ok := o.object("rope_scaling")

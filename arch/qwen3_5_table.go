@@ -16,8 +16,7 @@ func (m *Qwen35) Rules() Rules {
 
 // Table implements [Model].
 func (m *Qwen35) Table() Table {
-	return m.table("qwen3_5", func(t *Table, layer string,
-		_ int) {
+	return m.table("qwen3_5", func(t *Table, layer string, _ int) {
 		t.mlp(layer+"mlp", int64(m.Hidden), int64(m.Intermediate))
 	})
 }
@@ -101,8 +100,9 @@ func (t *Table) gatedDelta(name string, d GatedDelta, hidden int64) {
 	project := func(suffix string, out int64, from string, shape []int64, runs ...Run) {
 		s := t.add(name+suffix, out, hidden)
 		s.Layout, s.Group = split, name
-		s.Forms = []Form{{Layout: fused, Make: Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape},
-			Runs: runs}}
+		s.Forms = []Form{{
+			Layout: fused, Make: Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape}, Runs: runs,
+		}}
 	}
 	channels := 2*int64(d.Keys()) + int64(d.Values())
 	project(".in_proj_qkv.weight", channels, ".in_proj_qkvz.weight", qkvz,

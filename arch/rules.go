@@ -99,8 +99,10 @@ func (r Rules) Precision(name string, shape []int64, base quantize.Type) (quanti
 // AsDraft returns the rules for a draft model. Its output head gets the base type: the head only affects which tokens
 // are proposed, not the generated text.
 func (r Rules) AsDraft() Rules {
-	head := Rule{Name: "head of a draft", Of: Quantized, Ends: []string{"embed_tokens.weight", "lm_head.weight"},
-		To: []Target{Base, Source}}
+	head := Rule{
+		Name: "head of a draft", Of: Quantized, To: []Target{Base, Source},
+		Ends: []string{"embed_tokens.weight", "lm_head.weight"},
+	}
 	return Rules{Layers: r.Layers, List: append([]Rule{head}, r.List...)}
 }
 

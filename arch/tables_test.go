@@ -169,7 +169,7 @@ func checkPieces(t *testing.T, m Matched, shapes map[string][]int64) {
 }
 
 // Each imported tensor is required, its shape is checked, and no other tensor is accepted.
-func TestCheckpointsThatDoNotFit(t *testing.T) {
+func TestMismatchedCheckpoints(t *testing.T) {
 	for _, c := range checkpoints(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
@@ -246,7 +246,7 @@ func namesOne(name string, names []string) bool {
 }
 
 // Both key styles describe the same model.
-func TestPublishedConfigsMeanTheSame(t *testing.T) {
+func TestPublishedConfigsAreEquivalent(t *testing.T) {
 	byName := map[string]checkpoint{}
 	for _, c := range checkpoints(t) {
 		byName[c.Name] = c

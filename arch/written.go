@@ -139,15 +139,15 @@ func (w *writing) finish() ([]Written, error) {
 		out := &w.out[j.at]
 		for _, p := range j.pieces {
 			if p.begin != end {
-				return nil, fmt.Errorf("tensor %s: %w: element %d of it is in no tensor of the model, or in two", name, ErrWritten,
-					end)
+				return nil, fmt.Errorf("tensor %s: %w: element %d of it is in no tensor of the model, or in two",
+					name, ErrWritten, end)
 			}
 			end += p.Count
 			out.From = append(out.From, p.WrittenPiece)
 		}
 		if end != elements(out.Shape) {
-			return nil, fmt.Errorf("tensor %s: %w: %d of its %d elements are in the model", name, ErrWritten, end,
-				elements(out.Shape))
+			return nil, fmt.Errorf("tensor %s: %w: %d of its %d elements are in the model",
+				name, ErrWritten, end, elements(out.Shape))
 		}
 	}
 	return w.out, nil

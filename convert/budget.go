@@ -34,8 +34,8 @@ func newSlabs(memory int64, n int) (*slabs, error) {
 	}
 	count := (memory - taken - reserved) / slabSize
 	if count < minSlabs {
-		return nil, fmt.Errorf("the memory limit of %d MiB is too small for this model: it needs %d MiB", memory>>20,
-			(taken+reserved+minSlabs*slabSize)>>20+1)
+		return nil, fmt.Errorf("the memory limit of %d MiB is too small for this model: it needs %d MiB",
+			memory>>20, (taken+reserved+minSlabs*slabSize)>>20+1)
 	}
 	count = min(count, int64(slabsPerProcessor*n)+1)
 	s := &slabs{free: make(chan []byte, count)}

@@ -168,8 +168,10 @@ func (c coder) readCodes(slab []byte, batch []sourceRange) (quantize.Blocks, err
 	for _, s := range batch {
 		g, n := at/group, s.count/group
 		part := func(b []byte, one int) []byte { return b[g*int64(one) : (g+n)*int64(one)] }
-		dst := quantize.Blocks{Packed: part(out.Packed, size.Packed), Scales: part(out.Scales, size.Scales),
-			Biases: part(out.Biases, size.Biases)}
+		dst := quantize.Blocks{
+			Packed: part(out.Packed, size.Packed),
+			Scales: part(out.Scales, size.Scales), Biases: part(out.Biases, size.Biases),
+		}
 		if err := c.coded[s.source].Codes(dst, s.begin, s.count); err != nil {
 			return out, shift(err, at)
 		}

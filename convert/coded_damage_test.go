@@ -158,7 +158,7 @@ func TestDamagedSources(t *testing.T) {
 		},
 		{
 			"fp8-ct-channel", "wrong shape", reshape(up+".weight_scale", 64, 2), ErrSource,
-			[]string{"tensor " + up + ".weight_scale", "it has shape [64 2], which fits"},
+			[]string{"tensor " + up + ".weight_scale", "it has shape [64 2], which matches"},
 		},
 		{
 			"fp8-experts", "no scale of an expert", without("model.layers.1.mlp.experts.3.up_proj.weight_scale_inv"), ErrSource,

@@ -8,7 +8,7 @@ import (
 
 // These digests never change: every later version must reproduce a released image from its checkpoint, byte for byte.
 // If this test fails, a change affects the bytes of images. Revert that change.
-func TestDigestForEver(t *testing.T) {
+func TestPinnedDigests(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		p    Precision

@@ -55,7 +55,7 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-func TestDraftThatDoesNotFit(t *testing.T) {
+func TestIncompatibleDraft(t *testing.T) {
 	other := strings.Replace(tinyTokenizer, `"ab": 2`, `"ba": 2`, 1)
 	for _, c := range []struct {
 		name, config, tokenizer string

@@ -134,8 +134,8 @@ func openTarget(dir string) (*target, error) {
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), stagingPrefix) {
-			return nil, fmt.Errorf("%s: %w: the folder holds %s; name one that is empty or does not exist", dir, ErrExport,
-				e.Name())
+			return nil, fmt.Errorf("%s: %w: the folder holds %s; name one that is empty or does not exist",
+				dir, ErrExport, e.Name())
 		}
 	}
 	for _, e := range entries {

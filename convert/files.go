@@ -54,6 +54,8 @@ var imported = []string{
 // unchecked are the imported files that need not be UTF-8 text.
 var unchecked = []string{"tokenizer.model"}
 
+var licensePrefixes = []string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "USE_POLICY"}
+
 // kindOf reports whether an image includes a file of the folder, and the kind of its layer.
 func kindOf(name string) (manifest.Kind, bool) {
 	upper := strings.ToUpper(name)
@@ -62,8 +64,7 @@ func kindOf(name string) (manifest.Kind, bool) {
 	switch {
 	case slices.Contains(imported, name):
 		return manifest.KindFile, true
-	case text && slices.ContainsFunc([]string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "USE_POLICY"},
-		func(p string) bool { return strings.HasPrefix(stem, p) }):
+	case text && slices.ContainsFunc(licensePrefixes, func(p string) bool { return strings.HasPrefix(stem, p) }):
 		return manifest.KindLicense, true
 	case upper == "README.MD":
 		return manifest.KindFile, true

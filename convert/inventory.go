@@ -33,7 +33,7 @@ type Inventory struct {
 	checkpoint *safetensors.Checkpoint
 	stored     bool
 	image      digest.Digest // manifest digest, if the source is an image
-	base       Record        // provenance, if the source is an image
+	base       Record        // its creator's choices, if the source is an image
 }
 
 const configName = "config.json"

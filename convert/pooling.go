@@ -52,8 +52,10 @@ func withPooling(dir string, files []File) ([]File, error) {
 	if !json.Valid(data) {
 		return nil, fmt.Errorf("%s: %w: not valid JSON", source, ErrSource)
 	}
-	files = append(files, File{Kind: manifest.KindFile, Name: name, Source: source, Size: int64(len(data)), Data: data,
-		origin: fingerprintOf(data)})
+	files = append(files, File{
+		Kind: manifest.KindFile, Name: name, Source: source,
+		Size: int64(len(data)), Data: data, origin: fingerprintOf(data),
+	})
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	return files, nil
 }

@@ -33,7 +33,7 @@ type Tensor struct {
 	target      quantize.Type // 0 = the source's
 	layout      layout
 	match       arch.Matched // which elements of the sources
-	requantized bool         // the source has as few bits as the target
+	requantized bool         // the source is quantized, and not [sources.Weight.Plain]
 }
 
 // Source is a tensor of the checkpoint.

@@ -94,10 +94,8 @@ func (c *Checkpoint) Tensors() []safetensors.Source {
 
 // Lookup finds an unclaimed tensor by name.
 func (c *Checkpoint) Lookup(name string) (safetensors.Source, bool) {
-	i, ok := slices.BinarySearchFunc(c.tensors, name, func(s safetensors.Source,
-		name string) int {
-		return cmp.Compare(s.Name, name)
-	})
+	byName := func(s safetensors.Source, name string) int { return cmp.Compare(s.Name, name) }
+	i, ok := slices.BinarySearchFunc(c.tensors, name, byName)
 	if !ok || c.taken[name] {
 		return safetensors.Source{}, false
 	}
@@ -167,8 +165,9 @@ func (c *Checkpoint) leftOver(r Result) error {
 
 // packed returns the reason that an apparently plain tensor must be part of a packed one, or "".
 func (c *Checkpoint) packed(t safetensors.Source) string {
-	for _, suffix := range []string{".weight_packed", ".qweight", ".weight_scale_inv", ".weight_scale", ".qzeros",
-		".g_idx"} {
+	for _, suffix := range []string{
+		".weight_packed", ".qweight", ".weight_scale_inv", ".weight_scale", ".qzeros", ".g_idx",
+	} {
 		if strings.HasSuffix(t.Name, suffix) {
 			return "its name is that of a packed weight's array"
 		}

@@ -106,7 +106,7 @@ func (e *fp8Weight) findBlocks(f fp8Config) error {
 			return nil
 		}
 	}
-	return wrong(e.scales, "it has shape %v, which fits %s %v neither as a scale of the tensor, nor of each row, "+
+	return wrong(e.scales, "it has shape %v, which matches %s %v neither as a scale of the tensor, nor of each row, "+
 		"nor of blocks (config.json %s); correct the configuration, or download the checkpoint again",
 		have, e.codes.Name, shape, orNone(f.sizeKey))
 }

@@ -40,7 +40,7 @@ func consecutiveGroups(columns, group int64) []int32 {
 // groups are larger, their scales are repeated. If there is no such format, fit returns the reason.
 func (g *grid) fit() (why string) {
 	if !slices.Contains([]int{2, 3, 4, 5, 6, 8}, g.bits) {
-		return fmt.Sprintf("no format here has codes of %d bits", g.bits)
+		return fmt.Sprintf("no type here has codes of %d bits", g.bits)
 	}
 	for _, group := range []int{128, 64, 32} {
 		if g.constant(int64(group)) {
@@ -51,15 +51,14 @@ func (g *grid) fit() (why string) {
 		}
 	}
 	if g.columns%32 != 0 {
-		return fmt.Sprintf("its rows of %d elements are no whole groups of 32, the smallest that a format here has",
-			g.columns)
+		return fmt.Sprintf("its rows of %d elements are not whole groups of 32, the smallest group size", g.columns)
 	}
 	for i := 1; i < len(g.order); i++ {
 		if g.order[i] < g.order[i-1] {
-			return "its groups are not in order (g_idx: desc_act, actorder), which no format here can say"
+			return "its groups are not in order (g_idx: desc_act, actorder), which no type here supports"
 		}
 	}
-	return "its groups are smaller than 32 elements, or end between: no format here has such"
+	return "its groups are smaller than 32 elements or not aligned to them, which no type here supports"
 }
 
 // constant reports whether every aligned range of group columns belongs to one of the matrix's groups.
@@ -247,8 +246,8 @@ func (m *matrix) order(index safetensors.Source, columns, group, groups int64, c
 // readOrder reads the group of each column.
 func readOrder(t safetensors.Source, columns, groups int64) ([]int32, error) {
 	if t.DType != safetensors.I32 && t.DType != safetensors.I64 || elements(t.Shape) != columns || len(t.Shape) != 1 {
-		return nil, wrong(t, "it is %s %v, but the groups of %d columns are I32 [%d]; download the checkpoint again", t.DType,
-			t.Shape, columns, columns)
+		return nil, wrong(t, "it is %s %v, but the groups of %d columns are I32 [%d]; download the checkpoint again",
+			t.DType, t.Shape, columns, columns)
 	}
 	if columns > maxColumns {
 		return nil, wrong(t, "rows of %d elements are too long", columns)
@@ -264,8 +263,8 @@ func readOrder(t safetensors.Source, columns, groups int64) ([]int32, error) {
 			v = int64(le.Uint64(buf[i*width:]))
 		}
 		if v < 0 || v >= groups {
-			return nil, wrong(t, "column %d is in group %d, but there are scales of %d groups; download the checkpoint again", i,
-				v, groups)
+			return nil, wrong(t, "column %d is in group %d, but there are scales of %d groups; download the checkpoint again",
+				i, v, groups)
 		}
 		order[i] = int32(v)
 	}

@@ -219,9 +219,8 @@ func (m mlxMap) weight(layer string) (Weight, error) {
 			p, layer)
 	}
 	if global, ok := m.c.Lookup(layer + ".global_scale"); ok {
-		return Weight{},
-			wrong(codes, "it is %s with a scale of the whole tensor (%s), which this version does not support; %s",
-				p, global.Name, usePlain)
+		return Weight{}, wrong(codes, "it is %s with a scale of the whole tensor (%s), "+
+			"which this version does not support; %s", p, global.Name, usePlain)
 	}
 	w := Weight{
 		Name: codes.Name, Parts: []safetensors.Source{codes, scales}, Type: t,
@@ -229,8 +228,8 @@ func (m mlxMap) weight(layer string) (Weight, error) {
 	}
 	if t.Mode() == affine {
 		if !biased {
-			return Weight{}, wrong(codes, "it holds codes of %s, but %s.biases is missing; download the checkpoint again", p,
-				layer)
+			return Weight{}, wrong(codes, "it holds codes of %s, but %s.biases is missing; download the checkpoint again",
+				p, layer)
 		}
 		w.Parts, w.DType = append(w.Parts, biases), scales.DType
 	} else if biased {
@@ -238,9 +237,8 @@ func (m mlxMap) weight(layer string) (Weight, error) {
 			"correct the configuration", p.mode, key)
 	}
 	if w.Shape, err = t.UnpackedShape(codes.Shape); err != nil {
-		return Weight{},
-			wrong(codes, "it has shape %v, which is invalid for %s: config.json %s is wrong, or the file is damaged",
-				codes.Shape, p, key)
+		return Weight{}, wrong(codes, "it has shape %v, which is invalid for %s: "+
+			"config.json %s is wrong, or the file is damaged", codes.Shape, p, key)
 	}
 	want, err := t.Parts(quantize.DType(w.DType), w.Shape)
 	if err != nil {

@@ -88,9 +88,8 @@ func (c *Checkpoint) fp4Config() (from []string) {
 func (c *Checkpoint) fp4(name string, t safetensors.Source, packed bool) (Weight, error) {
 	scales, ok := c.Lookup(name + ".weight_scale")
 	if !ok {
-		return Weight{},
-			wrong(t, "it holds 4-bit codes in bytes, but %s.weight_scale is missing; download the checkpoint again",
-				name)
+		return Weight{}, wrong(t, "it holds 4-bit codes in bytes, but %s.weight_scale is missing; "+
+			"download the checkpoint again", name)
 	}
 	w := Weight{
 		Name: name + ".weight", DType: safetensors.BF16, Parts: []safetensors.Source{t, scales},
