@@ -27,7 +27,7 @@ type Provenance struct {
 	Program string  `json:"program"`
 	From    Origin  `json:"from"`
 	Draft   *Origin `json:"draft,omitempty"` // from the DRAFT line
-	// of ADAPTER lines, in order; their tensors are among the sources
+	// Adapters are in the order of the ADAPTER lines. Their tensors are among the sources.
 	Adapters     []AdapterOrigin `json:"adapters,omitempty"`
 	Quantization *Precision      `json:"quantization,omitempty"` // as requested: type, rules, recipe
 	Tensors      []MadeTensor    `json:"tensors"`                // in the image's order; the draft's start with "draft."
