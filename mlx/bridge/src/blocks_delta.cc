@@ -108,7 +108,7 @@ std::vector<mx::array> delta_node(std::vector<mx::array> inputs, bool states, bo
 }
 
 bool same_float(const mx::array& q, const mx::array& k, const mx::array& v, Where s) {
-  return cpu::ours(q, s) && cpu::ours(v, s) && k.shape() == q.shape() && k.dtype() == q.dtype() && v.dtype() == q.dtype();
+  return cpu::uses_kernels(q, s) && cpu::uses_kernels(v, s) && k.shape() == q.shape() && k.dtype() == q.dtype() && v.dtype() == q.dtype();
 }
 
 }  // namespace
@@ -153,7 +153,7 @@ std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, 
     throw std::invalid_argument("q, k, v, gates, beta " + shapes_of(all) + " and states " + shapes_of(states) +
                                 " do not fit together");
   }
-  few(int(lengths.size()) + 1);
+  result_count(int(lengths.size()) + 1);
   Segments segments(lengths, q.shape(0));
   DeltaShape d{q.shape(1), v.shape(1), q.shape(2), v.shape(2)};
   std::vector<mx::Shape> shapes;
@@ -234,9 +234,9 @@ std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, 
     throw std::invalid_argument("rows " + to_string(x) + ", weights " + to_string(weight) + " and states " + shapes_of(states) +
                                 " do not fit together; at most " + std::to_string(cpu::kConvTaps) + " rows of weights");
   }
-  few(int(lengths.size()) + 1);
+  result_count(int(lengths.size()) + 1);
   Segments segments(lengths, x.shape(0));
-  if (!cpu::ours(x, s) || weight.dtype() != x.dtype() || (bias && bias->dtype() != x.dtype())) {
+  if (!cpu::uses_kernels(x, s) || weight.dtype() != x.dtype() || (bias && bias->dtype() != x.dtype())) {
     return composed_conv(x, weight, bias, states, silu, every, segments, s);
   }
   int64_t channels = x.shape(1), size = int64_t(x.itemsize()), bytes = channels * size, taps = weight.shape(0);
@@ -308,13 +308,13 @@ mx::array decay(const mx::array& x, const mx::array& bias, const mx::array& rate
     throw std::invalid_argument("rows " + to_string(x) + ", bias " + to_string(bias) + " and rate " + to_string(rate) + " do not fit together");
   }
   auto wide = as_type(x, mx::float32, s);
-  if (!cpu::ours(wide, s)) {
+  if (!cpu::uses_kernels(wide, s)) {
     auto soft = mx::logaddexp(mx::add(wide, bias, s), mx::array(0.0f), s);
     return mx::exp(mx::multiply(soft, rate, s), s);
   }
   auto body = [rows = int64_t(x.shape(0)), n = int64_t(x.shape(1))](const cpu::Memory& m) {
     const float *bias = m.input<float>(1), *rate = m.input<float>(2);
-    cpu::parallel(rows, cpu::rows_of(64 * n), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows, cpu::rows_per_piece(64 * n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin * n; i < end * n; i++) {
         const float v = m.input<float>(0)[i] + bias[i % n];
         const float soft = std::max(v, 0.0f) + std::log1p(std::exp(-std::abs(v)));

@@ -156,7 +156,7 @@ struct Row {
 
 std::vector<mx::array> choose_experts(const mx::array& scores, const Optional& correction, const Choosing& c, Where s) {
   check(scores, correction, c);
-  if (!cpu::ours(scores, s)) {
+  if (!cpu::uses_kernels(scores, s)) {
     return composed(scores, correction, c, s);
   }
   int rows = scores.shape(0), n = scores.shape(1);
@@ -167,7 +167,7 @@ std::vector<mx::array> choose_experts(const mx::array& scores, const Optional& c
     inputs.push_back(mx::astype(*correction, mx::float32, s));
   }
   auto body = [=, corrects = correction.has_value()](const cpu::Memory& m) {
-    cpu::parallel(rows, cpu::rows_of(n * 16), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows, cpu::rows_per_piece(n * 16), [&](int64_t begin, int64_t end) {
       Row row(c, n);
       std::vector<float> x(static_cast<size_t>(n));
       for (int64_t r = begin; r < end; r++) {
@@ -193,7 +193,7 @@ mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optio
     refuse("the gate " + to_string(*gate) + " does not fit rows " + to_string(x));
   }
   auto f32 = [&](const mx::array& a) { return mx::astype(a, mx::float32, s); };
-  if (!cpu::ours(x, s)) {
+  if (!cpu::uses_kernels(x, s)) {
     auto sum = mx::sum(mx::multiply(mx::reshape(f32(x), {rows, k, n}, s), mx::expand_dims(f32(weights), -1, s), s), 1, false, s);
     if (added) {
       auto more = f32(*added);

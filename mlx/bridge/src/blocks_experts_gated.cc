@@ -86,8 +86,8 @@ std::vector<Bank> banks(const std::vector<mx::array>& parts, const std::vector<i
 }
 
 // With more picks than these, what lies between the products would need memory of its own.
-constexpr int64_t kFewPicks = 512;
-constexpr int kHidden = 10, kActivated = 11, kGiven = 12;  // scratch
+constexpr int64_t kMaxFusedPicks = 512;
+constexpr int kHidden = 10, kActivated = 11, kExpertOutputs = 12;  // scratch
 
 }  // namespace
 
@@ -103,7 +103,7 @@ mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::
   const int rows = x.shape(0), k = chosen.shape(1), in = x.shape(1), wide = both[0].w.shape(1), out = both[1].w.shape(1);
   const int64_t picks = int64_t(rows) * k, experts = both[0].w.shape(0);
   std::optional<Matrix> up, down;
-  if (cpu::ours(x, s) && takes(x) && picks > 0 && picks <= kFewPicks && wide % 2 == 0 && both[1].w.shape(0) == experts &&
+  if (cpu::uses_kernels(x, s) && takes(x) && picks > 0 && picks <= kMaxFusedPicks && wide % 2 == 0 && both[1].w.shape(0) == experts &&
       (!added || added->shape() == mx::Shape{rows, out}) && (!gate || (added && gate->shape() == mx::Shape{rows, 1}))) {
     up = both[0].matrix(in);
     down = both[1].matrix(wide / 2);
@@ -137,7 +137,7 @@ mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::
   auto body = [=, up = up->form, down = down->form, fast = cpu::math() == cpu::Math::fast](const cpu::Memory& m) {
     auto* h = cpu::scratch<char>(kHidden, size_t(picks * wide * size));
     auto* a = cpu::scratch<char>(kActivated, size_t(picks * half * size));
-    auto* y = cpu::scratch<char>(kGiven, size_t(picks * out * size));
+    auto* y = cpu::scratch<char>(kExpertOutputs, size_t(picks * out * size));
     std::vector<uint32_t> expert(static_cast<size_t>(picks));
     std::vector<const void*> from(2 * static_cast<size_t>(picks));
     std::vector<void*> to(from.size());
@@ -145,7 +145,7 @@ mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::
     auto product = [&](const cpu::Weights& form, int64_t first) {
       return cpu::Gathered{.weights = at(form, m, next), .experts = experts, .x = from.data() + first, .expert = expert.data(), .y = to.data() + first, .rows = picks, .type = type};
     };
-    const auto into = product(up, 0), out_of = product(down, picks);
+    const auto first_product = product(up, 0), second_product = product(down, picks);
     for (int64_t i = 0; i < picks; i++) {
       // An index outside is a caller's bug that must not read elsewhere; there is nobody to tell it to here.
       expert[size_t(i)] = uint32_t(std::min<int64_t>(m.input<uint32_t>(2)[i], experts - 1));
@@ -159,7 +159,7 @@ mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::
       const char* row = h + i * wide * size;
       activate(row, row + half * size, a + i * half * size, half, 0);
     };
-    cpu::multiply_gathered(into, between, out_of, fast);
+    cpu::multiply_gathered(first_product, between, second_product, fast);
     sum.run(y, m.input<float>(1), sum.adds ? m.in[last] : nullptr, sum.gates ? m.input<float>(last + 1) : nullptr, m.out[0]);
   };
   return cpu::node("gated_experts", std::move(inputs), {{rows, out}}, {x.dtype()}, s, std::move(body))[0];

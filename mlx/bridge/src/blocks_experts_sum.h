@@ -19,7 +19,7 @@ struct ExpertSum {
     const auto& kernels = cpu::matmul_kernels();
     constexpr int64_t kBlock = 512;
     const int64_t blocks = (n + kBlock - 1) / kBlock, size = type == cpu::Type::f32 ? 4 : 2;
-    cpu::parallel(rows * blocks, cpu::rows_of(kBlock * (k + 1)), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows * blocks, cpu::rows_per_piece(kBlock * (k + 1)), [&](int64_t begin, int64_t end) {
       float sum[kBlock], more[kBlock];
       for (int64_t i = begin; i < end; i++) {
         int64_t row = i / blocks, from = i % blocks * kBlock, count = std::min<int64_t>(kBlock, n - from);

@@ -13,7 +13,7 @@
 namespace ingot {
 
 // What is done to the input of linear layers on the way. Of a few rows it costs no node of its own.
-struct Before {
+struct Prologue {
   enum Kind { nothing, norm, gate } kind = nothing;
   Optional second;  // norm: what is added to the input; gate: what the activated input is multiplied with
   Optional weight;  // of the norm
@@ -32,13 +32,13 @@ class Layers {
          const std::vector<int>& bits, const std::vector<int>& biased, const std::vector<int>& heads);
 
   // Computes the weights, if they are not yet, and notes where they lie: products on a CPU then have x alone as an input.
-  void fix(mx::StreamOrDevice s);
+  void prepare(mx::StreamOrDevice s);
 
   std::vector<mx::array> operator()(const mx::array& x, mx::StreamOrDevice s) const;
 
   // The same of norm(x + second), or of act(x) * second. Before the results come their sum, where a norm has a second, and the
   // normalized input, where it is kept.
-  std::vector<mx::array> after(const Before& before, const mx::array& x, mx::StreamOrDevice s) const;
+  std::vector<mx::array> with_prologue(const Prologue& prologue, const mx::array& x, mx::StreamOrDevice s) const;
 
  private:
   struct Layer {
@@ -48,7 +48,7 @@ class Layers {
     std::optional<int> group, bits;
     int heads = 0;
   };
-  struct Fixed {
+  struct Prepared {
     std::vector<Matrix> matrices;
     std::vector<Optional> added;
     std::vector<cpu::Product> products;  // without results
@@ -59,13 +59,13 @@ class Layers {
   };
 
   mx::Shape result(size_t i, const mx::array& x) const;
-  bool fuses(const Before& before, const mx::array& x, mx::StreamOrDevice s) const;
-  std::vector<mx::array> of_fixed(const mx::array& x, mx::StreamOrDevice s) const;
-  std::vector<mx::array> of_arrays(const mx::array& x, int columns, mx::StreamOrDevice s) const;
+  bool fuses(const Prologue& prologue, const mx::array& x, mx::StreamOrDevice s) const;
+  std::vector<mx::array> multiply_prepared(const mx::array& x, mx::StreamOrDevice s) const;
+  std::vector<mx::array> multiply_arrays(const mx::array& x, int columns, mx::StreamOrDevice s) const;
 
   bool joined_;
   std::vector<Layer> layers_;
-  std::shared_ptr<const Fixed> fixed_;  // or null
+  std::shared_ptr<const Prepared> prepared_;  // or null
 };
 
 }  // namespace ingot

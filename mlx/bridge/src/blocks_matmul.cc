@@ -45,9 +45,9 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
     return mx::matmul(a, b, s);
   }
   auto type = mx::promote_types(a.dtype(), b.dtype());
-  auto turned = mx::swapaxes(b, -1, -2, s);  // the rows of weights are the columns of b
+  auto transposed = mx::swapaxes(b, -1, -2, s);  // the rows of weights are the columns of b
   if (b.ndim() == 2) {
-    return multiply(a, {plain_matrix(turned)}, {turned}, {0}, {with_last(a.shape(), turned.shape(0))}, type, s)[0];
+    return multiply(a, {plain_matrix(transposed)}, {transposed}, {0}, {with_last(a.shape(), transposed.shape(0))}, type, s)[0];
   }
   auto batch = mx::broadcast_shapes(mx::Shape(a.shape().begin(), a.shape().end() - 2),
                                     mx::Shape(b.shape().begin(), b.shape().end() - 2));
@@ -58,8 +58,8 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
     return mx::broadcast_to(x, shape, s);
   };
   auto x = shaped(mx::astype(a, type, s));
-  turned = shaped(turned);
-  auto m = plain_matrix(turned);
+  transposed = shaped(transposed);
+  auto m = plain_matrix(transposed);
   int64_t rows = x.shape(-2), columns = x.shape(-1), count = 1;
   for (int n : batch) {
     count *= n;
@@ -68,7 +68,7 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
   shape.push_back(int(rows));
   shape.push_back(int(m.form.rows));
   auto kind = type_of(type);
-  return cpu::node("matmul", {x, turned}, {shape}, {type}, s, [=](const cpu::Memory& memory) {
+  return cpu::node("matmul", {x, transposed}, {shape}, {type}, s, [=](const cpu::Memory& memory) {
     auto matrix = m.form;
     size_t step = size_of(kind);
     for (int64_t i = 0; i < count; i++) {
@@ -150,8 +150,8 @@ mx::array gathered_product(const mx::array& a, const mx::array& b, const Optiona
                            mx::StreamOrDevice s) {
   if (cpu::on_cpu(s) && takes(a) && takes(b) && a.ndim() >= 2 && b.ndim() >= 2 && a.shape(-1) == b.shape(-2) && (lhs || rhs) &&
       integral(lhs) && integral(rhs)) {
-    auto turned = mx::swapaxes(b, -1, -2, s);
-    return gather(a, plain_matrix(turned), {turned}, lhs, rhs, mx::promote_types(a.dtype(), b.dtype()), s);
+    auto transposed = mx::swapaxes(b, -1, -2, s);
+    return gather(a, plain_matrix(transposed), {transposed}, lhs, rhs, mx::promote_types(a.dtype(), b.dtype()), s);
   }
   return mx::gather_mm(not_empty(a), not_empty(b), lhs, rhs, sorted, s);
 }

@@ -92,7 +92,7 @@ mx::array times(const mx::array& x, const mx::array& factor, Where s) {
 }
 
 bool alike(const mx::array& a, const mx::array& b, Where s) {
-  return cpu::ours(a, s) && a.dtype() == b.dtype() && a.shape() == b.shape();
+  return cpu::uses_kernels(a, s) && a.dtype() == b.dtype() && a.shape() == b.shape();
 }
 
 bool last_axis_only(const mx::array& x, const std::vector<int>& axes) {
@@ -102,11 +102,11 @@ bool last_axis_only(const mx::array& x, const std::vector<int>& axes) {
 }  // namespace
 
 mx::array activation(Activation a, const mx::array& x, Where s) {
-  return cpu::ours(x, s) ? activated("activation", kernel_of(a), x, 0, s) : composed(a, x, s);
+  return cpu::uses_kernels(x, s) ? activated("activation", kernel_of(a), x, 0, s) : composed(a, x, s);
 }
 
 mx::array softcap(const mx::array& x, double limit, Where s) {
-  if (!cpu::ours(x, s)) {
+  if (!cpu::uses_kernels(x, s)) {
     return mx::multiply(mx::tanh(mx::multiply(x, number(1 / limit, x), s), s), number(limit, x), s);
   }
   return activated("softcap", cpu::Act::cap, x, float(limit), s);
@@ -117,7 +117,7 @@ mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s
     throw std::invalid_argument("no halves of " + to_string(gate));
   }
   bool same = !up || (up->shape() == gate.shape() && up->dtype() == gate.dtype());
-  if (!cpu::ours(gate, s) || !same) {
+  if (!cpu::uses_kernels(gate, s) || !same) {
     if (up) {
       return mx::multiply(composed(a, gate, s), *up, s);
     }
@@ -143,7 +143,7 @@ mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s
     auto run = cpu::row_kernels().activate[int(kernel_of(a))][type];
     // Pieces of rows, or of parts of rows that are long.
     int64_t piece = cpu::kPiece / kCost, parts = (n + piece - 1) / piece, part = (n + parts - 1) / parts;
-    cpu::parallel(rows * parts, cpu::rows_of(n * kCost), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows * parts, cpu::rows_per_piece(n * kCost), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         int64_t row = i / parts, from = i % parts * part, count = std::min(part, n - from);
         const char* g = cpu::at(m.in[0], (row * 2 * n + from) * size);
@@ -162,24 +162,24 @@ mx::array product_of(const mx::array& a, const mx::array& b, Where s) {
   if (alike(a, b, s)) {
     return pairwise("multiply", true, a, b, s);
   }
-  const bool one = b.size() == 1 && b.ndim() <= a.ndim() && cpu::ours(a, s) && b.dtype() == a.dtype();
+  const bool one = b.size() == 1 && b.ndim() <= a.ndim() && cpu::uses_kernels(a, s) && b.dtype() == a.dtype();
   return one ? times(a, b, s) : mx::multiply(a, b, s);
 }
 
 mx::array scaled_by(const mx::array& x, double value, Where s) {
   auto factor = mx::array(value, x.dtype());
-  return cpu::ours(x, s) ? times(x, factor, s) : mx::multiply(x, factor, s);
+  return cpu::uses_kernels(x, s) ? times(x, factor, s) : mx::multiply(x, factor, s);
 }
 
 mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool precise, Where s) {
-  if (!cpu::ours(x, s) || !last_axis_only(x, axes)) {
+  if (!cpu::uses_kernels(x, s) || !last_axis_only(x, axes)) {
     return mx::softmax(row_major_if_empty(x, s), all_if_empty(axes, x), precise, s);
   }
   int type = cpu::type_index(x.dtype());
   int64_t n = x.shape(-1), rows = int64_t(x.size()) / n, bytes = n * int64_t(x.itemsize());
   auto body = [type, n, rows, bytes](const cpu::Memory& m) {
     auto run = cpu::row_kernels().softmax[type];
-    cpu::parallel(rows, cpu::rows_of(n * kCost), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows, cpu::rows_per_piece(n * kCost), [&](int64_t begin, int64_t end) {
       auto* work = cpu::scratch<float>(cpu::kRowsScratch, size_t(n));
       for (int64_t i = begin * bytes; i < end * bytes; i += bytes) {
         run(cpu::at(m.in[0], i), cpu::at(m.out[0], i), n, work);
@@ -190,7 +190,7 @@ mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool pr
 }
 
 mx::array log_sum_exp(const mx::array& x, const std::vector<int>& axes, bool keepdims, Where s) {
-  if (!cpu::ours(x, s) || !last_axis_only(x, axes)) {
+  if (!cpu::uses_kernels(x, s) || !last_axis_only(x, axes)) {
     return mx::logsumexp(row_major_if_empty(x, s), all_if_empty(axes, x), keepdims, s);
   }
   int type = cpu::type_index(x.dtype());
@@ -207,7 +207,7 @@ mx::array log_sum_exp(const mx::array& x, const std::vector<int>& axes, bool kee
     auto* peaks = cpu::scratch<float>(cpu::kRowsScratch, size_t(2 * rows * parts));
     float* sums = peaks + rows * parts;
     auto& kernels = cpu::row_kernels();
-    cpu::parallel(rows * parts, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows * parts, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         int64_t from = i % parts * cpu::kPiece;
         kernels.exp_sum[type](cpu::at(m.in[0], i / parts * bytes + from * size), std::min(cpu::kPiece, n - from), peaks + i, sums + i);

@@ -12,7 +12,7 @@
 namespace ingot {
 
 mx::array as_type(const mx::array& x, mx::Dtype to, Where s) {
-  if (to == x.dtype() || !cpu::ours(x, s) || !cpu::has_kernels(to)) {
+  if (to == x.dtype() || !cpu::uses_kernels(x, s) || !cpu::has_kernels(to)) {
     return mx::astype(x, to, s);
   }
   const auto from_type = cpu::Type(cpu::type_index(x.dtype())), to_type = cpu::Type(cpu::type_index(to));

@@ -48,7 +48,7 @@ mx::array inside(const mx::array& ids, int64_t vocab, Where s) {
 template <class F>
 void each_id(const cpu::Memory& m, int input, int64_t count, int64_t vocab, int64_t dim, int64_t bytes, F&& f) {
   const int32_t* ids = m.input<int32_t>(input);
-  cpu::parallel(count, cpu::rows_of(dim), [&](int64_t begin, int64_t end) {
+  cpu::parallel(count, cpu::rows_per_piece(dim), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
       int64_t id = ids[i] < 0 ? ids[i] + vocab : ids[i];
       f(std::clamp<int64_t>(id, 0, vocab - 1), cpu::at(m.out[0], i * bytes));
@@ -60,7 +60,7 @@ void each_id(const cpu::Memory& m, int input, int64_t count, int64_t vocab, int6
 
 mx::array table_rows(const mx::array& table, const mx::array& ids, double scale, Where s) {
   check_ids(table, ids);
-  if (!cpu::ours(table, s) || ids.size() == 0 || ids.ndim() > 7) {
+  if (!cpu::uses_kernels(table, s) || ids.size() == 0 || ids.ndim() > 7) {
     return scaled(mx::take(table, inside(ids, table.shape(0), s), 0, s), scale, s);
   }
   int type = cpu::type_index(table.dtype());
@@ -164,7 +164,7 @@ mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const O
 
 mx::array arg_max(const mx::array& x, int axis, bool keepdims, Where s) {
   bool last = x.ndim() >= 1 && (axis == -1 || axis == int(x.ndim()) - 1);
-  if (!cpu::ours(x, s) || !last) {
+  if (!cpu::uses_kernels(x, s) || !last) {
     return mx::argmax(x, axis, keepdims, s);
   }
   int type = cpu::type_index(x.dtype());
@@ -183,7 +183,7 @@ mx::array arg_max(const mx::array& x, int axis, bool keepdims, Where s) {
     int64_t parts = (n + cpu::kPiece - 1) / cpu::kPiece;
     auto* found = cpu::scratch<Found>(cpu::kRowsScratch, size_t(rows * parts));
     auto run = cpu::row_kernels().largest[type];
-    cpu::parallel(rows * parts, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows * parts, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         int64_t from = i % parts * cpu::kPiece;
         int64_t at = run(cpu::at(m.in[0], (i / parts * n + from) * size), std::min(cpu::kPiece, n - from), &found[i].value);
@@ -265,7 +265,7 @@ std::vector<mx::array> largest(const mx::array& x, int k, Where s) {
   if (x.ndim() < 1 || k < 1 || k > x.shape(-1)) {
     throw std::invalid_argument("the " + std::to_string(k) + " largest of " + to_string(x));
   }
-  if (!cpu::ours(x, s)) {
+  if (!cpu::uses_kernels(x, s)) {
     not_empty(x);
     auto order = mx::slice(mx::argsort(mx::negative(x, s), -1, s), [&] { return mx::Shape(x.ndim(), 0); }(),
                            [&] {

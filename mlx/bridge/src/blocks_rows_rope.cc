@@ -26,7 +26,7 @@ mx::array roped(const mx::array& x, const mx::array& offsets, const mx::array& f
   auto body = [=](const cpu::Memory& m) {
     auto& kernels = cpu::row_kernels();
     // One entry and step after the other: its heads share the angles.
-    cpu::parallel(batch * steps, cpu::rows_of(n * heads), [&](int64_t begin, int64_t end) {
+    cpu::parallel(batch * steps, cpu::rows_per_piece(n * heads), [&](int64_t begin, int64_t end) {
       auto* positions = cpu::scratch<float>(cpu::kRowsScratch, size_t(3 * half));
       float *cos = positions + half, *sin = cos + half;
       for (int64_t i = begin; i < end; i++) {
@@ -44,7 +44,7 @@ mx::array roped(const mx::array& x, const mx::array& offsets, const mx::array& f
 }
 
 bool ropes(const mx::array& x, int dims, Where s) {
-  return cpu::ours(x, s) && x.ndim() >= 3 && dims > 0 && dims % 2 == 0 && dims <= x.shape(-1);
+  return cpu::uses_kernels(x, s) && x.ndim() >= 3 && dims > 0 && dims % 2 == 0 && dims <= x.shape(-1);
 }
 
 bool periods_fit(const mx::array& periods, int dims) { return periods.ndim() == 1 && periods.shape(0) == dims / 2; }
@@ -166,7 +166,7 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& n
       throw std::invalid_argument(to_string(x) + " is not [" + std::to_string(count) + ", heads, " + std::to_string(2 * half) +
                                   " or more]");
     }
-    all_ours = all_ours && cpu::ours(x, s);
+    all_ours = all_ours && cpu::uses_kernels(x, s);
   }
   if (!all_ours) {
     for (size_t i = 0; i < norms.weights.size(); i++) {
@@ -198,7 +198,7 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& n
     auto& kernels = cpu::row_kernels();
     const int32_t* at_row = m.input<int32_t>(int(parts.size()));
     const float* f = m.input<float>(int(parts.size()) + 1);
-    cpu::parallel(count, cpu::rows_of(row), [&](int64_t begin, int64_t end) {
+    cpu::parallel(count, cpu::rows_per_piece(row), [&](int64_t begin, int64_t end) {
       auto* position = cpu::scratch<float>(cpu::kRowsScratch, size_t(3 * half));
       float *cos = position + half, *sin = cos + half;
       for (int64_t t = begin; t < end; t++) {

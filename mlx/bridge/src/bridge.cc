@@ -137,7 +137,7 @@ const char* ig_tape_record(void* out, void* const* inputs, int64_t n, void** tap
 }
 
 const char* ig_tape_play(void* tape, const int64_t* numbers, int64_t n, ig_desc* out) {
-  return guard([&] { describe(static_cast<cpu::Tape*>(tape)->play(numbers, n), out); });
+  return guard([&] { describe(static_cast<cpu::Tape*>(tape)->replay(numbers, n), out); });
 }
 
 void ig_tape_free(void* tape) { delete static_cast<cpu::Tape*>(tape); }

@@ -20,7 +20,7 @@ int not_negative(int v) {
   return v;
 }
 
-int few(int parts) {
+int result_count(int parts) {
   constexpr int kMost = 1024;  // what the Go side has room for
   if (parts > kMost) {
     throw std::invalid_argument(std::to_string(parts) + " parts are too many results, more than " + std::to_string(kMost));

@@ -17,7 +17,7 @@ int positive(int v, const char* what);
 int not_negative(int v);
 
 // All parts of a split are made, which of an empty array may be billions.
-int few(int parts);
+int result_count(int parts);
 
 // Dimensions divide in convolutions, products picked by index, packed products, attention and the gated delta rule.
 const mx::array& not_empty(const mx::array& x);

@@ -112,7 +112,7 @@ struct AttentionKernels {
   int panel;  // vectors that a tile takes at once
   int chunk;  // head sizes that few takes are multiples of it
   void (*tile)(const AttentionTask&);  // many vectors: matrix products of tiles
-  void (*few)(const AttentionTask&);   // a few: each key is read once for all of them
+  void (*small_batch)(const AttentionTask&);   // a few: each key is read once for all of them
   void (*join)(const AttentionJoin&);
   void (*pack)(Type type, const void* from, int64_t rows, int dim, int bits, uint8_t* to);
 };

@@ -10,16 +10,16 @@ namespace ingot::cpu::INGOT_ISA {
 constexpr float kLowest = -3.40282347e38f;  // what a false mask stands for: a row of them weighs all keys alike
 constexpr float kNone = -__builtin_inff();
 
-IG_INLINE int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
-IG_INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+IG_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+IG_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // The positions that a row sees, relative to a block of n keys at position p.
-IG_INLINE int64_t first_seen(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
+IG_INLINE int64_t first_visible(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
   int64_t window = t.shape->window;
-  return window > 0 ? at_most(n, at_least(0, t.position + row + 1 - window - p)) : 0;
+  return window > 0 ? smaller(n, larger(0, t.position + row + 1 - window - p)) : 0;
 }
-IG_INLINE int64_t end_seen(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
-  return t.shape->causal ? at_most(n, at_least(0, t.position + row + 1 - p)) : n;
+IG_INLINE int64_t end_visible(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
+  return t.shape->causal ? smaller(n, larger(0, t.position + row + 1 - p)) : n;
 }
 
 IG_INLINE float scalar_exp(float x) {
@@ -74,11 +74,11 @@ IG_INLINE F masked(const AttentionMask& m, F score, F element) {
 IG_INLINE F capped(F score, float cap) { return set(cap) * tanh(score / set(cap)); }
 
 // The part of a run that a task covers.
-struct Cut {
+struct PositionRange {
   int64_t begin, end;
 };
-IG_INLINE Cut cut(const AttentionTask& t, const KeyRun& run) {
-  return {at_least(t.begin, run.position), at_most(t.end, run.position + run.count)};
+IG_INLINE PositionRange covered_range(const AttentionTask& t, const KeyRun& run) {
+  return {larger(t.begin, run.position), smaller(t.end, run.position + run.count)};
 }
 
 template <class T>

@@ -87,12 +87,12 @@ static void pack_group(const T* from, int n, int bits, uint8_t* codes, bf16* sca
   for (int i = n; i < kPackedGroup; i++) {
     x[i] = x[0];
   }
-  F low = load(x), high = low, odd = low - low;  // odd is 0, or not a number where one is not finite
+  F low = load(x), high = low, nonfinite = low - low;  // odd is 0, or not a number where one is not finite
   for (int i = kLanes; i < kPackedGroup; i += kLanes) {
     F v = load(x + i);
     low = min(low, v);
     high = max(high, v);
-    odd = odd + (v - v);
+    nonfinite = nonfinite + (v - v);
   }
   float lows[kLanes], highs[kLanes];
   store(lows, low);
@@ -102,15 +102,15 @@ static void pack_group(const T* from, int n, int bits, uint8_t* codes, bf16* sca
     highs[0] = highs[i] > highs[0] ? highs[i] : highs[0];
   }
   const float most = bits == 8 ? 255 : 15;
-  if (sum(odd) == 0) {
+  if (sum(nonfinite) == 0) {
     *bias = rounded_down(lows[0] + 0.0f);  // never of -0
     *scale = rounded_up((highs[0] + 0.0f - get(bias)) / most);
   } else {
     bias->bits = scale->bits = 0x7fc0;
   }
-  F by = set(get(scale)), from_bias = set(get(bias)), top = set(most);
+  F divisor = set(get(scale)), from_bias = set(get(bias)), top = set(most);
   for (int i = 0; i < kPackedGroup; i += kLanes) {
-    F code = round((load(x + i) - from_bias) / by);
+    F code = round((load(x + i) - from_bias) / divisor);
     store(x + i, select(code < top, code, top));  // also what 0/0 gives
   }
   if (bits == 8) {

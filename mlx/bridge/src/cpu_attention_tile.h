@@ -106,7 +106,7 @@ struct Tile {
   int vectors, panels;
 };
 
-static Tile lay_out(const AttentionTask& t) {
+static Tile make_tile(const AttentionTask& t) {
   const auto& s = *t.shape;
   Tile w;
   w.vectors = t.rows * t.heads;
@@ -125,17 +125,17 @@ static Tile lay_out(const AttentionTask& t) {
   w.mask = take(int64_t(t.block) * kPanel);
   w.k = take(int64_t(t.block) * s.dim);
   w.v = take(int64_t(t.block) * s.value_dim);
-  w.row = take(at_least(s.dim, s.value_dim));
+  w.row = take(larger(s.dim, s.value_dim));
   return w;
 }
 
-template <class Form>
+template <class Policy>
 static void load_queries(const AttentionTask& t, const Tile& w) {
   const int dim = t.shape->dim;
   for (int m = 0; m < w.panels * kPanel; m++) {
     float* to = w.q + int64_t(m / kPanel) * dim * kPanel + m % kPanel;
-    const int lasting = m < w.vectors ? m : w.vectors - 1;  // nobody reads what comes of lanes that are left over
-    Form::put_query(t, lasting / t.heads, lasting % t.heads, w.row, to);
+    const int vector = m < w.vectors ? m : w.vectors - 1;  // nobody reads what comes of lanes that are left over
+    Policy::put_query(t, vector / t.heads, vector % t.heads, w.row, to);
     w.weights[m] = 0;
     w.highest[m] = kNone;
   }
@@ -161,7 +161,7 @@ IG_INLINE Block widen_block(const float* from, int64_t stride, int, int, float*)
 
 // How queries, keys and values of type T meet: all in float32.
 template <class T>
-struct Floats {
+struct F32Policy {
   using Keys = Block;
   using Values = Block;
   static constexpr int kGrain = 1;  // the keys of a panel begin at a multiple of it
@@ -219,12 +219,12 @@ IG_INLINE void panel_masks(const AttentionTask& t, const Tile& w, int first, int
 }
 
 // Hides from each vector of a panel what it does not see of keys begin to end.
-IG_INLINE void panel_limits(const AttentionTask& t, const Tile& w, int first, int64_t p, int n, int begin, int end) {
+IG_INLINE void panel_visibility(const AttentionTask& t, const Tile& w, int first, int64_t p, int n, int begin, int end) {
   float from[kPanel], to[kPanel];
   bool all = true;
   for (int lane = 0; lane < kPanel; lane++) {
     int m = first + lane < w.vectors ? first + lane : w.vectors - 1;
-    int64_t a = first_seen(t, m / t.heads, p, n), b = end_seen(t, m / t.heads, p, n);
+    int64_t a = first_visible(t, m / t.heads, p, n), b = end_visible(t, m / t.heads, p, n);
     from[lane] = float(a);
     to[lane] = float(b);
     all = all && a <= begin && b >= end;
@@ -243,19 +243,19 @@ IG_INLINE void panel_limits(const AttentionTask& t, const Tile& w, int first, in
 }
 
 // One block of keys for one panel of vectors.
-template <class Form>
-static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_t p, int n, typename Form::Keys k, typename Form::Values v) {
+template <class Policy>
+static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_t p, int n, typename Policy::Keys k, typename Policy::Values v) {
   const auto& s = *t.shape;
   int first = panel * kPanel, last = first + kPanel < w.vectors ? first + kPanel - 1 : w.vectors - 1;
-  int begin = int(first_seen(t, first / t.heads, p, n)), end = int(end_seen(t, last / t.heads, p, n));
+  int begin = int(first_visible(t, first / t.heads, p, n)), end = int(end_visible(t, last / t.heads, p, n));
   if (begin >= end) {
     return;
   }
-  begin -= begin % Form::kGrain;
+  begin -= begin % Policy::kGrain;
   float* scores = w.scores + begin * kPanel;
-  Form::scores(t, k, begin, end, w.q + int64_t(panel) * s.dim * kPanel, scores);
+  Policy::scores(t, k, begin, end, w.q + int64_t(panel) * s.dim * kPanel, scores);
   panel_masks(t, w, first, p, begin, end);
-  panel_limits(t, w, first, p, n, begin, end);
+  panel_visibility(t, w, first, p, n, begin, end);
 
   F factor[2];
   for (int half = 0; half < 2; half++) {
@@ -275,24 +275,24 @@ static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_
     store(w.weights + first + half * kLanes, fma(load(w.weights + first + half * kLanes), factor[half], total));
     store(w.highest + first + half * kLanes, top);
   }
-  Form::sums(t, v, begin, end, scores, w.mask, factor[0], factor[1], w.sums + int64_t(panel) * s.value_dim * kPanel);
+  Policy::sums(t, v, begin, end, scores, w.mask, factor[0], factor[1], w.sums + int64_t(panel) * s.value_dim * kPanel);
 }
 
-template <class Form>
+template <class Policy>
 static void tile_of(const AttentionTask& t) {
   const auto& s = *t.shape;
-  Tile w = lay_out(t);
-  load_queries<Form>(t, w);
+  Tile w = make_tile(t);
+  load_queries<Policy>(t, w);
   for (int r = 0; r < t.run_count; r++) {
     const KeyRun& run = t.runs[r];
-    Cut c = cut(t, run);
+    PositionRange c = covered_range(t, run);
     for (int64_t p = c.begin; p < c.end; p += t.block) {
-      int n = int(at_most(t.block, c.end - p));
-      typename Form::Keys k;
-      typename Form::Values v;
-      Form::load(t, w, run, p, n, k, v);
+      int n = int(smaller(t.block, c.end - p));
+      typename Policy::Keys k;
+      typename Policy::Values v;
+      Policy::load(t, w, run, p, n, k, v);
       for (int panel = 0; panel < w.panels; panel++) {
-        panel_block<Form>(t, w, panel, p, n, k, v);
+        panel_block<Policy>(t, w, panel, p, n, k, v);
       }
     }
   }
@@ -309,11 +309,11 @@ static void tile_of(const AttentionTask& t) {
 static void tile(const AttentionTask& t) {
   switch (t.shape->bits > 0 ? Type::f32 : t.shape->kv_type) {
     case Type::f32:
-      return tile_of<Floats<float>>(t);
+      return tile_of<F32Policy<float>>(t);
     case Type::f16:
-      return tile_of<Floats<f16>>(t);
+      return tile_of<F32Policy<f16>>(t);
     case Type::bf16:
-      return tile_of<Floats<bf16>>(t);
+      return tile_of<F32Policy<bf16>>(t);
   }
 }
 

@@ -23,9 +23,9 @@ IG_INLINE __m256i add8(__m256i sum, __m256i w, __m256i x) { return _mm256_dpbusd
 IG_INLINE F to_float(I v) { return _mm512_cvtepi32_ps(v); }
 constexpr bool kSaturates = false;
 // A row's int16 activations lie as their upper and their lower bytes where codes are nibbles, so that these need no more than to be bytes.
-constexpr bool kSplit = true;
+constexpr bool kSplitBytes = true;
 // And its steps lie two by two, so that a vector holds the same part of both.
-constexpr bool kPairs = true;
+constexpr bool kInterleaveSteps = true;
 #else
 using I = __m256i;
 IG_INLINE I zeros() { return _mm256_setzero_si256(); }
@@ -42,13 +42,13 @@ IG_INLINE I dot8(I sum, I w, I x) { return add8(sum, w, x); }
 IG_INLINE I widened(I sum, I narrow) { return _mm256_add_epi32(sum, _mm256_madd_epi16(narrow, _mm256_set1_epi16(1))); }
 IG_INLINE F to_float(I v) { return _mm256_cvtepi32_ps(v); }
 constexpr bool kSaturates = true;
-constexpr bool kSplit = false, kPairs = false;
+constexpr bool kSplitBytes = false, kInterleaveSteps = false;
 #endif
 
 #if defined(__AVX512BF16__)
-constexpr bool kPairsOfBF16 = true;
+constexpr bool kHasBF16 = true;
 #else
-constexpr bool kPairsOfBF16 = false;
+constexpr bool kHasBF16 = false;
 #endif
 
 }  // namespace ingot::cpu::INGOT_ISA

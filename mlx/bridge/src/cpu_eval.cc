@@ -115,14 +115,14 @@ bool shares(const mx::array& x, const std::vector<mx::array>& inputs) {
 }
 
 // Operations of MLX, which run on their streams' threads.
-class Others {
+class MlxTasks {
  public:
-  Others() = default;
-  Others(const Others&) = delete;
-  Others& operator=(const Others&) = delete;
+  MlxTasks() = default;
+  MlxTasks(const MlxTasks&) = delete;
+  MlxTasks& operator=(const MlxTasks&) = delete;
 
   // Where something else has failed, what is under way still writes to arrays that are about to go.
-  ~Others() {
+  ~MlxTasks() {
     try {
       wait();
     } catch (const std::exception&) {  // the first failure is the one that is told
@@ -179,7 +179,7 @@ bool evaluate(const std::vector<mx::array>& arrays, Tape* tape) {
     a.wait();
   }
   walk.pending.clear();
-  Others others;
+  MlxTasks mlx_tasks;
   for (auto& next : walk.order) {
     // Held by nobody but those that need it, it may give its memory to one of them.
     mx::array a = std::move(next);
@@ -188,9 +188,9 @@ bool evaluate(const std::vector<mx::array>& arrays, Tape* tape) {
     }
     auto outputs = a.outputs();
     if (is_node(a.primitive())) {
-      others.wait();
+      mlx_tasks.wait();
       run_node(a.primitive(), a.inputs(), outputs, tape);
-    } else if (!others.run(a, outputs) && tape) {
+    } else if (!mlx_tasks.run(a, outputs) && tape) {
       tape->give_up();
     }
     for (auto& x : outputs) {
@@ -199,7 +199,7 @@ bool evaluate(const std::vector<mx::array>& arrays, Tape* tape) {
     outputs.clear();
     a.detach();
   }
-  others.wait();
+  mlx_tasks.wait();
   return true;
 }
 

@@ -58,7 +58,7 @@ struct Layout {
   Mode mode = Mode::f32;
   bool nibbles = false;  // order within 8 columns: 0 4 1 5 2 6 3 7 as int16, 0 2 4 6 1 3 5 7 as bytes
   bool vector = false;   // rows by themselves, for row products
-  bool few = false;      // for few_product, else for tile_product
+  bool small_batch = false;      // for few_product, else for tile_product
   bool winograd = false;  // int16 for products of sums, see cpu_winograd_x86.h
   int block = kStep;     // columns that share a scale of activations: 16, 32 or 64
 
@@ -74,45 +74,45 @@ struct Activations {
   void* data = nullptr;
   float* scales = nullptr;  // [rows][columns / block], of integers
   float* sums = nullptr;    // [rows][columns / block], of the activations themselves
-  int32_t* pairs = nullptr;  // [rows][columns / block], what products of sums have too much, modulo 2^32
+  int32_t* corrections = nullptr;  // [rows][columns / block], what products of sums have too much, modulo 2^32
 };
 
 // The element where column k, a multiple of kStep, of the block of n rows that begins at row m lies.
-static inline int64_t place(const Activations& a, int64_t m, int64_t k, int n) {
+static inline int64_t packed_offset(const Activations& a, int64_t m, int64_t k, int n) {
   int64_t from = k / kDepth * kDepth, wide = a.columns - from < kDepth ? a.columns - from : kDepth;
   return from * a.rows + m * wide + (k - from) * n;
 }
 
 // Takes rows [m0, m1) of a tile's results as soon as they are whole: what their stores wait for, the products of other rows hide.
-struct Taker {
-  void (*take)(void* context, int64_t m0, int64_t m1);
+struct RowsCallback {
+  void (*call)(void* context, int64_t m0, int64_t m1);
   void* context;
 
-  void operator()(int64_t m0, int64_t m1) const { take(context, m0, m1); }
+  void operator()(int64_t m0, int64_t m1) const { call(context, m0, m1); }
 };
 
 struct MatmulKernels {
   int tile;               // rows of weights in a tile
   int float_rows;         // activation rows in a block, in mode f32
   int integer_rows;       // and in the other modes
-  int few_tile;           // rows of weights at a time where there are few rows of activations; 0 without few_product
+  int small_batch_tile;           // rows of weights at a time where there are few rows of activations; 0 without few_product
   bool saturates;         // int8 products of codes above 6 bits do not fit
   bool integers;          // has the integer modes at all
-  bool pairs;             // and mode bf16, as good as f32 where bfloat16 or e4m3 weights meet bfloat16
+  bool bf16_products;             // and mode bf16, as good as f32 where bfloat16 or e4m3 weights meet bfloat16
   bool winograd;          // tile_product takes less time with such layouts
 
   // Brings the block of n rows that begins at row m into place. columns is not padded.
-  void (*arrange)(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n);
+  void (*pack)(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n);
   // y[m-m0][0..count) = products of rows [m0, m1) with weight rows from n0 on, at most a tile of them; y has rows of tile floats, all
   // of which done takes, a few at a time.
-  void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const Taker& done);
+  void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const RowsCallback& done);
   // y[m][0..n1-n0) = products of all rows, of layout vector, with weight rows [n0, n1).
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
   // Whether row_product takes up to stream_rows rows of integers with these weights; null where it takes one row only.
   bool (*streams)(const Weights& w);
   int stream_rows;
   // As tile_product but for done, for few rows of activations, few_tile weight rows at a time; m0 is a multiple of integer_rows.
-  void (*few_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
+  void (*small_batch_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
   // Element conversion.
   void (*widen)(Type type, const void* from, float* to, int64_t n);
   void (*narrow)(Type type, const float* from, void* to, int64_t n);

@@ -2,7 +2,7 @@
 #define INGOT_ISA avx512bf16
 #include "cpu_simd.h"
 
-#include "cpu_few_avx512.h"
+#include "cpu_small_batch_avx512.h"
 #include "cpu_vector_avx512.h"
 #include "cpu_matmul_x86.h"
 

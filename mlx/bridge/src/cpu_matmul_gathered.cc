@@ -41,7 +41,7 @@ class Gather {
   Gather(const Gathered& g, const Groups& groups, bool fast) : g_(g), groups_(groups), acts_(groups.all.size()) {
     const Weights& w = g.weights;
     padded_ = (w.columns + kStep - 1) / kStep * kStep;
-    per_ = padded_ / layout_for(w, g.type, 1, fast).block;
+    row_scales_ = padded_ / layout_for(w, g.type, 1, fast).block;
     for (size_t i = 0; i < acts_.size(); i++) {
       const int64_t rows = groups.all[i].rows();
       acts_[i] = {.layout = layout_for(w, g.type, rows, fast), .rows = rows, .columns = padded_};
@@ -54,40 +54,40 @@ class Gather {
 
   // Memory for activations: so many bytes, and floats.
   size_t bytes() const { return size_t(g_.rows * padded_) * 4; }
-  size_t floats() const { return size_t(g_.rows * per_) * 3; }
-  void place_at(uint8_t* bytes, float* floats) {
+  size_t floats() const { return size_t(g_.rows * row_scales_) * 3; }
+  void set_buffers(uint8_t* bytes, float* floats) {
     for (size_t i = 0; i < acts_.size(); i++) {
       const int64_t first = groups_.all[i].first;
       acts_[i].data = bytes + size_t(first * padded_) * 4;
-      acts_[i].scales = floats + first * per_;
-      acts_[i].sums = floats + (g_.rows + first) * per_;
-      acts_[i].pairs = reinterpret_cast<int32_t*>(floats + (2 * g_.rows + first) * per_);
+      acts_[i].scales = floats + first * row_scales_;
+      acts_[i].sums = floats + (g_.rows + first) * row_scales_;
+      acts_[i].corrections = reinterpret_cast<int32_t*>(floats + (2 * g_.rows + first) * row_scales_);
     }
   }
 
   // Brings the rows of a group into place.
-  void arrange(size_t group) const {
+  void pack(size_t group) const {
     const Activations& a = acts_[group];
     const int64_t at = groups_.all[group].first;
-    const int block = rows_per_block(a.layout);
+    const int block = rows_per_panel(a.layout);
     for (int64_t m = 0; m < a.rows; m += block) {
-      arrange_block(a, int(std::min<int64_t>(block, a.rows - m)), m, g_.weights.columns, g_.type,
+      pack_panel(a, int(std::min<int64_t>(block, a.rows - m)), m, g_.weights.columns, g_.type,
                     [&](int r) { return g_.x[groups_.order[size_t(at + m + r)]]; });
     }
   }
 
   // Those of all groups, which are there.
-  void arrange() {
+  void pack() {
     // One row that goes to several experts is arranged once.
     const void* x = g_.x[0];
     if (int64_t(acts_.size()) == g_.rows && std::all_of(g_.x, g_.x + g_.rows, [&](const void* p) { return p == x; })) {
       std::fill(acts_.begin() + 1, acts_.end(), acts_[0]);
-      return arrange(0);
+      return pack(0);
     }
     const auto count = int64_t(acts_.size());
-    parallel(count, std::max<int64_t>(1, kArranged * count / (padded_ * g_.rows)), [&](int64_t first, int64_t last) {
+    parallel(count, std::max<int64_t>(1, kMinPackElements * count / (padded_ * g_.rows)), [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; i++) {
-        arrange(size_t(i));
+        pack(size_t(i));
       }
     });
   }
@@ -96,7 +96,7 @@ class Gather {
   int64_t weight_bytes() const { return int64_t(codes_ * acts_.size()); }
 
   // Adds a group's parts.
-  void cut(Cut& cut, int product, size_t group) const { cut.add(product, g_.weights, acts_[group].rows, row_block(acts_[group].layout)); }
+  void add_ranges(Partition& partition, int product, size_t group) const { partition.add(product, g_.weights, acts_[group].rows, row_block(acts_[group].layout)); }
 
   // Computes a part of a group's.
   void multiply(size_t group, const Range& r) const {
@@ -115,7 +115,7 @@ class Gather {
   const Gathered& g_;
   const Groups& groups_;
   std::vector<Activations> acts_;
-  int64_t padded_ = 0, per_ = 0;       // columns of activations, and scales of a row
+  int64_t padded_ = 0, row_scales_ = 0;       // columns of activations, and scales of a row
   size_t codes_ = 0, scales_ = 0;      // bytes of a matrix
 };
 
@@ -133,12 +133,12 @@ void multiply_gathered(const Gathered& g, bool fast) {
   }
   const Groups groups(g.expert, g.rows);
   Gather gather(g, groups, fast);
-  gather.place_at(scratch<uint8_t>(kData, gather.bytes()), scratch<float>(kScales, gather.floats()));
-  gather.arrange();
+  gather.set_buffers(scratch<uint8_t>(kData, gather.bytes()), scratch<float>(kScales, gather.floats()));
+  gather.pack();
   auto& ranges = all_ranges();
-  Cut cut(gather.weight_bytes(), ranges);
+  Partition partition(gather.weight_bytes(), ranges);
   for (size_t i = 0; i < groups.all.size(); i++) {
-    gather.cut(cut, int(i), i);
+    gather.add_ranges(partition, int(i), i);
   }
   parallel(int64_t(ranges.size()), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
@@ -155,28 +155,28 @@ void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>
   Gather a(first, groups, fast), b(second, groups, fast);
   auto bytes = scratch<uint8_t>(kData, a.bytes() + b.bytes());
   auto floats = scratch<float>(kScales, a.floats() + b.floats());
-  a.place_at(bytes, floats);
-  b.place_at(bytes + a.bytes(), floats + a.floats());
-  a.arrange();
+  a.set_buffers(bytes, floats);
+  b.set_buffers(bytes + a.bytes(), floats + a.floats());
+  a.pack();
   // Parts are taken in order: when one of the second product is, all of the first that it needs are done or under way.
   const size_t count = groups.all.size();
   auto& ranges = all_ranges();
-  Cut cut(a.weight_bytes() + b.weight_bytes(), ranges);
+  Partition partition(a.weight_bytes() + b.weight_bytes(), ranges);
   std::vector<Gate> gates(count);
   for (size_t i = 0; i < count; i++) {
     const auto before = ranges.size();
-    a.cut(cut, int(i), i);
+    a.add_ranges(partition, int(i), i);
     gates[i].left = int(ranges.size() - before);
   }
   for (size_t i = 0; i < count; i++) {
-    b.cut(cut, int(count + i), i);
+    b.add_ranges(partition, int(count + i), i);
   }
-  std::atomic<bool> broken{false};
-  auto part = [&](const Range& r) {
+  std::atomic<bool> failed{false};
+  auto multiply_part = [&](const Range& r) {
     const size_t i = size_t(r.product) % count;
     Gate& gate = gates[i];
     if (size_t(r.product) >= count) {
-      Team::instance().wait([&] { return gate.open.load(std::memory_order_acquire) || broken.load(std::memory_order_acquire); });
+      Team::instance().wait([&] { return gate.open.load(std::memory_order_acquire) || failed.load(std::memory_order_acquire); });
       return b.multiply(i, r);
     }
     a.multiply(i, r);
@@ -184,17 +184,17 @@ void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>
       for (int64_t row = groups.all[i].first; row < groups.all[i].last; row++) {
         between(groups.order[size_t(row)]);
       }
-      b.arrange(i);
+      b.pack(i);
       gate.open.store(true, std::memory_order_release);
     }
   };
   parallel(int64_t(ranges.size()), 1, [&](int64_t begin, int64_t end) {
     try {
       for (int64_t i = begin; i < end; i++) {
-        part(ranges[size_t(i)]);
+        multiply_part(ranges[size_t(i)]);
       }
     } catch (...) {  // memory for scratch, say: nobody may wait for what does not come
-      broken.store(true, std::memory_order_release);
+      failed.store(true, std::memory_order_release);
       throw;
     }
   });

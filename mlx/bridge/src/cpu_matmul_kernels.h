@@ -16,7 +16,7 @@ struct Tile {
   alignas(64) uint8_t data[kDepth * kTile * 4 / 2];  // floats take half of the depth
   alignas(64) float scales[kDepth / 16 * kTile];     // [block][kTile]
   alignas(64) float biases[kDepth / 16 * kTile];
-  alignas(64) int32_t pairs[kDepth / 16 * kTile];  // what products of sums have too much, with a minus
+  alignas(64) int32_t corrections[kDepth / 16 * kTile];  // what products of sums have too much, with a minus
   int first = 0;  // the block of scales that the data begins with
 
   template <class T>
@@ -112,9 +112,9 @@ static const float* step_of(const void* row, Type type, int64_t k, int64_t colum
   return copy;
 }
 
-static void arrange_floats(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
+static void pack_floats(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
   for (int64_t k = 0; k < a.columns; k += kStep) {
-    float* out = static_cast<float*>(a.data) + place(a, m, k, n);
+    float* out = static_cast<float*>(a.data) + packed_offset(a, m, k, n);
     for (int r = 0; r < n; r++) {
       alignas(64) float copy[kStep];
       const float* x = step_of(rows[r], type, k, columns, copy);

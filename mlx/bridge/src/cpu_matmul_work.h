@@ -14,15 +14,15 @@ namespace ingot::cpu {
 constexpr int kData = 0, kScales = 1, kResult = 2;
 
 // More rows than this gain from unpacking weights only once.
-constexpr int64_t kFew = 16;
+constexpr int64_t kSmallBatch = 16;
 
 // Bytes of weights that a thread takes at once: what fetches memory ahead starts anew with each piece, and nobody ends before
 // the last one does. Pieces of 64 KB cost 8 % of the bandwidth, of 16 KB a third: the least is that small only where many threads share few
 // bytes, or where products take longer than reading.
-constexpr int64_t kMost = 1 << 20, kLeast = 64 << 10, kLeastOfAll = 16 << 10;
+constexpr int64_t kMaxPieceBytes = 1 << 20, kMinPieceBytes = 64 << 10, kSmallestPieceBytes = 16 << 10;
 
 // Elements of activations that a thread arranges at once, at least.
-constexpr int64_t kArranged = 16384;
+constexpr int64_t kMinPackElements = 16384;
 
 // How x meets these weights.
 Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast);
@@ -30,23 +30,23 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast);
 inline size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
 
 // Rows of activations that lie together, at most kBlockRows of them.
-constexpr int kBlockRows = 8;
-inline int rows_per_block(const Layout& l) {
+constexpr int kMaxPanelRows = 8;
+inline int rows_per_panel(const Layout& l) {
   const auto& k = matmul_kernels();
   return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
 }
 
 // Activation rows of a piece: whole blocks of them.
-inline int64_t row_block(const Layout& l) { return kRowBlock / rows_per_block(l) * rows_per_block(l); }
+inline int64_t row_block(const Layout& l) { return kRowBlock / rows_per_panel(l) * rows_per_panel(l); }
 
 // Arranges n rows as the block that begins at row m.
 template <class Row>
-void arrange_block(const Activations& a, int n, int64_t m, int64_t columns, Type type, Row row) {
-  const void* rows[kBlockRows];
+void pack_panel(const Activations& a, int n, int64_t m, int64_t columns, Type type, Row row) {
+  const void* rows[kMaxPanelRows];
   for (int r = 0; r < n; r++) {
     rows[r] = row(r);
   }
-  matmul_kernels().arrange(a, rows, type, columns, m, n);
+  matmul_kernels().pack(a, rows, type, columns, m, n);
 }
 
 // Where results go: row(m) is the beginning of row m's, of that type; added is what each row gets before it is rounded, or nullptr.
@@ -78,10 +78,10 @@ void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t 
     }
     return;
   }
-  const int tile = a.layout.few ? k.few_tile : k.tile;
+  const int tile = a.layout.small_batch ? k.small_batch_tile : k.tile;
   auto result = scratch<float>(kResult, size_t(m1 - m0) * size_t(tile));
   for (int64_t n = n0; n < n1; n += tile) {
-    auto take = [&](int64_t first, int64_t last) {
+    auto store_rows = [&](int64_t first, int64_t last) {
       for (int64_t m = first; m < last; m++) {
         to.put(m, n, result + (m - m0) * tile, std::min<int64_t>(tile, n1 - n));
       }
@@ -89,13 +89,13 @@ void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t 
         __builtin_prefetch(to.at(m, n), 1);  // each row's in another page; other stores would wait behind these
       }
     };
-    if (a.layout.few) {
-      k.few_product(w, a, n, m0, m1, result);
-      take(m0, m1);
+    if (a.layout.small_batch) {
+      k.small_batch_product(w, a, n, m0, m1, result);
+      store_rows(m0, m1);
       continue;
     }
-    auto taken = [](void* context, int64_t first, int64_t last) { (*static_cast<decltype(take)*>(context))(first, last); };
-    k.tile_product(w, a, n, m0, m1, result, {taken, &take});
+    auto callback = [](void* context, int64_t first, int64_t last) { (*static_cast<decltype(store_rows)*>(context))(first, last); };
+    k.tile_product(w, a, n, m0, m1, result, {callback, &store_rows});
   }
 }
 
@@ -106,22 +106,22 @@ struct Range {
 };
 
 // Parts that grow smaller towards the end, so that all threads end together.
-class Cut {
+class Partition {
  public:
   // bytes of weights, all in all; ranges is emptied, and keeps its memory from one product to the next.
-  Cut(int64_t bytes, std::vector<Range>& ranges)
-      : ranges_(ranges), left_(bytes), share_(2 * Team::instance().size()), least_(std::clamp(bytes / (4 * share_), kLeastOfAll, kLeast)) {
+  Partition(int64_t bytes, std::vector<Range>& ranges)
+      : ranges_(ranges), left_(bytes), divisor_(2 * Team::instance().size()), min_bytes_(std::clamp(bytes / (4 * divisor_), kSmallestPieceBytes, kMinPieceBytes)) {
     ranges_.clear();
   }
 
   // Adds the parts of all rows of a matrix, for activation rows [0, rows) by blocks.
   void add(int product, const Weights& w, int64_t rows, int64_t block) {
     const int64_t tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
-    const int64_t least = rows > 1 ? kLeastOfAll : least_;  // memory no longer decides
+    const int64_t min_bytes = rows > 1 ? kSmallestPieceBytes : min_bytes_;  // memory no longer decides
     for (int64_t n = 0; n < w.rows;) {
-      const int64_t share = left_ / share_;
+      const int64_t share = left_ / divisor_;
       // An unpacked tile serves many rows.
-      const int64_t grain = rows > kFew ? std::clamp(share / row, tile, 4 * tile) : std::clamp(share, least, kMost) / row;
+      const int64_t grain = rows > kSmallBatch ? std::clamp(share / row, tile, 4 * tile) : std::clamp(share, min_bytes, kMaxPieceBytes) / row;
       // Whole tiles: results of a part fill whole cache lines, which two threads must not share.
       int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
       for (int64_t m = 0; m < rows; m += block) {
@@ -134,7 +134,7 @@ class Cut {
 
  private:
   std::vector<Range>& ranges_;
-  int64_t left_, share_, least_;
+  int64_t left_, divisor_, min_bytes_;
 };
 
 // The parts of the product that this thread is about.

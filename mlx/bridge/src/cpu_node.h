@@ -49,10 +49,10 @@ class Tape;
 void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Tape* tape);
 
 // A node that a tape noted, to run again.
-class Repeated {
+class Replayable {
  public:
-  virtual ~Repeated() = default;
-  virtual void again(const Memory& memory) = 0;
+  virtual ~Replayable() = default;
+  virtual void replay(const Memory& memory) = 0;
 };
 
 // Whether operations on this stream are ours.

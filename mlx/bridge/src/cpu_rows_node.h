@@ -12,13 +12,13 @@ inline bool has_kernels(mx::Dtype d) { return d == mx::float32 || d == mx::float
 inline int type_index(mx::Dtype d) { return int(d == mx::float32 ? Type::f32 : d == mx::float16 ? Type::f16 : Type::bf16); }
 
 // Whether a node of ours takes x: not empty, of a type with kernels, on a CPU.
-inline bool ours(const mx::array& x, mx::StreamOrDevice s) { return x.size() > 0 && has_kernels(x.dtype()) && on_cpu(s); }
+inline bool uses_kernels(const mx::array& x, mx::StreamOrDevice s) { return x.size() > 0 && has_kernels(x.dtype()) && on_cpu(s); }
 
 constexpr int kRowsScratch = 8;
 
 // Elements of a piece of work: large beside the hundreds of nanoseconds that a piece costs.
 constexpr int64_t kPiece = 8192;
-inline int64_t rows_of(int64_t row) { return std::max<int64_t>(1, kPiece / std::max<int64_t>(1, row)); }
+inline int64_t rows_per_piece(int64_t row) { return std::max<int64_t>(1, kPiece / std::max<int64_t>(1, row)); }
 
 inline const char* at(const void* p, int64_t bytes) { return static_cast<const char*>(p) + bytes; }
 inline char* at(void* p, int64_t bytes) { return static_cast<char*>(p) + bytes; }

@@ -16,14 +16,14 @@ namespace ingot::cpu::INGOT_ISA {
 #endif
 
 // A whole vector, and the first n lanes of one.
-struct Whole {
+struct FullVector {
   template <class T>
   IG_LAMBDA F load(const T* p) const { return INGOT_ISA::load(p); }
   template <class T>
   IG_LAMBDA void store(T* p, F v) const { INGOT_ISA::store(p, v); }
   IG_LAMBDA F keep(F v, float) const { return v; }
 };
-struct Part {
+struct PartialVector {
   int n;
   template <class T>
   IG_LAMBDA F load(const T* p) const { return load_some(p, n); }
@@ -44,10 +44,10 @@ template <class Fn>
 IG_INLINE void sweep(int64_t n, Fn fn) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    fn(i, Whole{});
+    fn(i, FullVector{});
   }
   if (i < n) {
-    fn(i, Part{int(n - i)});
+    fn(i, PartialVector{int(n - i)});
   }
 }
 
@@ -75,16 +75,16 @@ IG_INLINE float sum_over(int64_t n, Fn fn) {
   F a = set(0.0f), b = a, c = a, d = a;
   int64_t i = 0;
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-    a = a + fn(i, Whole{});
-    b = b + fn(i + kLanes, Whole{});
-    c = c + fn(i + 2 * kLanes, Whole{});
-    d = d + fn(i + 3 * kLanes, Whole{});
+    a = a + fn(i, FullVector{});
+    b = b + fn(i + kLanes, FullVector{});
+    c = c + fn(i + 2 * kLanes, FullVector{});
+    d = d + fn(i + 3 * kLanes, FullVector{});
   }
   for (; i + kLanes <= n; i += kLanes) {
-    a = a + fn(i, Whole{});
+    a = a + fn(i, FullVector{});
   }
   if (i < n) {
-    b = b + fn(i, Part{int(n - i)});
+    b = b + fn(i, PartialVector{int(n - i)});
   }
   return sum((a + b) + (c + d));
 }

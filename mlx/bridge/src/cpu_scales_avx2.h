@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cpu_matmul_kernels.h"
-#include "cpu_turn_avx2.h"
+#include "cpu_transpose_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -160,7 +160,7 @@ static void eight_scales(const Weights& w, int64_t n0, int64_t k0, int columns, 
   }
 }
 
-static void turn_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
+static void transpose_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
   for (int h = 0; h < kTile / 8; h++) {
     Scales8 s;
     eight_scales(w, n0 + h * 8, k0, columns, block, s);

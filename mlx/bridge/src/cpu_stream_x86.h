@@ -12,7 +12,7 @@ namespace ingot::cpu::INGOT_ISA {
 constexpr int kStreamRows = kSaturates ? 3 : 2;  // of activations; with more, whole tiles are ahead
 
 // Scales and biases of eight groups of a row.
-IG_INLINE void eight_of_row(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
+IG_INLINE void load_8_groups(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
   switch (w.scale_type) {
     case ScaleType::bf16:
       scales = load_scales<ScaleType::bf16>(w.scales, at);
@@ -34,7 +34,7 @@ template <bool Wide, int R, int S>
 static void stream_block(const Weights& w, const Activations& x, int64_t n0, int64_t half, int64_t width, int64_t k0, int64_t k1, float* y) {
   constexpr int kVectors = Wide ? 4 : 2;
   const int64_t groups = w.groups(), bytes = w.row_bytes();
-  const int64_t ahead = (1 + kAhead / ((k1 - k0) / 2)) * bytes;  // the same columns of a later row
+  const int64_t prefetch_distance = (1 + kPrefetchDistance / ((k1 - k0) / 2)) * bytes;  // the same columns of a later row
   const auto data = static_cast<const __m256i*>(x.data);
   for (int64_t n = n0; n < n0 + half; n++) {
     const uint8_t* codes[S];
@@ -53,7 +53,7 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
 #pragma GCC unroll 2
       for (int s = 0; s < S; s++) {
         __m256 scale, bias;
-        eight_of_row(w, (n + s * half) * groups + g, scale, bias);
+        load_8_groups(w, (n + s * half) * groups + g, scale, bias);
 #pragma GCC unroll 3
         for (int r = 0; r < R; r++) {
           const int64_t at = r * groups + g;
@@ -61,19 +61,19 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
           sum[s][r] = _mm256_fmadd_ps(bias, _mm256_loadu_ps(x.sums + at), sum[s][r]);
         }
       }
-      const __m256i* v = data + place(x, 0, k, 1) / kStep * kVectors;  // of whole pairs
+      const __m256i* v = data + packed_offset(x, 0, k, 1) / kStep * kVectors;  // of whole pairs
 #pragma GCC unroll 2
       for (int i = 0; i < 8; i++) {
 #pragma GCC unroll 2
         for (int s = 0; s < S; s++) {
           if (i % 2 == 0) {
-            prefetch(codes[s] + ahead);
+            prefetch(codes[s] + prefetch_distance);
           }
           __m256i q[4];
           nibbles<Wide, false>(load_bytes(codes[s]), q);
 #pragma GCC unroll 3
           for (int r = 0; r < R; r++) {
-            __m256i t = step_sums<Wide>(q, v + r * (kDepth / kStep) * kVectors + vector_of(i, kPairs, kVectors), kPairs ? 2 : 1);
+            __m256i t = step_sums<Wide>(q, v + r * (kDepth / kStep) * kVectors + vector_index(i, kInterleaveSteps, kVectors), kInterleaveSteps ? 2 : 1);
             sum[s][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_broadcast_ss(scales[s][r] + i), sum[s][r]);
           }
           codes[s] += 32;
@@ -98,12 +98,12 @@ static void stream_pairs(const Weights& w, const Activations& x, int64_t n0, int
 }
 
 template <bool Wide>
-static void few_streams(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+static void stream_small_batch(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   // As many columns at a time as leave half of the first cache to what passes.
-  const int64_t deep = (Wide ? 2048 : 4096) * (x.rows == 2 ? 2 : 1);
+  const int64_t chunk = (Wide ? 2048 : 4096) * (x.rows == 2 ? 2 : 1);
   __builtin_memset(y, 0, size_t(x.rows * (n1 - n0)) * sizeof(float));
-  for (int64_t k = 0; k < x.columns; k += deep) {
-    int64_t k1 = k + deep < x.columns ? k + deep : x.columns;
+  for (int64_t k = 0; k < x.columns; k += chunk) {
+    int64_t k1 = k + chunk < x.columns ? k + chunk : x.columns;
     x.rows == 2 ? stream_pairs<Wide, 2>(w, x, n0, n1, k, k1, y) : stream_pairs<Wide, 3>(w, x, n0, n1, k, k1, y);
   }
 }
@@ -114,11 +114,11 @@ static bool streams(const Weights& w) {
 }
 
 // y[m][0..n1-n0) = products of all rows of activations with weight rows [n0, n1).
-static void rows_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+static void row_product_x86(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   if (x.rows == 1) {
     return row_product(w, x, n0, n1, y);
   }
-  return x.layout.mode == Mode::i16 ? few_streams<true>(w, x, n0, n1, y) : few_streams<false>(w, x, n0, n1, y);
+  return x.layout.mode == Mode::i16 ? stream_small_batch<true>(w, x, n0, n1, y) : stream_small_batch<false>(w, x, n0, n1, y);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

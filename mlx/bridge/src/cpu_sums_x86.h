@@ -8,13 +8,13 @@ namespace ingot::cpu::INGOT_ISA {
 
 // What a block of rows of activations and a tile's columns have to do with each other: c[r][0..kTile) += their products. Kernels take it
 // by value: what lies in memory would be read again after each store of a vector, which may be anything's.
-struct Meeting {
+struct TileOperands {
   const Tile& tile;
   const int32_t* x;     // [columns/2 or /4][rows] dwords
   int columns;
   const float* scales;  // of activations, [rows][stride], as are the others
   const float* sums;
-  const int32_t* pairs;
+  const int32_t* corrections;
   int64_t stride;
   float* c;
 };
@@ -49,7 +49,7 @@ IG_INLINE void with_rows(int rows, F of) {
 
 // Adds what the sums of block b stand for.
 template <int R>
-IG_INLINE void add_scaled(const Meeting& m, int b, const I (&sum)[R][2]) {
+IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2]) {
 #pragma GCC unroll 2
   for (int j = 0; j < 2; j++) {
     F scale = load(m.tile.scales + b * kTile + j * kLanes), bias = load(m.tile.biases + b * kTile + j * kLanes);

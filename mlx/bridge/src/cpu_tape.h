@@ -25,11 +25,11 @@ class Tape {
   static std::unique_ptr<Tape> record(const mx::array& out, const std::vector<mx::array>& inputs);
 
   // Does it all again with other numbers, those of one input after the other.
-  mx::array play(const int64_t* numbers, int64_t count);
+  mx::array replay(const int64_t* values, int64_t count);
 
   // While it is being recorded: memory for a result, what a node did, and that something cannot be done again.
   mx::allocator::Data memory(size_t bytes);
-  void ran(std::shared_ptr<Repeated> node, const std::vector<mx::array>& inputs, const std::vector<const void*>& in,
+  void add_step(std::shared_ptr<Replayable> node, const std::vector<mx::array>& inputs, const std::vector<const void*>& in,
            const std::vector<void*>& out);
   void give_up() { whole_ = false; }
 
@@ -48,7 +48,7 @@ class Tape {
     std::unordered_set<const void*> blocks_;
   };
   struct Step {
-    std::shared_ptr<Repeated> node;
+    std::shared_ptr<Replayable> node;
     size_t in, out;  // where its pointers begin
   };
   using Held = std::shared_ptr<mx::array::Data>;

@@ -49,7 +49,7 @@ struct Team::State {
   Body body = nullptr;
   void* context = nullptr;
   std::atomic<int> limit{0};  // helpers with a lower number may enter
-  Clock::time_point begun;
+  Clock::time_point started;
   std::atomic<bool> failed{false};
   std::atomic<bool> late{false};  // a piece waited for another one too long
   std::exception_ptr error;  // the first that a piece threw; whoever set failed writes it
@@ -67,10 +67,10 @@ struct Team::State {
   Clock::time_point restore;
 
   // Works until no piece is left, and gives the number of those it had. The owner lets a helper that was left out come back.
-  int64_t take(bool owns) {
+  int64_t run_pieces(bool owns) {
     for (int64_t pieces = 0;; pieces++) {
       if (owns && limit.load(std::memory_order_relaxed) < int(helpers.size())) {
-        let_back();
+        readmit_helper();
       }
       int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
       if (begin >= n) {
@@ -88,19 +88,19 @@ struct Team::State {
   }
 
   // Whether a helper may join the run that the gate shows.
-  bool admits(uint64_t g, uint64_t seen, int index) const { return (g & kOpen) && g / kRun != seen && index < limit.load(); }
+  bool can_join(uint64_t g, uint64_t seen, int index) const { return (g & kOpen) && g / kRun != seen && index < limit.load(); }
 
   // Joins run after run.
-  void help(int index) {
+  void helper_loop(int index) {
     inside_run = true;
     uint64_t seen = 0;
     auto idle = Clock::now();
     for (uint32_t spins = 0;; spins++) {
       uint64_t g = gate.load(std::memory_order_acquire);
-      if (admits(g, seen, index)) {
+      if (can_join(g, seen, index)) {
         if (gate.compare_exchange_weak(g, g + 1, std::memory_order_acq_rel)) {
           seen = g / kRun;
-          take(false);
+          run_pieces(false);
           gate.fetch_sub(1, std::memory_order_release);
           idle = Clock::now();
         }
@@ -111,17 +111,17 @@ struct Team::State {
       }
       pause();
       if (spins % 64 == 0 && Clock::now() - idle > kSpin) {
-        doze(seen, index);
+        sleep_until_run(seen, index);
         idle = Clock::now();
       }
     }
   }
 
   // Sleeps until a run opens that this helper has not joined.
-  void doze(uint64_t seen, int index) {
+  void sleep_until_run(uint64_t seen, int index) {
     std::unique_lock lock(sleep);
     sleepers.fetch_add(1);
-    wake.wait(lock, [&] { return stop.load() || admits(gate.load(), seen, index); });
+    wake.wait(lock, [&] { return stop.load() || can_join(gate.load(), seen, index); });
     sleepers.fetch_sub(1);
   }
 
@@ -134,7 +134,7 @@ struct Team::State {
     stop = false;
     try {
       for (int i = 0; i + 1 < count; i++) {
-        helpers.emplace_back([this, i] { help(i); });
+        helpers.emplace_back([this, i] { helper_loop(i); });
       }
     } catch (const std::system_error&) {  // the system has no more threads for us: fewer do
     }
@@ -157,22 +157,22 @@ struct Team::State {
     if ((g & kInside) == 0) {
       return;
     }
-    auto begun = Clock::now();
+    auto started = Clock::now();
     bool stalled = false;
     for (uint32_t spins = 1; (gate.load(std::memory_order_acquire) & kInside) != 0; spins++) {
       pause();
-      if (spins % 256 == 0 && Clock::now() - begun > kStall + 2 * piece) {
+      if (spins % 256 == 0 && Clock::now() - started > kStall + 2 * piece) {
         stalled = true;
         std::this_thread::yield();  // the helper may be waiting for this very processor
       }
     }
     if (stalled) {
-      leave_out();
+      exclude_helper();
     }
   }
 
   // Goes on with one helper fewer.
-  void leave_out() {
+  void exclude_helper() {
     auto now = Clock::now();
     penalty = now - restore < 4 * penalty ? std::min(2 * penalty, kLastPenalty) : kFirstPenalty;
     allowed = std::max(0, allowed - 1);
@@ -180,7 +180,7 @@ struct Team::State {
   }
 
   // Goes on with one helper more, once the last stall is long enough ago.
-  void let_back() {
+  void readmit_helper() {
     const auto now = Clock::now();
     if (now < restore) {
       return;
@@ -228,7 +228,7 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
   s.limit.store(s.allowed);
   s.failed.store(false, std::memory_order_relaxed);
   s.next.store(0, std::memory_order_relaxed);
-  s.begun = Clock::now();
+  s.started = Clock::now();
   if (!s.helpers.empty()) {
     uint64_t g = s.gate.load(std::memory_order_relaxed);
     s.gate.store(((g / State::kRun + 1) * State::kRun) | State::kOpen);
@@ -237,13 +237,13 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
     }
   }
   inside_run = true;
-  int64_t pieces = s.take(true);
-  auto piece = (Clock::now() - s.begun) / std::max<int64_t>(1, pieces);
+  int64_t pieces = s.run_pieces(true);
+  auto piece = (Clock::now() - s.started) / std::max<int64_t>(1, pieces);
   inside_run = false;
   s.close(piece);
   if (s.late.load(std::memory_order_relaxed)) {
     s.late.store(false, std::memory_order_relaxed);
-    s.leave_out();
+    s.exclude_helper();
   }
   if (s.failed.load(std::memory_order_relaxed)) {
     std::rethrow_exception(std::exchange(s.error, nullptr));
@@ -252,10 +252,10 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
 
 void Team::wait_long(bool (*done)(void*), void* context) {
   State& s = *state_;
-  auto begun = Clock::now();
-  auto piece = (begun - s.begun) * s.threads.load() / std::max<int64_t>(1, std::min(s.n, s.next.load(std::memory_order_relaxed)) / s.grain);
+  auto started = Clock::now();
+  auto piece = (started - s.started) * s.threads.load() / std::max<int64_t>(1, std::min(s.n, s.next.load(std::memory_order_relaxed)) / s.grain);
   for (bool late = false; !done(context); std::this_thread::yield()) {  // whoever it waits for may wait for this very processor
-    if (!late && Clock::now() - begun > kStall + 2 * piece) {
+    if (!late && Clock::now() - started > kStall + 2 * piece) {
       s.late.store(late = true, std::memory_order_relaxed);
     }
   }

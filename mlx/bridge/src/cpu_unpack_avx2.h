@@ -38,13 +38,13 @@ IG_INLINE void find_step(const Weights& w, int64_t n, int64_t k, RowStep& s) {
 
 // How 16 codes of a stream of bits, other than 4 of them, become 16-bit numbers: each number gets the two bytes that its
 // code lies in, is shifted up by a product until nothing is above the code, and down until nothing is below.
-struct Spread {
+struct BitUnpacker {
   __m256i bytes, up;
   __m128i down;
   int lane;  // bytes of 8 codes
 };
 
-IG_INLINE Spread make_spread(int bits) {
+IG_INLINE BitUnpacker make_bit_unpacker(int bits) {
   alignas(32) uint8_t bytes[32];
   alignas(32) uint16_t up[16];
   for (int i = 0; i < 16; i++) {
@@ -57,15 +57,15 @@ IG_INLINE Spread make_spread(int bits) {
           _mm_cvtsi32_si128(16 - bits), bits};
 }
 
-IG_INLINE __m256i spread16(const uint8_t* p, const Spread& s) {
+IG_INLINE __m256i unpack_16_codes(const uint8_t* p, const BitUnpacker& s) {
   __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
                                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + s.lane)), 1);
   return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(v, s.bytes), s.up), s.down);
 }
 
 // 32 codes as bytes, in order.
-IG_INLINE __m256i spread32(const uint8_t* p, const Spread& s) {
-  __m256i v = _mm256_packus_epi16(spread16(p, s), spread16(p + 2 * s.lane, s));
+IG_INLINE __m256i unpack_32_codes(const uint8_t* p, const BitUnpacker& s) {
+  __m256i v = _mm256_packus_epi16(unpack_16_codes(p, s), unpack_16_codes(p + 2 * s.lane, s));
   return _mm256_permute4x64_epi64(v, 0xd8);
 }
 
@@ -156,11 +156,11 @@ IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int s
   }
 }
 
-static void unpack_bytes(const RowStep& s, const Weights& w, const Spread& spread, Mode mode, int shift, int h, int step, Tile& t) {
+static void unpack_bytes(const RowStep& s, const Weights& w, const BitUnpacker& unpacker, Mode mode, int shift, int h, int step, Tile& t) {
   for (int half = 0; half < 2; half++) {
     __m256i v[8];
     for (int r = 0; r < 8; r++) {
-      v[r] = w.bits == 8 ? load_bytes(s.row(r) + half * 32) : spread32(s.row(r) + half * 4 * w.bits, spread);
+      v[r] = w.bits == 8 ? load_bytes(s.row(r) + half * 32) : unpack_32_codes(s.row(r) + half * 4 * w.bits, unpacker);
     }
     transpose(v);
     put_bytes(v, half * 8, w.format == Format::fp8, mode, shift, h, step, t);
@@ -196,7 +196,7 @@ static void unpack_plain(const RowStep& s, int h, int step, Tile& t) {
 template <class Put>
 IG_INLINE void each_step(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t, Put put) {
   if (w.format != Format::plain && k0 % kDepth == 0) {
-    turn_scales(w, n0, k0, int(w.columns - k0 < kDepth ? (w.columns - k0 + kStep - 1) / kStep * kStep : kDepth), block, t);
+    transpose_scales(w, n0, k0, int(w.columns - k0 < kDepth ? (w.columns - k0 + kStep - 1) / kStep * kStep : kDepth), block, t);
   }
   int64_t next = kTile * w.row_bytes();  // the tile that is likely to come after this one
   RowStep s;
@@ -218,12 +218,12 @@ static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int bl
   t.first = int(k0 % kDepth) / block;
   const int shift = __builtin_ctz(unsigned(block));  // of 2^shift columns
   bool nibbles = w.bits == 4, bytes = has_codes(w) || w.format == Format::fp8;
-  Spread spread = make_spread(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
+  BitUnpacker unpacker = make_bit_unpacker(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
   each_step(w, n0, k0, columns, block, t, [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
     if (bytes && nibbles) {
       unpack_nibbles(s, w.format == Format::fp4, mode, shift, h, step, t);
     } else if (bytes) {
-      unpack_bytes(s, w, spread, mode, shift, h, step, t);
+      unpack_bytes(s, w, unpacker, mode, shift, h, step, t);
     } else if (w.type == Type::f32) {
       unpack_plain<float>(s, h, step, t);
     } else if (w.type == Type::f16) {

@@ -34,7 +34,7 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
 #pragma GCC unroll 2
         for (int s = 0; s < S; s++) {
           if (i % 2 == 0) {
-            _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kAhead), _MM_HINT_NTA);  // weights must not drive out all else
+            _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kPrefetchDistance), _MM_HINT_NTA);  // weights must not drive out all else
           }
           __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), v, 1);
           sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_broadcast_ss(by + 8 * s + i), sum[s]);

@@ -36,7 +36,7 @@ static void paired_rows(const Weights& w, const Activations& x, int64_t n0, int6
       for (int i = 0; i < N; i++) {
 #pragma GCC unroll 2
         for (int s = 0; s < S; s++) {
-          _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kAhead), _MM_HINT_NTA);  // weights must not drive out all else
+          _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kPrefetchDistance), _MM_HINT_NTA);  // weights must not drive out all else
           __m512i q = _mm512_loadu_si512(codes[s]);
           IG_KEEP(q);  // else it is loaded twice
           __m512i low = _mm512_and_si512(q, mask), high = _mm512_and_si512(_mm512_srli_epi16(q, 4), mask);

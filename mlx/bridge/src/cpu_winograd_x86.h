@@ -12,7 +12,7 @@
 namespace ingot::cpu::INGOT_ISA {
 
 // What products of sums have too much of a tile's codes, by block.
-static void pair_codes(int columns, int block, Tile& t) {
+static void tile_corrections(int columns, int block, Tile& t) {
   const int32_t* w = t.as<int32_t>();
   for (int b = 0; b < columns / block; b++) {
     I sum[2] = {zeros(), zeros()};
@@ -24,14 +24,14 @@ static void pair_codes(int columns, int block, Tile& t) {
     }
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
-      store_lanes(t.pairs + b * kTile + j * kLanes, subtract(zeros(), sum[j]));
+      store_lanes(t.corrections + b * kTile + j * kLanes, subtract(zeros(), sum[j]));
     }
   }
 }
 
 // As integer_block.
 template <int R, int Block>
-static __attribute__((noinline)) void winograd_block(Meeting m) {
+static __attribute__((noinline)) void winograd_block(TileOperands m) {
   constexpr int kDwords = Block / 2;
   const int32_t *w = reinterpret_cast<const int32_t*>(m.tile.data), *x = m.x;
   for (int b = 0; b < m.columns / Block; b++) {
@@ -39,16 +39,16 @@ static __attribute__((noinline)) void winograd_block(Meeting m) {
     I sum[R][2];
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
-      I much = repeat(m.pairs[r * m.stride + b]);
+      I correction = repeat(m.corrections[r * m.stride + b]);
 #pragma GCC unroll 2
       for (int j = 0; j < 2; j++) {
-        sum[r][j] = subtract(load_lanes(m.tile.pairs + b * kTile + j * kLanes), much);
+        sum[r][j] = subtract(load_lanes(m.tile.corrections + b * kTile + j * kLanes), correction);
         IG_KEEP(sum[r][j]);
       }
     }
-    for (int some = 0; some < kDwords; some += 8) {
+    for (int q0 = 0; q0 < kDwords; q0 += 8) {
 #pragma GCC unroll 4
-      for (int q = some; q < some + 8; q += 2) {
+      for (int q = q0; q < q0 + 8; q += 2) {
         I w0[2], w1[2];
 #pragma GCC unroll 2
         for (int j = 0; j < 2; j++) {
@@ -71,7 +71,7 @@ static __attribute__((noinline)) void winograd_block(Meeting m) {
       }
     }
     IG_BARRIER();
-    add_scaled<R>(m, b, sum);
+    epilogue<R>(m, b, sum);
     w += kDwords * kTile;
     x += kDwords * R;
   }

@@ -140,7 +140,7 @@ void in_all_places(const std::string& name, Case run) {
 }
 
 // The exit status of main.
-inline int verdict(const char* name, int64_t cases) {
+inline int exit_status(const char* name, int64_t cases) {
   std::printf("%s: %lld cases, %d failures\n", name, static_cast<long long>(cases), failures());
   return failures() == 0 && cases > 0 ? 0 : 1;
 }

@@ -218,14 +218,14 @@ int main(int argc, char** argv) {
     for (const Kind& k : kKinds) {
       for (bool fast : {false, true}) {
         for (int t = 0; t < 3; t++) {
-          int turn = 0;
+          int variant = 0;
           for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 130}) {
             // Ends within a step, a depth, a stretch of columns; within eight rows and a tile of weights.
             const int64_t columns[] = {1, 3, 5, 2, 16, 33}, outputs[] = {1, 7, 8, 9, 15, 17, 31, 33, 40};
             int64_t unit = k.format == Format::plain ? 13 : k.group;
-            int64_t n = outputs[(turn + t) % 9], c = unit * columns[turn % 6];
+            int64_t n = outputs[(variant + t) % 9], c = unit * columns[variant % 6];
             if (number++ % every != 0) {
-              turn++;
+              variant++;
               continue;
             }
             if (rows == 1 || rows == 3) {
@@ -237,21 +237,21 @@ int main(int argc, char** argv) {
               run(shape(k, Type(t), fast, rows, 4608, n), [&] { product(k, Type(t), fast, rows, 4608, n); });
               cases++;
             }
-            if ((turn + t) % 2 == 0) {
+            if ((variant + t) % 2 == 0) {
               run(shape(k, Type(t), fast, rows, c, n), [&] { product(k, Type(t), fast, rows, c, rows > 100 ? 9 : n); });
             } else {
               run(shape(k, Type(t), fast, rows, c, n), [&] {
-                gathered(k, Type(t), fast, rows, c, n, rows > 17 ? 3 : 1 + turn % 7);
-                twice(k, Type(t), fast, rows, c, 1 + turn % 5);
+                gathered(k, Type(t), fast, rows, c, n, rows > 17 ? 3 : 1 + variant % 7);
+                twice(k, Type(t), fast, rows, c, 1 + variant % 5);
               });
             }
             cases++;
-            turn++;
+            variant++;
           }
           gathered(k, Type(t), fast, 0, k.format == Format::plain ? 7 : k.group, 3, 2);
         }
       }
     }
   }
-  return check::verdict("products", cases);
+  return check::exit_status("products", cases);
 }

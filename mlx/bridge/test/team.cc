@@ -42,7 +42,7 @@ void every_element_once(Team& team, int64_t n, int64_t grain) {
     }
   });
   for (int h : hits) {
-    expect(h == 1, "an element did not have its turn once");
+    expect(h == 1, "an element was not processed exactly once");
   }
 }
 
@@ -112,7 +112,7 @@ void callers(Team& team, int rounds) {
         };
         team.run(97, 1 + (i + t) % 9, [](void* c, int64_t b, int64_t e) { (*static_cast<decltype(f)*>(c))(b, e); }, &f);
         for (int h : hits) {
-          expect(h == 1, "with two callers an element did not have its turn once");
+          expect(h == 1, "with two callers an element was not processed exactly once");
         }
       }
     });
@@ -248,5 +248,5 @@ int main() {
   parallel(1000, 10, [&](int64_t begin, int64_t end) { sum += end - begin; });
   expect(sum == 1000, "parallel lost pieces");
   Team::instance().resize(1);
-  return check::verdict("team", cases);
+  return check::exit_status("team", cases);
 }

@@ -6,8 +6,8 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-IG_INLINE __m512bh pairs_at(const void* p) { return (__m512bh)_mm512_loadu_si512(p); }
-IG_INLINE __m512bh pair_in_all(const void* p) {
+IG_INLINE __m512bh load_pairs(const void* p) { return (__m512bh)_mm512_loadu_si512(p); }
+IG_INLINE __m512bh broadcast_pair(const void* p) {
   int32_t v;
   __builtin_memcpy(&v, p, 4);
   return (__m512bh)_mm512_set1_epi32(v);
@@ -15,12 +15,12 @@ IG_INLINE __m512bh pair_in_all(const void* p) {
 
 // a[r] and b[r] += the products of pairs of R rows, [r][pair], with those of a panel, [pair][kPanel]; rows lie stride pairs apart.
 template <int R>
-IG_INLINE void add_pairs(const int32_t* rows, int64_t stride, int64_t step, const float* panel, int pairs, F* a, F* b) {
+IG_INLINE void accumulate_pairs(const int32_t* rows, int64_t stride, int64_t step, const float* panel, int pairs, F* a, F* b) {
   for (int i = 0; i < pairs; i++) {
-    __m512bh p0 = pairs_at(panel + i * kPanel), p1 = pairs_at(panel + i * kPanel + kLanes);
+    __m512bh p0 = load_pairs(panel + i * kPanel), p1 = load_pairs(panel + i * kPanel + kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < R; r++) {
-      __m512bh x = pair_in_all(rows + r * stride + i * step);
+      __m512bh x = broadcast_pair(rows + r * stride + i * step);
       a[r] = _mm512_dpbf16_ps(a[r], x, p0);
       b[r] = _mm512_dpbf16_ps(b[r], x, p1);
     }
@@ -28,13 +28,13 @@ IG_INLINE void add_pairs(const int32_t* rows, int64_t stride, int64_t step, cons
 }
 
 template <int R>
-static __attribute__((noinline)) void pair_scores(const int32_t* k, int64_t stride, const float* q, int pairs, float scale, float* score) {
+static __attribute__((noinline)) void bf16_scores(const int32_t* k, int64_t stride, const float* q, int pairs, float scale, float* score) {
   F a[R], b[R];
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++) {
     a[r] = b[r] = set(0);
   }
-  add_pairs<R>(k, stride, 1, q, pairs, a, b);
+  accumulate_pairs<R>(k, stride, 1, q, pairs, a, b);
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++) {
     store(score + r * kPanel, a[r] * set(scale));
@@ -43,7 +43,7 @@ static __attribute__((noinline)) void pair_scores(const int32_t* k, int64_t stri
 }
 
 template <int R>
-static __attribute__((noinline)) void pair_sums(const int32_t* v, int64_t stride, const float* weights, int pairs, F factor0, F factor1,
+static __attribute__((noinline)) void bf16_sums(const int32_t* v, int64_t stride, const float* weights, int pairs, F factor0, F factor1,
                                                 float* sum) {
   F a[R], b[R];
 #pragma GCC unroll 16
@@ -51,7 +51,7 @@ static __attribute__((noinline)) void pair_sums(const int32_t* v, int64_t stride
     a[r] = load(sum + r * kPanel) * factor0;
     b[r] = load(sum + r * kPanel + kLanes) * factor1;
   }
-  add_pairs<R>(v, 1, stride, weights, pairs, a, b);
+  accumulate_pairs<R>(v, 1, stride, weights, pairs, a, b);
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++) {
     store(sum + r * kPanel, a[r]);
@@ -60,7 +60,7 @@ static __attribute__((noinline)) void pair_sums(const int32_t* v, int64_t stride
 }
 
 // Scores of pairs; values in float32.
-struct Pairs : Floats<bf16> {
+struct BF16Policy : F32Policy<bf16> {
   struct Keys {
     const bf16* at;
     int64_t stride;
@@ -85,13 +85,13 @@ struct Pairs : Floats<bf16> {
   static void scores(const AttentionTask& t, Keys k, int begin, int end, const float* q, float* score) {
     by_rows(end - begin, [&]<int R>(int j) {
       auto rows = reinterpret_cast<const int32_t*>(k.at + (begin + j) * k.stride);
-      pair_scores<R>(rows, k.stride / 2, q, t.shape->dim / 2, t.shape->scale, score + j * kPanel);
+      bf16_scores<R>(rows, k.stride / 2, q, t.shape->dim / 2, t.shape->scale, score + j * kPanel);
     });
   }
 };
 
 // Weights become bfloat16 as well.
-struct RoundedPairs : Pairs {
+struct FastBF16Policy : BF16Policy {
   struct Values {
     const int32_t* at;  // [pair of keys][channel]
     int64_t stride;
@@ -128,12 +128,12 @@ struct RoundedPairs : Pairs {
       }
     }
     by_rows(t.shape->value_dim, [&]<int R>(int d) {
-      pair_sums<R>(v.at + begin / 2 * v.stride + d, v.stride, copy, pairs, factor0, factor1, sum + d * kPanel);
+      bf16_sums<R>(v.at + begin / 2 * v.stride + d, v.stride, copy, pairs, factor0, factor1, sum + d * kPanel);
     });
   }
 };
 
-static void tile_or_pairs(const AttentionTask& t) {
+static void tile_or_bf16(const AttentionTask& t) {
   const auto& s = *t.shape;
   bool even = s.dim % 2 == 0;
   for (int i = 0; i < t.run_count; i++) {
@@ -142,7 +142,7 @@ static void tile_or_pairs(const AttentionTask& t) {
   if (s.bits > 0 || s.q_type != Type::bf16 || s.kv_type != Type::bf16 || !even) {
     return tile(t);
   }
-  return s.fast ? tile_of<RoundedPairs>(t) : tile_of<Pairs>(t);
+  return s.fast ? tile_of<FastBF16Policy>(t) : tile_of<BF16Policy>(t);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

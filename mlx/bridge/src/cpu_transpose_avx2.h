@@ -8,7 +8,7 @@
 namespace ingot::cpu::INGOT_ISA {
 
 // Four times four dwords in each half, turned.
-IG_INLINE void turn_four(__m256i* v) {
+IG_INLINE void transpose_4x4(__m256i* v) {
   __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
   __m256i c = _mm256_unpacklo_epi32(v[2], v[3]), d = _mm256_unpackhi_epi32(v[2], v[3]);
   v[0] = _mm256_unpacklo_epi64(a, c);
@@ -19,8 +19,8 @@ IG_INLINE void turn_four(__m256i* v) {
 
 // Transposes 8 x 8 dwords.
 IG_INLINE void transpose(__m256i* r) {
-  turn_four(r);
-  turn_four(r + 4);
+  transpose_4x4(r);
+  transpose_4x4(r + 4);
 #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
     const __m256i a = r[i], b = r[i + 4];
@@ -31,7 +31,7 @@ IG_INLINE void transpose(__m256i* r) {
 
 // Eight dwords of each of eight rows, so many bytes apart, turned. Two rows share a vector from the beginning: that takes no more
 // instructions than to transpose whole ones, and fewer that must wait for each other.
-IG_INLINE void turn_rows(const uint8_t* at, int64_t apart, __m256i* v) {
+IG_INLINE void load_transposed_8x8(const uint8_t* at, int64_t apart, __m256i* v) {
 #pragma GCC unroll 2
   for (int h = 0; h < 2; h++) {
 #pragma GCC unroll 4
@@ -41,7 +41,7 @@ IG_INLINE void turn_rows(const uint8_t* at, int64_t apart, __m256i* v) {
       };
       v[4 * h + r] = _mm256_inserti128_si256(_mm256_castsi128_si256(half(r)), half(r + 4), 1);
     }
-    turn_four(v + 4 * h);
+    transpose_4x4(v + 4 * h);
   }
 }
 
