@@ -27,14 +27,15 @@ struct AttendOptions {
 
 // Rows [T, H, D] of several sequences attend to their own keys and values, each row up to its own position.
 //
-// Segments are {rows, position, seen, stored} one after the other, covering all rows: so many rows from that position on, of a
-// sequence whose positions before `seen` are stored once this step's are. Stores are the storage of each segment, [1, kv
-// heads, capacity, D] keys and, unless options.values, values of another size, packed where options.bits says so.
+// Segments are {rows, position, seen, stored} one after the other, covering all rows: so many rows from that position
+// on, of a sequence whose positions before `seen` are stored once this step's are. Stores are the storage of each
+// segment, [1, kv heads, capacity, D] keys and, unless options.values, values of another size, packed where
+// options.bits says so.
 //
-// With k and v [S, kv heads, D], the `stored` rows of each segment, these are written first, to the positions up to `seen`, of which the
-// rows' own are the last; on a CPU into the same memory, and then no reader of the older version may come after: `after` are arrays to
-// compute first. positions, int32 [T] and the same as the segments say, is where a CPU reads them when it computes, so that a tape
-// (cpu_tape.h) can be played at others.
+// With k and v [S, kv heads, D], the `stored` rows of each segment, these are written first, to the positions up to
+// `seen`, of which the rows' own are the last; on a CPU into the same memory, and then no reader of the older version
+// may come after: `after` are arrays to compute first. positions, int32 [T] and the same as the segments say, is where
+// a CPU reads them when it computes, so that a tape (cpu_tape.h) can be played at others.
 //
 // Gives [T, H, value size], then, with k, the new versions of the stores; without, an array that is computed when the
 // stores have been read.
@@ -43,7 +44,8 @@ std::vector<mx::array> attend(const mx::array& q, const std::optional<mx::array>
                               const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
                               const AttendOptions& options, const std::optional<mx::array>& positions, mx::StreamOrDevice s);
 
-// Rows [..., D] of channels, a multiple of 4, in 8 or 4 bits as caches keep them (see cpu_attention.h), uint8; and back.
+// Rows [..., D] of channels, a multiple of 4, in 8 or 4 bits as caches keep them (see cpu_attention.h), uint8; and
+// back.
 mx::array pack_rows(const mx::array& x, int bits, mx::StreamOrDevice s);
 mx::array unpack_rows(const mx::array& x, int bits, mx::Dtype as, mx::StreamOrDevice s);
 

@@ -24,20 +24,22 @@ struct Prologue {
 };
 
 // x W^T + bias for several W that share x. parts lists, for each W: W [out, in], or its codes and scales and, where the
-// format has them, biases; then its bias [out], where biased says so. A format is that of ops.txt's modes, -1 for plain.
-// Where joined is set, the last two axes of x count as one; a result of heads is [..., heads, out/heads], of 0 [..., out].
+// format has them, biases; then its bias [out], where biased says so. A format is that of ops.txt's modes, -1 for
+// plain. Where joined is set, the last two axes of x count as one; a result of heads is [..., heads, out/heads], of 0
+// [..., out].
 class Layers {
  public:
   Layers(const std::vector<mx::array>& parts, bool joined, const std::vector<int>& formats, const std::vector<int>& groups,
          const std::vector<int>& bits, const std::vector<int>& biased, const std::vector<int>& heads);
 
-  // Computes the weights, if they are not yet, and notes where they lie: products on a CPU then have x alone as an input.
+  // Computes the weights, if they are not yet, and notes where they lie: products on a CPU then have x alone as an
+  // input.
   void prepare(mx::StreamOrDevice s);
 
   std::vector<mx::array> operator()(const mx::array& x, mx::StreamOrDevice s) const;
 
-  // The same of norm(x + second), or of act(x) * second. Before the results come their sum, where a norm has a second, and the
-  // normalized input, where it is kept.
+  // The same of norm(x + second), or of act(x) * second. Before the results come their sum, where a norm has a second,
+  // and the normalized input, where it is kept.
   std::vector<mx::array> with_prologue(const Prologue& prologue, const mx::array& x, mx::StreamOrDevice s) const;
 
  private:

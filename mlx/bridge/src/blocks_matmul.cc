@@ -81,8 +81,8 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
 
 namespace {
 
-// Rows of x [..., rows, in] meet matrices of w [experts..., out, in], both picked by index; the indices are uint32 of one
-// shape.
+// Rows of x [..., rows, in] meet matrices of w [experts..., out, in], both picked by index; the indices are uint32 of
+// one shape.
 mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arrays, const Optional& lhs, const Optional& rhs,
                  mx::Dtype type, mx::StreamOrDevice s) {
   const auto& w = arrays[0];

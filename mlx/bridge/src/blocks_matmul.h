@@ -1,6 +1,5 @@
-// Products with plain and with quantized weights.
-// On a CPU these are kernels of ours, elsewhere MLX's own operations; types and shapes that the kernels do not take go to
-// MLX everywhere, which also says what is wrong with them.
+// Products with plain and with quantized weights. On a CPU these are kernels of ours, elsewhere MLX's own operations;
+// types and shapes that the kernels do not take go to MLX everywhere, which also says what is wrong with them.
 #pragma once
 
 #include <optional>

@@ -39,8 +39,8 @@ mx::Dtype product_type(const mx::array& x, const Matrix& m);
 // The weights of a node's next inputs.
 cpu::Weights at(const cpu::Weights& form, const cpu::Memory& memory, int& next);
 
-// x [..., in] times the rows of matrices, to results of the given shapes; arrays are theirs in order, then of each that is
-// biased its bias in float32.
+// x [..., in] times the rows of matrices, to results of the given shapes; arrays are theirs in order, then of each that
+// is biased its bias in float32.
 std::vector<mx::array> multiply(mx::array x, const std::vector<Matrix>& matrices, std::vector<mx::array> arrays,
                                 const std::vector<int>& biased, const std::vector<mx::Shape>& shapes, mx::Dtype type,
                                 mx::StreamOrDevice s);

@@ -1,6 +1,6 @@
-// Operations on rows: norms, rotary positions, activations, softmax, recurrences, tables, choices.
-// On a CPU these are kernels of ours, elsewhere MLX's own operations; types and shapes that the kernels do not take go to
-// MLX everywhere, which also says what is wrong with them.
+// Operations on rows: norms, rotary positions, activations, softmax, recurrences, tables, choices. On a CPU these are
+// kernels of ours, elsewhere MLX's own operations; types and shapes that the kernels do not take go to MLX everywhere,
+// which also says what is wrong with them.
 #pragma once
 
 #include <optional>

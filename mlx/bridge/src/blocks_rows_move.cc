@@ -1,5 +1,5 @@
-// What only converts elements or brings them elsewhere. MLX's own operations run on another thread: for the little that a token has of
-// them, waking it costs more than the work.
+// What only converts elements or brings them elsewhere. MLX's own operations run on another thread: for the little that
+// a token has of them, waking it costs more than the work.
 #include <algorithm>
 #include <cstring>
 

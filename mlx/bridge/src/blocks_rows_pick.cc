@@ -36,8 +36,8 @@ void check_ids(const mx::array& table, const mx::array& ids) {
   }
 }
 
-// Negative ids count from the end, as in MLX; MLX reads outside of the table where others are beyond it, here they are the
-// nearest.
+// Negative ids count from the end, as in MLX; MLX reads outside of the table where others are beyond it, here they are
+// the nearest.
 mx::array inside(const mx::array& ids, int64_t vocab, Where s) {
   auto wide = mx::astype(ids, mx::int64, s), n = mx::array(vocab, mx::int64);
   auto from_start = mx::where(mx::less(wide, mx::array(int64_t(0), mx::int64), s), mx::add(wide, n, s), wide, s);
@@ -211,8 +211,8 @@ struct Candidate {
 
 bool before(const Candidate& a, const Candidate& b) { return a.key != b.key ? a.key > b.key : a.id < b.id; }
 
-// Finds the k largest of a row. The kth of the largest elements of blocks is not above the kth element, so that a second
-// pass over few blocks finds all that count.
+// Finds the k largest of a row. The kth of the largest elements of blocks is not above the kth element, so that a
+// second pass over few blocks finds all that count.
 struct Search {
   int64_t n, k, size;
   int type;

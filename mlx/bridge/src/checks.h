@@ -1,6 +1,6 @@
-// Arguments that MLX 0.32.4 takes without a check and then answers with a fatal signal, an endless loop or a read outside
-// of the array. Each function gives its first argument, or throws; ops.txt says where they are needed, and the random
-// calls of package mlx's tests found them.
+// Arguments that MLX 0.32.4 takes without a check and then answers with a fatal signal, an endless loop or a read
+// outside of the array. Each function gives its first argument, or throws; ops.txt says where they are needed, and the
+// random calls of package mlx's tests found them.
 #pragma once
 
 #include <optional>
@@ -32,8 +32,8 @@ const mx::array& indexable(const mx::array& x, const mx::array& indices);
 // A dynamic update subtracts the ranks as unsigned numbers.
 const mx::array& of_rank_at_most(const mx::array& update, const mx::array& x);
 
-// get_reduction_plan (backend/common/reduce.cpp) takes the last of no strides where an axis of length 0 is reduced and the
-// array is not row-major.
+// get_reduction_plan (backend/common/reduce.cpp) takes the last of no strides where an axis of length 0 is reduced and
+// the array is not row-major.
 mx::array row_major_if_empty(const mx::array& x, mx::StreamOrDevice s);
 
 // mx::tri, which counts to n and to m whatever their product.

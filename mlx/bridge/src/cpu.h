@@ -6,17 +6,18 @@
 
 namespace ingot::cpu {
 
-// In order of preference within an architecture. zen4 has the instructions of avx512bf16, and adds 512 bits beside products: AMD's since
-// Zen 4, while Intel's add where they multiply (https://uops.info: VPADDW, VPDPWSSD).
+// In order of preference within an architecture. zen4 has the instructions of avx512bf16, and adds 512 bits beside
+// products: AMD's since Zen 4, while Intel's add where they multiply (https://uops.info: VPADDW, VPDPWSSD).
 enum class Isa { portable, avx2, avx512, avx512bf16, zen4, neon, dotprod };
 
-// The set that kernels use: the best that this processor and system have, unless INGOT_CPU_ISA or set_isa says otherwise.
+// The set that kernels use: the best that this processor and system have, unless INGOT_CPU_ISA or set_isa says
+// otherwise.
 Isa isa();
 void set_isa(const std::string& name);  // "" is the best; throws for one that is unknown or not there
 const char* name_of(Isa isa);
 
-// exact: int16 activations, or float32 where those would show, or bfloat16 as it is. fast: int8 activations, and in attention values may
-// have bfloat16 weights.
+// exact: int16 activations, or float32 where those would show, or bfloat16 as it is. fast: int8 activations, and in
+// attention values may have bfloat16 weights.
 enum class Math { exact, fast };
 Math math();
 void set_math(Math m);

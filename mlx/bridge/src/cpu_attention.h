@@ -12,9 +12,9 @@ constexpr int kMaxRuns = 3;        // a ring is at most two runs, and new rows m
 constexpr int kMaxHeadDim = 2048;  // of keys or values
 constexpr int kMaxParts = 64;      // that the keys of some rows are cut into
 
-// Keys and values may be kept in 8 or 4 bits. A packed row of dim channels, a multiple of 4, is their codes, then a bfloat16
-// scale of each group of kPackedGroup channels, then a bias of each: a channel is code*scale + bias. The last group may be
-// smaller. Of 4 bits the first half of a group lies in the lower halves of its bytes.
+// Keys and values may be kept in 8 or 4 bits. A packed row of dim channels, a multiple of 4, is their codes, then a
+// bfloat16 scale of each group of kPackedGroup channels, then a bias of each: a channel is code*scale + bias. The last
+// group may be smaller. Of 4 bits the first half of a group lies in the lower halves of its bytes.
 //
 // Static: kernels of all instruction sets use these, and the linker would keep one set's copy for all.
 constexpr int kPackedGroup = 32;
@@ -36,7 +36,8 @@ static constexpr int packed_dim(int bytes, int bits) {
 // Packs rows of dim channels that lie one after the other. What is not finite makes its group not a number.
 void pack_rows(Type type, const void* from, int64_t rows, int dim, int bits, void* to);
 
-// Keys and values of count consecutive positions, one head after the other. Strides are in elements, of packed rows in bytes.
+// Keys and values of count consecutive positions, one head after the other. Strides are in elements, of packed rows in
+// bytes.
 struct KeyRun {
   const void* k;
   const void* v;
@@ -74,8 +75,8 @@ struct AttentionShape {
   bool fast = false;  // weights of many rows' values may be of bfloat16
 };
 
-// Computes all rows of all sequences; sinks are heads scores that take part in the sums only, or nullptr. The result does
-// not depend on the number of threads.
+// Computes all rows of all sequences; sinks are heads scores that take part in the sums only, or nullptr. The result
+// does not depend on the number of threads.
 void attention(const AttentionShape& shape, const std::vector<AttentionRows>& sequences, const float* sinks);
 
 // A piece of it: vectors = rows x heads queries of one key head, over the keys of [begin, end).

@@ -1,5 +1,6 @@
-// Attention of many bfloat16 query vectors over bfloat16 keys with AVX512_BF16, which multiplies pairs: scores are as exact as of float32,
-// two channels at a time. Sums of values take two keys at a time where their weights may be rounded to bfloat16, too.
+// Attention of many bfloat16 query vectors over bfloat16 keys with AVX512_BF16, which multiplies pairs: scores are as
+// exact as of float32, two channels at a time. Sums of values take two keys at a time where their weights may be
+// rounded to bfloat16, too.
 #pragma once
 
 #include "cpu_attention_tile.h"
@@ -13,7 +14,8 @@ IG_INLINE __m512bh broadcast_pair(const void* p) {
   return (__m512bh)_mm512_set1_epi32(v);
 }
 
-// a[r] and b[r] += the products of pairs of R rows, [r][pair], with those of a panel, [pair][kPanel]; rows lie stride pairs apart.
+// a[r] and b[r] += the products of pairs of R rows, [r][pair], with those of a panel, [pair][kPanel]; rows lie stride
+// pairs apart.
 template <int R>
 IG_INLINE void accumulate_pairs(const int32_t* rows, int64_t stride, int64_t step, const float* panel, int pairs, F* a, F* b) {
   for (int i = 0; i < pairs; i++) {

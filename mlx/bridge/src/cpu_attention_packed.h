@@ -1,7 +1,7 @@
 // Packed keys and values: see pack_rows in cpu_attention.h.
 //
-// All instruction sets give the same bits: the product of a code and a bfloat16 scale is exact in float32, so that a sum
-// with the bias is rounded once, whether fused or not.
+// All instruction sets give the same bits: the product of a code and a bfloat16 scale is exact in float32, so that a
+// sum with the bias is rounded once, whether fused or not.
 #pragma once
 
 #include "cpu_attention_kernels.h"

@@ -41,8 +41,8 @@ inline __attribute__((always_inline)) void restore<bf16>(const float* from, floa
   }
 }
 
-// score[j*Q+i] = k[j] . q[i] of n keys; up to kSums-1 scores after the last are written too. The rows of next, which are
-// read after it, are on their way by then.
+// score[j*Q+i] = k[j] . q[i] of n keys; up to kSums-1 scores after the last are written too. The rows of next, which
+// are read after it, are on their way by then.
 template <class T, int Q>
 static void small_batch_scores(const T* k, int64_t stride, int n, const float* q, int dim, float* score, const T* next,
                        int64_t next_stride, int next_dim) {

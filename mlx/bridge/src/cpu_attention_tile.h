@@ -1,8 +1,8 @@
 // Attention of many query vectors: two matrix products per block of keys, in float32.
 //
-// Scores are computed transposed, [key][vector], and so are the sums, [channel][vector]: then keys and values are read as
-// they lie, one broadcast element at a time, probabilities are already where the second product wants them, and neither
-// highest scores nor sums are ever taken across lanes.
+// Scores are computed transposed, [key][vector], and so are the sums, [channel][vector]: then keys and values are read
+// as they lie, one broadcast element at a time, probabilities are already where the second product wants them, and
+// neither highest scores nor sums are ever taken across lanes.
 #pragma once
 
 #include "cpu_attention_packed.h"

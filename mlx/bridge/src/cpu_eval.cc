@@ -16,7 +16,8 @@ namespace ingot::cpu {
 
 namespace {
 
-// Addresses seen. A token's graph has hundreds, and no set of the standard library comes without an allocation for each.
+// Addresses seen. A token's graph has hundreds, and no set of the standard library comes without an allocation for
+// each.
 class Seen {
  public:
   // Whether it is new.

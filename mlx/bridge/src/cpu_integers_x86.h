@@ -1,4 +1,4 @@
-// Integer products on x86: tiles of weights as unsigned codes, activations as int16 or int8; see cpu_matmul_kernels.h.
+// Integer tile products on x86: tiles of unsigned codes times int16 or int8 activations; see cpu_matmul_kernels.h.
 #pragma once
 
 #include <immintrin.h>
@@ -13,7 +13,7 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// How many int8 products of two may be summed in 16 bits: 2 * code * 127 each.
+// Returns how many int8 product sums fit in 16 bits. Each is the sum of two products: at most 2 * code * 127.
 IG_INLINE int sums_that_fit(const Weights& w) {
   if (w.format == Format::fp4 || w.bits == 5) {
     return 4;
@@ -21,8 +21,9 @@ IG_INLINE int sums_that_fit(const Weights& w) {
   return w.bits == 6 ? 2 : 8;
 }
 
-// The products of R activation rows with a tile; Fit is 0 for int16, which winograd_block takes where sums saturate, else the number of
-// int8 sums that fit in 16 bits.
+// Micro-kernel: c[r][j] += x[r] . tile[j] for the R rows of a panel and j < kTile, block by block of columns. Fit is 0
+// for int16 activations, which AVX2 leaves to winograd_block. For int8 it is the number of product sums that fit in 16
+// bits.
 template <int R, int Fit, int Block>
 static __attribute__((noinline)) void integer_block(TileOperands m) {
   constexpr int kDwords = Block / (Fit ? 4 : 2);
@@ -95,11 +96,14 @@ static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, c
   }
 }
 
-// c[r] += products of the rows of a block, which begins at row m, with columns [k0, k0+columns) of a tile.
-static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns, float* c) {
+// Computes c[r][j] += x[m+r] . tile[j] over columns [k0, k0+columns), for the panel of `rows` rows that starts at row
+// m.
+static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns,
+                          float* c) {
   const Layout& l = x.layout;
   if (l.mode == Mode::f32) {
-    return multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + packed_offset(x, m, k0, rows), columns, rows, c);
+    return multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + packed_offset(x, m, k0, rows),
+                               columns, rows, c);
   }
   const int per = l.mode == Mode::i8 ? 4 : 2;
   const int64_t stride = x.columns / l.block;
@@ -113,10 +117,14 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
   const int64_t at = m * stride + k0 / l.block;
   const TileOperands operands = {t, data, columns, x.scales + at, x.sums + at, x.corrections + at, stride, c};
   auto integers = [&]<int Fit>() {
-    with_block(l.block, [&]<int Block>() { with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(operands); }); });
+    with_block(l.block, [&]<int Block>() {
+      with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(operands); });
+    });
   };
   if (l.winograd) {
-    return with_block(l.block, [&]<int Block>() { with_rows(rows, [&]<int R>() { winograd_block<R, Block>(operands); }); });
+    return with_block(l.block, [&]<int Block>() {
+      with_rows(rows, [&]<int R>() { winograd_block<R, Block>(operands); });
+    });
   }
 #if defined(__AVX512VNNI__)
   l.mode == Mode::i16 ? integers.template operator()<0>() : integers.template operator()<8>();
@@ -132,7 +140,8 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
 #endif
 }
 
-static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const RowsCallback& done) {
+static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                         const RowsCallback& done) {
   Tile t;
   const Layout& l = x.layout;
   const int panel_rows = l.mode == Mode::f32 ? kFloatRows : kIntegerRows;
@@ -142,7 +151,7 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
     const int columns = int(x.columns - k0 < max_columns ? x.columns - k0 : max_columns);
     unpack_tile(w, n0, k0, columns, l, t);
     for (int64_t m = m0; m < m1; m += panel_rows) {
-      const int rows = int(x.rows - m < panel_rows ? x.rows - m : panel_rows);  // of the block as it was arranged
+      const int rows = int(x.rows - m < panel_rows ? x.rows - m : panel_rows);  // rows of the panel as it was packed
       float* c = y + (m - m0) * kTile;
       block_product(w, x, t, m, rows, k0, columns, c);
       if (k0 + max_columns >= x.columns) {

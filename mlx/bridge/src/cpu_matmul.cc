@@ -40,10 +40,10 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.block = std::min(w.group, kStep);
   }
   bool codes = w.format == Format::affine || w.format == Format::fp4;
-  // Integers of 16 bits are as good as float32 where the result is rounded to 16 bits.
+  // int16 activations are as exact as float32 if the result is rounded to 16 bits.
   if (k.integers && codes && (fast || type != Type::f32)) {
     bool fits = !k.saturates || w.bits < 8;
-    bool row_of_bytes = rows == 1 && w.bits != 4;  // memory decides there
+    bool row_of_bytes = rows == 1 && w.bits != 4;  // bound by memory: int8 gains nothing
     l.mode = fast && fits && !row_of_bytes ? Mode::i8 : Mode::i16;
     l.nibbles = w.bits == 4;
   }
@@ -63,7 +63,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
 
 namespace {
 
-// Buffers for one or more layouts of the same rows.
+// The same rows, packed in one or more layouts.
 struct PackedActivations {
   std::vector<Activations> list;
 
@@ -83,7 +83,8 @@ size_t data_bytes(const Layout& l, int64_t rows, int64_t padded) {
   return aligned(size_t(rows * padded) * (l.mode == Mode::f32 ? 4 : l.mode == Mode::i8 ? 1 : 2));
 }
 
-// Arranges rows, given by pointers or by a stride, in all of the layouts.
+// Packs rows in each of the layouts. row(m) returns a pointer to row m. The buffers are scratch memory of the calling
+// thread.
 template <class Row>
 PackedActivations pack(Row row, Type type, int64_t rows, int64_t columns, const std::vector<Layout>& layouts) {
   int64_t padded = (columns + kStep - 1) / kStep * kStep;
@@ -97,14 +98,15 @@ PackedActivations pack(Row row, Type type, int64_t rows, int64_t columns, const 
   PackedActivations out;
   for (const auto& l : layouts) {
     const int64_t blocks = rows * (padded / l.block);
-    out.list.push_back({.layout = l, .rows = rows, .columns = padded, .data = bytes, .scales = floats, .sums = floats + blocks,
+    out.list.push_back({.layout = l, .rows = rows, .columns = padded, .data = bytes, .scales = floats,
+                        .sums = floats + blocks,
                         .corrections = reinterpret_cast<int32_t*>(floats + 2 * blocks)});
     floats += 3 * blocks;
     bytes += data_bytes(l, rows, padded);
   }
   for (const auto& a : out.list) {
     int panel = rows_per_panel(a.layout);
-    // A piece is whole blocks.
+    // A piece of work is a number of whole panels.
     int64_t blocks = (rows + panel - 1) / panel, grain = std::max<int64_t>(1, kMinPackElements / (padded * panel));
     parallel(blocks, grain, [&](int64_t b0, int64_t b1) {
       for (int64_t b = b0; b < b1; b++) {
@@ -130,7 +132,9 @@ void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Pro
     layout_of[i] = layout_for(products[i].weights, type, rows, fast);
     add_layout(layouts, layout_of[i]);
   }
-  auto row = [&](int64_t m) -> const void* { return static_cast<const uint8_t*>(x) + size_t(m * columns) * size_of(type); };
+  auto row = [&](int64_t m) -> const void* {
+    return static_cast<const uint8_t*>(x) + size_t(m * columns) * size_of(type);
+  };
   PackedActivations a = pack(row, type, rows, columns, layouts);
 
   int64_t bytes = 0;
@@ -147,7 +151,8 @@ void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Pro
       const Range& r = ranges[size_t(i)];
       const Product& p = products[r.product];
       auto row = [&p](int64_t m) { return static_cast<char*>(p.y) + size_t(m * p.weights.rows) * size_of(p.type); };
-      multiply_range(p.weights, *a.find(layout_of[size_t(r.product)]), r.n0, r.n1, r.m0, r.m1, Results<decltype(row)>{p.type, p.added, row});
+      multiply_range(p.weights, *a.find(layout_of[size_t(r.product)]), r.n0, r.n1, r.m0, r.m1,
+                     Results<decltype(row)>{p.type, p.added, row});
     }
   });
 }

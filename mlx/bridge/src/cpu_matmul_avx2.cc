@@ -1,4 +1,4 @@
-// Products with AVX2, FMA and F16C.
+// Matrix product kernels for AVX2, FMA and F16C.
 #define INGOT_ISA avx2
 #include "cpu_simd.h"
 

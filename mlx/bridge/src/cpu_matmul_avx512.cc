@@ -1,4 +1,4 @@
-// Products with AVX-512 and VNNI.
+// Matrix product kernels for AVX-512 with VNNI.
 #define INGOT_ISA avx512
 #include "cpu_simd.h"
 

@@ -1,4 +1,4 @@
-// Products of rows with matrices that are picked for each: experts.
+// Gathered products: each row is multiplied by the matrix of the expert that was chosen for it.
 #include <atomic>
 
 #include "cpu_matmul_work.h"
@@ -7,11 +7,11 @@ namespace ingot::cpu {
 
 namespace {
 
-// Rows by expert: those of one lie side by side.
+// The rows sorted by expert. A group is the rows of one expert: a range of order.
 struct Groups {
   struct Group {
     uint32_t expert;
-    int64_t first, last;  // of order
+    int64_t first, last;  // indices into order
     int64_t rows() const { return last - first; }
   };
 
@@ -35,7 +35,7 @@ struct Groups {
   std::vector<Group> all;
 };
 
-// A gathered product, whose groups are products of their own: the activations of each begin a new block.
+// One gathered product. The rows of each group are packed on their own, so that a group is an ordinary matrix product.
 class Gather {
  public:
   Gather(const Gathered& g, const Groups& groups, bool fast) : g_(g), groups_(groups), acts_(groups.all.size()) {
@@ -52,7 +52,7 @@ class Gather {
     }
   }
 
-  // Memory for activations: so many bytes, and floats.
+  // The sizes of the buffers that set_buffers takes: packed activations, and their scales, sums and corrections.
   size_t bytes() const { return size_t(g_.rows * padded_) * 4; }
   size_t floats() const { return size_t(g_.rows * row_scales_) * 3; }
   void set_buffers(uint8_t* bytes, float* floats) {
@@ -65,7 +65,7 @@ class Gather {
     }
   }
 
-  // Brings the rows of a group into place.
+  // Packs the rows of one group.
   void pack(size_t group) const {
     const Activations& a = acts_[group];
     const int64_t at = groups_.all[group].first;
@@ -76,29 +76,32 @@ class Gather {
     }
   }
 
-  // Those of all groups, which are there.
+  // Packs the rows of all groups.
   void pack() {
-    // One row that goes to several experts is arranged once.
+    // If all groups consist of the same row (one token with several experts), it is packed once.
     const void* x = g_.x[0];
     if (int64_t(acts_.size()) == g_.rows && std::all_of(g_.x, g_.x + g_.rows, [&](const void* p) { return p == x; })) {
       std::fill(acts_.begin() + 1, acts_.end(), acts_[0]);
       return pack(0);
     }
     const auto count = int64_t(acts_.size());
-    parallel(count, std::max<int64_t>(1, kMinPackElements * count / (padded_ * g_.rows)), [&](int64_t first, int64_t last) {
+    parallel(count, std::max<int64_t>(1, kMinPackElements * count / (padded_ * g_.rows)),
+             [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; i++) {
         pack(size_t(i));
       }
     });
   }
 
-  // Of all groups' weights.
+  // Bytes of the codes of all groups.
   int64_t weight_bytes() const { return int64_t(codes_ * acts_.size()); }
 
-  // Adds a group's parts.
-  void add_ranges(Partition& partition, int product, size_t group) const { partition.add(product, g_.weights, acts_[group].rows, row_block(acts_[group].layout)); }
+  // Adds the ranges of a group to the partition, under the given product number.
+  void add_ranges(Partition& partition, int product, size_t group) const {
+    partition.add(product, g_.weights, acts_[group].rows, row_block(acts_[group].layout));
+  }
 
-  // Computes a part of a group's.
+  // Computes one range of a group.
   void multiply(size_t group, const Range& r) const {
     const auto& [expert, at, last] = groups_.all[group];
     Weights w = g_.weights;
@@ -115,13 +118,13 @@ class Gather {
   const Gathered& g_;
   const Groups& groups_;
   std::vector<Activations> acts_;
-  int64_t padded_ = 0, row_scales_ = 0;       // columns of activations, and scales of a row
-  size_t codes_ = 0, scales_ = 0;      // bytes of a matrix
+  int64_t padded_ = 0, row_scales_ = 0;       // padded columns; scales per row of activations
+  size_t codes_ = 0, scales_ = 0;      // bytes of one matrix's codes and scales
 };
 
-// What the second product of a group waits for.
+// Gate opens when a group's first product is complete and the rows of its second product are packed.
 struct Gate {
-  std::atomic<int> left{0};  // parts of the first
+  std::atomic<int> left{0};  // ranges of the first product that are not complete
   std::atomic<bool> open{false};
 };
 
@@ -147,7 +150,8 @@ void multiply_gathered(const Gathered& g, bool fast) {
   });
 }
 
-void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>& between, const Gathered& second, bool fast) {
+void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>& between, const Gathered& second,
+                       bool fast) {
   if (first.rows == 0) {
     return;
   }
@@ -158,7 +162,8 @@ void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>
   a.set_buffers(bytes, floats);
   b.set_buffers(bytes + a.bytes(), floats + a.floats());
   a.pack();
-  // Parts are taken in order: when one of the second product is, all of the first that it needs are done or under way.
+  // The team takes ranges in order. When a thread takes a range of a second product, all ranges of the first products
+  // are complete or running, so that waiting for a gate cannot deadlock.
   const size_t count = groups.all.size();
   auto& ranges = all_ranges();
   Partition partition(a.weight_bytes() + b.weight_bytes(), ranges);
@@ -176,7 +181,9 @@ void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>
     const size_t i = size_t(r.product) % count;
     Gate& gate = gates[i];
     if (size_t(r.product) >= count) {
-      Team::instance().wait([&] { return gate.open.load(std::memory_order_acquire) || failed.load(std::memory_order_acquire); });
+      Team::instance().wait([&] {
+        return gate.open.load(std::memory_order_acquire) || failed.load(std::memory_order_acquire);
+      });
       return b.multiply(i, r);
     }
     a.multiply(i, r);
@@ -193,7 +200,7 @@ void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>
       for (int64_t i = begin; i < end; i++) {
         multiply_part(ranges[size_t(i)]);
       }
-    } catch (...) {  // memory for scratch, say: nobody may wait for what does not come
+    } catch (...) {  // such as no memory for scratch: release the threads that wait for a gate
       failed.store(true, std::memory_order_release);
       throw;
     }

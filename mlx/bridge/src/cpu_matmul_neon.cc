@@ -1,4 +1,4 @@
-// Products with NEON.
+// Matrix product kernels for NEON.
 #define INGOT_ISA neon
 #include "cpu_simd.h"
 

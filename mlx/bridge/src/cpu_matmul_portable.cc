@@ -1,4 +1,4 @@
-// Products in plain C++.
+// Matrix product kernels in portable C++.
 #define INGOT_ISA portable
 #define INGOT_PORTABLE
 #include "cpu_simd.h"

@@ -1,4 +1,4 @@
-// What a unit of products on x86 offers, of whatever instruction set it is for.
+// The table of x86 product kernels, for the instruction set of the unit that includes it.
 #pragma once
 
 #include "cpu_integers_x86.h"

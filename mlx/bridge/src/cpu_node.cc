@@ -38,9 +38,9 @@ NodeTime& time_of(const char* name) {
 
 template <class F>
 void timed(NodeTime& counter, F&& f) {
-  auto started = std::chrono::steady_clock::execute();
+  auto started = std::chrono::steady_clock::now();
   f();
-  auto time = std::chrono::steady_clock::execute() - started;
+  auto time = std::chrono::steady_clock::now() - started;
   counter.calls.fetch_add(1, std::memory_order_relaxed);
   counter.nanoseconds.fetch_add(std::chrono::nanoseconds(time).count(), std::memory_order_relaxed);
 }

@@ -45,7 +45,8 @@ bool is_node(const mx::Primitive& p);
 
 class Tape;
 
-// Runs a node on this thread. The inputs are computed. With a tape, which notes it, its results have memory of the tape.
+// Runs a node on this thread. The inputs are computed. With a tape, which notes it, its results have memory of the
+// tape.
 void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Tape* tape);
 
 // A node that a tape noted, to run again.

@@ -51,7 +51,8 @@ IG_INLINE void sweep(int64_t n, Fn fn) {
   }
 }
 
-// e^x with two steps fewer than exp: 0 below -87.7, infinity from 88.4 on, NaN for NaN (the second of two that are compared).
+// e^x with two steps fewer than exp: 0 below -87.7, infinity from 88.4 on, NaN for NaN (the second of two that are
+// compared).
 IG_INLINE F quick_exp(F x) {
   F c = max(set(-88.0f), min(set(89.0f), x));
   F n = round(c * set(1.44269504088896341f));

@@ -71,7 +71,8 @@ IG_INLINE void load_halves(const uint8_t* p, F& low, F& high) {
 
 IG_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
-// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.
+// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last
+// half.
 template <class T>
 IG_INLINE void load_two(const T* p, F& a, F& b) {
   a = load(p);

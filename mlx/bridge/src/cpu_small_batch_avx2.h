@@ -1,4 +1,4 @@
-// Whole tiles of few rows with AVX2; see cpu_few_x86.h.
+// small_batch_whole_tile for AVX2; see cpu_small_batch_x86.h.
 #pragma once
 
 #include "cpu_small_batch_x86.h"
@@ -29,11 +29,14 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
       }
       codes += 32;
       prefetch_tile(w, n0 + kSmallBatchTile, k0 + k);
-      if constexpr (R0 + R1 <= 6) {  // whose twelve sums leave registers for weights
-        small_batch_kernel<R0, R1, Fit, true, false, Blocks>(transposed, scales, c, blocks, data0, data1, x_scales, x_sums, stride, y);
+      if constexpr (R0 + R1 <= 6) {  // the twelve sums leave registers for weights
+        small_batch_kernel<R0, R1, Fit, true, false, Blocks>(transposed, scales, c, blocks, data0, data1, x_scales,
+                                                             x_sums, stride, y);
       } else {
-        small_batch_kernel<R0, 0, Fit, true, false, Blocks>(transposed, scales, c, blocks, data0, nullptr, x_scales, x_sums, stride, y);
-        small_batch_kernel<R1, 0, Fit, true, false, Blocks>(transposed, scales, c, blocks, data1, nullptr, x_scales + R0 * stride, x_sums + R0 * stride, stride,
+        small_batch_kernel<R0, 0, Fit, true, false, Blocks>(transposed, scales, c, blocks, data0, nullptr, x_scales,
+                                                            x_sums, stride, y);
+        small_batch_kernel<R1, 0, Fit, true, false, Blocks>(transposed, scales, c, blocks, data1, nullptr,
+                                                            x_scales + R0 * stride, x_sums + R0 * stride, stride,
                                                    y + R0 * kSmallBatchTile);
       }
       data0 += kStep * kActivationBytes / 4 * R0;

@@ -1,16 +1,17 @@
-// Whole tiles of few rows with AVX-512; see cpu_few_x86.h. Lanes are the sixteen rows of weights, and what all rows of activations sum up
-// to stays in registers from the first column to the last.
+// small_batch_whole_tile for AVX-512; see cpu_small_batch_x86.h. The 16 lanes of a vector are the 16 weight rows, and
+// the float32 sums of all activation rows stay in registers from the first column to the last.
 #pragma once
 
 #include "cpu_small_batch_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Turns eight dwords of sixteen weight rows, bytes apart, so that lanes are rows.
+// Loads eight dwords of each of sixteen weight rows and transposes them: v[d] holds dword d of all rows. Rows are
+// `bytes` apart.
 IG_INLINE void load_transposed_16x8(const uint8_t* at, int64_t bytes, __m512i* v) {
   __m512i u[4];
 #pragma GCC unroll 2
-  for (int h = 0; h < 2; h++) {  // four dwords
+  for (int h = 0; h < 2; h++) {  // dwords 4h to 4h+3
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {  // of rows i, 4+i, 8+i, 12+i
       auto four = [&](int q) __attribute__((always_inline)) {
@@ -30,7 +31,8 @@ IG_INLINE void load_transposed_16x8(const uint8_t* at, int64_t bytes, __m512i* v
   }
 }
 
-// dot16 or dot8 with *x in all lanes, which GCC 12 gives an instruction of its own.
+// Adds dot16 (Wide) or dot8 of w and *x broadcast to all lanes. Written as intrinsics, GCC 12 emits a separate
+// broadcast instruction.
 template <bool Wide>
 IG_INLINE void add_repeated(I& sum, I w, const int32_t* x) {
   if constexpr (Wide) {

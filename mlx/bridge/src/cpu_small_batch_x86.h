@@ -1,5 +1,8 @@
-// Products of a few activation rows on x86, for whatever cpu_stream_x86.h does not take: sixteen rows of weights at a time go
-// straight from their codes into sums, so that they are read once and nothing but the activations is read again.
+// Small-batch products on x86: 2 to 16 rows of integer activations, unless cpu_stream_x86.h takes them.
+//
+// Sixteen weight rows are multiplied at a time. A step of kStep columns of their codes is transposed in registers, so
+// that the lanes of a vector are weight rows. The codes are then unpacked and multiplied by broadcast activations
+// without going through a tile buffer: weights are read once, and only activations are read again.
 #pragma once
 
 #include <immintrin.h>
@@ -10,20 +13,25 @@
 namespace ingot::cpu::INGOT_ISA {
 
 constexpr int kSmallBatchTile = 16;
-constexpr int kSmallBatchPanel = 4;  // rows of activations that lie together, and whose sums fit in registers
-constexpr int kRowsPerPass = 8;   // that meet weights while they are at hand
+constexpr int kSmallBatchPanel = 4;  // activation rows of a panel; their sums fit in registers
+constexpr int kRowsPerPass = 8;   // activation rows per pass over a transposed step
 
-constexpr int kMaxWholeTileRows = kSaturates ? kRowsPerPass : 2 * kRowsPerPass;  // up to which whole tiles are ahead
+// the most rows for which whole tiles are faster
+constexpr int kMaxWholeTileRows = kSaturates ? kRowsPerPass : 2 * kRowsPerPass;
 
-// One step of eight weight rows, turned: dwords of eight four-bit codes, or of four bytes.
+// One step of eight weight rows, transposed: v[d] holds dword d of each row. A dword has eight 4-bit codes or four
+// bytes.
 template <bool Nibbles>
 struct TransposedStep {
   static constexpr int kDwords = Nibbles ? 8 : 16;
   alignas(32) __m256i v[kDwords];
 };
 
+// Loads a step of eight weight rows and transposes it. Codes that have neither 4 nor 8 bits are unpacked to bytes
+// first.
 template <bool Nibbles>
-IG_INLINE void transpose_step(const RowStep& s, const Weights& w, const BitUnpacker& unpacker, TransposedStep<Nibbles>& t) {
+IG_INLINE void transpose_step(const RowStep& s, const Weights& w, const BitUnpacker& unpacker,
+                              TransposedStep<Nibbles>& t) {
   for (int half = 0; half < TransposedStep<Nibbles>::kDwords / 8; half++) {
     __m256i v[8];
 #pragma GCC unroll 8
@@ -42,7 +50,8 @@ IG_INLINE void transpose_step(const RowStep& s, const Weights& w, const BitUnpac
   }
 }
 
-// How dwords of codes become operands: the j-th of Operands<...>::kEach.
+// Unpacks a vector of dwords of codes to kOperands vectors of multiplication operands: get(v, j) is the j-th, as int16
+// if Wide and else as bytes.
 template <bool Wide, bool Nibbles, bool FP4>
 struct Operands {
   static constexpr int kOperands = (Wide ? 2 : 1) * (Nibbles ? 2 : 1);
@@ -59,7 +68,8 @@ struct Operands {
     if (Wide && !FP4 && j == 3) {
       return _mm256_srli_epi16(v, 12);
     }
-    __m256i q = _mm256_and_si256(j ? _mm256_srli_epi32(v, 4 * j) : v, _mm256_set1_epi32(Wide ? 0x000f000f : 0x0f0f0f0f));
+    __m256i q = _mm256_and_si256(j ? _mm256_srli_epi32(v, 4 * j) : v,
+                                 _mm256_set1_epi32(Wide ? 0x000f000f : 0x0f0f0f0f));
     if (FP4) {
       q = _mm256_shuffle_epi8(fp4_table(), Wide ? _mm256_or_si256(q, _mm256_set1_epi32(int(0x80008000))) : q);
     }
@@ -67,13 +77,18 @@ struct Operands {
   }
 };
 
-// Adds to y[r][0..16) of R0 + R1 rows of activations, six at most, what a step of sixteen weight rows gives: each broadcast serves
-// both eights, and nothing leaves the registers before it is a sum. data0 and data1 hold the rows' dwords of [columns/2 or /4][R0 or
-// R1]; by and sums are the first row's scales and sums of this step. Fit is how many int8 sums fit in 16 bits, 0 for int16. Blocks are
-// those of a step; 0 where the argument says.
+// Micro-kernel: y[r][j] += x[r] . W[n0+j] over the columns of one step, for r < R0 + R1 <= 6 and j < 16. Each broadcast
+// activation serves both halves of the weight rows, and integer sums stay in registers until they are complete.
+//
+// data0 and data1 are two panels of R0 and R1 activation rows, as dwords [columns/2 or columns/4][R0 or R1]. x_scales
+// and x_sums are the activation scales and sums of the first row at this step; those of the next row are stride
+// further. A step has `blocks` blocks of columns with a scale each, or Blocks if that is not 0. scales[h] from index at
+// on are the weight scales and biases of these blocks, for half h of the weight rows. Fit is 0 for int16 activations;
+// for int8 it is the number of product sums that fit in 16 bits (see sums_that_fit).
 template <int R0, int R1, int Fit, bool Nibbles, bool FP4, int Blocks = 0>
-IG_INLINE void small_batch_kernel(const TransposedStep<Nibbles>* t, const Scales8* scales, int at, int blocks, const int32_t* data0, const int32_t* data1,
-                         const float* x_scales, const float* x_sums, int64_t stride, float* y) {
+IG_INLINE void small_batch_kernel(const TransposedStep<Nibbles>* t, const Scales8* scales, int at, int blocks,
+                                  const int32_t* data0, const int32_t* data1, const float* x_scales,
+                                  const float* x_sums, int64_t stride, float* y) {
   constexpr int R = R0 + R1;
   using Op = Operands<Fit == 0, Nibbles, FP4>;
   constexpr bool narrow = Fit != 0 && kSaturates;
@@ -117,8 +132,10 @@ IG_INLINE void small_batch_kernel(const TransposedStep<Nibbles>* t, const Scales
       }
 #pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
-        total[0][r] = narrow ? _mm256_add_epi32(total[0][r], _mm256_madd_epi16(sum16[0][r], _mm256_set1_epi16(1))) : sum16[0][r];
-        total[1][r] = narrow ? _mm256_add_epi32(total[1][r], _mm256_madd_epi16(sum16[1][r], _mm256_set1_epi16(1))) : sum16[1][r];
+        total[0][r] = narrow ? _mm256_add_epi32(total[0][r], _mm256_madd_epi16(sum16[0][r], _mm256_set1_epi16(1)))
+                             : sum16[0][r];
+        total[1][r] = narrow ? _mm256_add_epi32(total[1][r], _mm256_madd_epi16(sum16[1][r], _mm256_set1_epi16(1)))
+                             : sum16[1][r];
       }
       data0 += kRun * kOperands * R0;
       data1 += kRun * kOperands * R1;
@@ -128,20 +145,22 @@ IG_INLINE void small_batch_kernel(const TransposedStep<Nibbles>* t, const Scales
     IG_BARRIER();
 #pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
-      __m256 scale = _mm256_load_ps(scales[h].scales + at + b * 8), bias = _mm256_load_ps(scales[h].biases + at + b * 8);
+      __m256 scale = _mm256_load_ps(scales[h].scales + at + b * 8),
+             bias = _mm256_load_ps(scales[h].biases + at + b * 8);
 #pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
         float* to = y + r * kSmallBatchTile + h * 8;
-        __m256 sum = _mm256_fmadd_ps(_mm256_mul_ps(scale, _mm256_set1_ps(x_scales[r * stride + b])), _mm256_cvtepi32_ps(total[h][r]),
-                                     _mm256_loadu_ps(to));
+        __m256 sum = _mm256_fmadd_ps(_mm256_mul_ps(scale, _mm256_set1_ps(x_scales[r * stride + b])),
+                                     _mm256_cvtepi32_ps(total[h][r]), _mm256_loadu_ps(to));
         _mm256_storeu_ps(to, _mm256_fmadd_ps(bias, _mm256_set1_ps(x_sums[r * stride + b]), sum));
       }
     }
   }
 }
 
-// Asks for what the next tile of weight rows needs, a step's share of it: rows lie one after another, so in the order of
-// addresses, as memory likes it: sixteen rows asked for side by side come later.
+// Prefetches one step's share of the next tile of weight rows, which starts at row n. The rows of a tile are
+// contiguous, and memory is requested in address order: requests that alternate between sixteen rows are served more
+// slowly.
 IG_INLINE void prefetch_tile(const Weights& w, int64_t n, int64_t k) {
   auto codes = reinterpret_cast<const char*>(w.codes + n * w.row_bytes() + k / 8 * w.bits * kSmallBatchTile);
   for (int i = 0; i < kStep / 8 * kSmallBatchTile * w.bits; i += 64) {
@@ -153,13 +172,16 @@ IG_INLINE void prefetch_tile(const Weights& w, int64_t n, int64_t k) {
   _mm_prefetch(static_cast<const char*>(w.format == Format::fp4 ? w.scales : w.biases) + at, _MM_HINT_T1);
 }
 
+// The general small-batch product: all integer formats, partial steps and partial tiles. The template arguments are
+// those of small_batch_kernel.
 template <int Fit, bool Nibbles, bool FP4>
 static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
   const int block = x.layout.block, shift = __builtin_ctz(unsigned(block)), blocks = kStep >> shift;
   const int64_t stride = x.columns >> shift;
   const BitUnpacker unpacker = make_bit_unpacker(!Nibbles && w.bits < 8 ? w.bits : 2);
   RowStep s;
-  TransposedStep<Nibbles> transposed[2][2];  // this step and the next, which is turned while the products of this one are at work
+  // this step and the next, which is transposed while the products of this one execute
+  TransposedStep<Nibbles> transposed[2][2];
   Scales8 scales[2];
   auto prepare = [&](int64_t k, TransposedStep<Nibbles>* t) __attribute__((always_inline)) {
     for (int h = 0; h < 2; h++) {
@@ -184,15 +206,18 @@ static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0,
       int rows = int(m1 - m < kRowsPerPass ? m1 - m : kRowsPerPass);
       int first = rows < kSmallBatchPanel ? rows : kSmallBatchPanel, second = rows - first;
       auto data = static_cast<const int32_t*>(x.data);
-      auto data0 = data + packed_offset(x, m, k, first) / (Fit ? 4 : 2), data1 = data + packed_offset(x, m + first, k, second) / (Fit ? 4 : 2);
+      auto data0 = data + packed_offset(x, m, k, first) / (Fit ? 4 : 2),
+           data1 = data + packed_offset(x, m + first, k, second) / (Fit ? 4 : 2);
       const float* x_scales = x.scales + m * stride + (k >> shift);
       const float* x_sums = x.sums + m * stride + (k >> shift);
       const int c = (int(k % kDepth) >> shift) * 8;
       float* to = y + (m - m0) * kSmallBatchTile;
-      auto multiply_panel = [&]<int R>(const int32_t* data, const float* x_scales, const float* x_sums, float* to) __attribute__((always_inline)) {
+      auto multiply_panel = [&]<int R>(const int32_t* data, const float* x_scales, const float* x_sums,
+                                       float* to) __attribute__((always_inline)) {
         small_batch_kernel<R, 0, Fit, Nibbles, FP4>(t, scales, c, blocks, data, nullptr, x_scales, x_sums, stride, to);
       };
-      auto multiply = [&](int n, const int32_t* data, const float* x_scales, const float* x_sums, float* to) __attribute__((always_inline)) {
+      auto multiply = [&](int n, const int32_t* data, const float* x_scales, const float* x_sums,
+                          float* to) __attribute__((always_inline)) {
         switch (n) {
           case 1:
             return multiply_panel.template operator()<1>(data, x_scales, x_sums, to);
@@ -205,12 +230,14 @@ static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0,
         }
       };
       multiply(first, data0, x_scales, x_sums, to);
-      multiply(second, data1, x_scales + kSmallBatchPanel * stride, x_sums + kSmallBatchPanel * stride, to + kSmallBatchPanel * kSmallBatchTile);
+      multiply(second, data1, x_scales + kSmallBatchPanel * stride, x_sums + kSmallBatchPanel * stride,
+               to + kSmallBatchPanel * kSmallBatchTile);
     }
   }
 }
 
-// few_rows of affine nibbles in whole steps and a whole tile, for R0 + R1 rows, which lie in two blocks: nothing is decided on the way.
+// small_batch_rows for affine 4-bit codes, whole steps and a whole tile, and R0 + R1 rows in two panels. All sizes are
+// constants, so that the inner loop has no branches.
 template <int R0, int R1, int Fit, int Blocks>
 static void small_batch_whole_tile(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y);
 
@@ -236,7 +263,7 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
   }
 }
 
-// y[m-m0][0..16) = products of rows [m0, m1), m0 a multiple of kFewBlock, with weight rows n0 to n0+15.
+// Computes y[m-m0][j] = x[m] . W[n0+j] for rows [m0, m1) and j < 16. m0 is a multiple of kSmallBatchPanel.
 static void small_batch_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
   bool wide = x.layout.mode == Mode::i16;
   const int rows = int(m1 - m0);
@@ -247,17 +274,22 @@ static void small_batch_product(const Weights& w, const Activations& x, int64_t 
       return small_batch_product(w, x, n0, m0 + kRowsPerPass, m1, y + kRowsPerPass * kSmallBatchTile);
     }
     if (x.layout.block == kStep) {
-      return wide ? small_batch_whole_tile<0, 1>(w, x, n0, m0, rows, y) : small_batch_whole_tile<8, 1>(w, x, n0, m0, rows, y);
+      return wide ? small_batch_whole_tile<0, 1>(w, x, n0, m0, rows, y)
+                  : small_batch_whole_tile<8, 1>(w, x, n0, m0, rows, y);
     }
-    return wide ? small_batch_whole_tile<0, 2>(w, x, n0, m0, rows, y) : small_batch_whole_tile<8, 2>(w, x, n0, m0, rows, y);
+    return wide ? small_batch_whole_tile<0, 2>(w, x, n0, m0, rows, y)
+                : small_batch_whole_tile<8, 2>(w, x, n0, m0, rows, y);
   }
   if (w.bits != 4) {
-    return wide ? small_batch_rows<0, false, false>(w, x, n0, m0, m1, y) : small_batch_rows<2, false, false>(w, x, n0, m0, m1, y);
+    return wide ? small_batch_rows<0, false, false>(w, x, n0, m0, m1, y)
+                : small_batch_rows<2, false, false>(w, x, n0, m0, m1, y);
   }
   if (w.format == Format::fp4) {
-    return wide ? small_batch_rows<0, true, true>(w, x, n0, m0, m1, y) : small_batch_rows<4, true, true>(w, x, n0, m0, m1, y);
+    return wide ? small_batch_rows<0, true, true>(w, x, n0, m0, m1, y)
+                : small_batch_rows<4, true, true>(w, x, n0, m0, m1, y);
   }
-  return wide ? small_batch_rows<0, true, false>(w, x, n0, m0, m1, y) : small_batch_rows<8, true, false>(w, x, n0, m0, m1, y);
+  return wide ? small_batch_rows<0, true, false>(w, x, n0, m0, m1, y)
+              : small_batch_rows<8, true, false>(w, x, n0, m0, m1, y);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -13,15 +13,16 @@
 
 namespace ingot::cpu {
 
-// What an evaluation did: its nodes one after the other, and where their arrays lie. Played again they read what lies there by
-// then, and write it to the same places. Building, walking and freeing a token's graph costs as much as a tenth of computing it.
+// What an evaluation did: its nodes one after the other, and where their arrays lie. Played again they read what lies
+// there by then, and write it to the same places. Building, walking and freeing a token's graph costs as much as a
+// tenth of computing it.
 //
-// Whoever plays knows that it is the same graph but for the numbers in its inputs. Memory that a node writes in place (a cache)
-// is written again; memory in between belongs to the tape.
+// Whoever plays knows that it is the same graph but for the numbers in its inputs. Memory that a node writes in place
+// (a cache) is written again; memory in between belongs to the tape.
 class Tape {
  public:
-  // Computes an array as evaluate does. inputs are those whose numbers may change, computed, int32 and row-major. Null where not
-  // all of it can be done again; then it may be computed or not.
+  // Computes an array as evaluate does. inputs are those whose numbers may change, computed, int32 and row-major. Null
+  // where not all of it can be done again; then it may be computed or not.
   static std::unique_ptr<Tape> record(const mx::array& out, const std::vector<mx::array>& inputs);
 
   // Does it all again with other numbers, those of one input after the other.
@@ -34,7 +35,8 @@ class Tape {
   void give_up() { whole_ = false; }
 
  private:
-  // Memory of which a block, once free, is used for another result of its size: what one run can share the next one can.
+  // Memory of which a block, once free, is used for another result of its size: what one run can share the next one
+  // can.
   class Arena {
    public:
     ~Arena();

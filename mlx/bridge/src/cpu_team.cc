@@ -17,8 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than the host needs from a token's last kernel to the next one's first. A helper that sleeps there is woken once a
-// token, often onto the processor of the thread that woke it, and the two share it until the system moves one.
+// Longer than the host needs from a token's last kernel to the next one's first. A helper that sleeps there is woken
+// once a token, often onto the processor of the thread that woke it, and the two share it until the system moves one.
 constexpr auto kSpin = std::chrono::milliseconds(3);
 // A wait at the end of a run, beyond what pieces take, that only a thread taken off its processor explains.
 constexpr auto kStall = std::chrono::microseconds(800);
@@ -66,7 +66,8 @@ struct Team::State {
   Clock::duration penalty = kFirstPenalty;
   Clock::time_point restore;
 
-  // Works until no piece is left, and gives the number of those it had. The owner lets a helper that was left out come back.
+  // Works until no piece is left, and gives the number of those it had. The owner lets a helper that was left out come
+  // back.
   int64_t run_pieces(bool owns) {
     for (int64_t pieces = 0;; pieces++) {
       if (owns && limit.load(std::memory_order_relaxed) < int(helpers.size())) {

@@ -1,17 +1,24 @@
-// Integer products with half of the multiplications, where additions are made beside them: with 512 bits on AMD's processors, and
-// with 256 bits, of which more are added at once than multiplied.
+// Integer tile products with Winograd's inner product, which needs half of the multiplications (S. Winograd, A New
+// Algorithm for Inner Product, IEEE Transactions on Computers C-17, 1968).
 //
-// With x0 and x1 two pairs of activations, w0 and w1 the codes that they meet, (x0 + w1)(x1 + w0) is x0 w0 + x1 w1, as wanted, and besides
-// x0 x1, which is the same for all rows of weights, and w0 w1, which is the same for all rows of activations: two additions take the place
-// of a multiplication. (S. Winograd, A New Algorithm for Inner Product, IEEE Transactions on Computers C-17, 1968.) Integers lose
-// nothing by it: sums are right modulo 2^32, and what is wanted fits.
+// A dword holds a pair of int16, and dot16 computes the dot product of two pairs. For pairs of activations x0 and x1
+// and the pairs of codes w0 and w1 that belong to them,
+//   (x0 + w1) . (x1 + w0)  =  x0 . w0 + x1 . w1  +  x0 . x1  +  w0 . w1
+// The first two terms are wanted. The last two are correction terms. x0 . x1 is the same for all weight rows and w0 .
+// w1 for all activation rows, so each is summed once per block of columns and subtracted. Two additions replace a
+// multiplication.
+//
+// The result is exact: sums are correct modulo 2^32, and the wanted sum fits in 32 bits. It pays where the processor
+// executes additions beside multiplications: 512 bits wide on AMD, and 256 bits wide, where more vectors are added per
+// cycle than multiplied.
 #pragma once
 
 #include "cpu_sums_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// What products of sums have too much of a tile's codes, by block.
+// Computes the tile's correction terms for each block of columns and weight row, negated: t.corrections = -sum of w0 .
+// w1.
 static void tile_corrections(int columns, int block, Tile& t) {
   const int32_t* w = t.as<int32_t>();
   for (int b = 0; b < columns / block; b++) {
@@ -29,7 +36,7 @@ static void tile_corrections(int columns, int block, Tile& t) {
   }
 }
 
-// As integer_block.
+// Micro-kernel: integer_block for int16 activations, computed with Winograd's inner product.
 template <int R, int Block>
 static __attribute__((noinline)) void winograd_block(TileOperands m) {
   constexpr int kDwords = Block / 2;

@@ -38,7 +38,8 @@ struct Mapping {
       fail_file("mapping", path);
     }
 #ifdef MADV_HUGEPAGE
-    // What is read from the disk from now on comes in huge pages, where the file system has them: fewer translations to look up.
+    // What is read from the disk from now on comes in huge pages, where the file system has them: fewer translations to
+    // look up.
     madvise(p, length, MADV_HUGEPAGE);
 #endif
     base = static_cast<char*>(p);

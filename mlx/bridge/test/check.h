@@ -116,8 +116,8 @@ inline void fail(const std::string& what) {
   }
 }
 
-// Runs a case on the heap, then between guard pages: each time it has the same random numbers, and note() has to get the
-// same bytes from it.
+// Runs a case on the heap, then between guard pages: each time it has the same random numbers, and note() has to get
+// the same bytes from it.
 template <class Case>
 void in_all_places(const std::string& name, Case run) {
   static uint64_t seed = 0;

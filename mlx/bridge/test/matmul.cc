@@ -1,7 +1,7 @@
 // Checks products against float64, on the instruction sets that this processor has: all formats, edge-sized shapes, and
 // the same bits for any number of threads. An argument N leaves out all but one case in N, for emulators. With the
-// argument guard, all weights, scales, activations and results lie against guard pages instead, and have to give the bits
-// that they give on the heap.
+// argument guard, all weights, scales, activations and results lie against guard pages instead, and have to give the
+// bits that they give on the heap.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>

@@ -1,4 +1,5 @@
-// Scratch memory in place of cpu_node.cc's: of exactly the size asked for, and full of NaN rather than of what is left over.
+// Scratch memory in place of cpu_node.cc's: of exactly the size asked for, and full of NaN rather than of what is left
+// over.
 #include <cstdlib>
 #include <cstring>
 

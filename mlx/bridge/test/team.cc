@@ -1,5 +1,5 @@
-// Stresses the thread team: every element exactly once, whatever the pieces, callers, sizes and failures, and no processor
-// time while there is nothing to do. Meant for the thread sanitizer too.
+// Stresses the thread team: every element exactly once, whatever the pieces, callers, sizes and failures, and no
+// processor time while there is nothing to do. Meant for the thread sanitizer too.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -128,8 +128,8 @@ void callers(Team& team, int rounds) {
   cases += 2 * rounds;
 }
 
-// A thread that has no helpers, since another has them, goes on alone; and a helper that was kept from its piece for long
-// takes part again later.
+// A thread that has no helpers, since another has them, goes on alone; and a helper that was kept from its piece for
+// long takes part again later.
 void stalled(Team& team) {
   std::atomic<bool> begun{false}, release{false};
   std::thread other([&] {
@@ -168,7 +168,8 @@ void back_within_a_run(Team& team) {
   }
 }
 
-// Pieces that wait for earlier ones of their run, also for one that takes long; whoever was waited for takes part again later.
+// Pieces that wait for earlier ones of their run, also for one that takes long; whoever was waited for takes part again
+// later.
 void waiting(Team& team) {
   constexpr int64_t kHalf = 16;
   for (int round = 0; round < 40; round++) {
