@@ -43,7 +43,7 @@ bool has(Isa isa) {
 #if defined(__linux__)
       return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) && (getauxval(AT_HWCAP) & HWCAP_ASIMDHP);
 #elif defined(__APPLE__)
-      return true;  // since the first of Apple's own processors for Macs
+      return true;  // all Macs with Apple's processors have it
 #endif
 #endif
     default:
@@ -51,7 +51,7 @@ bool has(Isa isa) {
   }
 }
 
-// Whether a set that is there is right for this processor.
+// Reports whether a supported set is the best choice for this processor.
 bool suits([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::zen4) {
@@ -63,7 +63,7 @@ bool suits([[maybe_unused]] Isa isa) {
 
 Isa best() {
   int i = kCount - 1;
-  while (!has(Isa(i)) || !suits(Isa(i))) {  // portable is there
+  while (!has(Isa(i)) || !suits(Isa(i))) {  // ends at portable
     i--;
   }
   return Isa(i);

@@ -4,7 +4,7 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_avx512 = {avx512::kPanel, avx512::kChunk, avx512::tile, avx512::small_batch, avx512::join,
-                                           avx512::pack};
+const AttentionKernels attention_avx512 = {avx512::kPanel, avx512::kChunk, avx512::tile, avx512::small_batch,
+                                           avx512::join, avx512::pack};
 
 }  // namespace ingot::cpu

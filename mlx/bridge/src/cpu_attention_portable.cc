@@ -5,7 +5,7 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_portable = {portable::kPanel, portable::kChunk, portable::tile, portable::small_batch, portable::join,
-                                             portable::pack};
+const AttentionKernels attention_portable = {portable::kPanel, portable::kChunk, portable::tile, portable::small_batch,
+                                             portable::join, portable::pack};
 
 }  // namespace ingot::cpu

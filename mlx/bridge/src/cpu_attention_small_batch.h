@@ -1,17 +1,18 @@
-// Attention of a few query vectors, where reading keys and values is what takes time: each is read once for up to four
-// vectors, as it lies.
+// Attention of few query vectors (decoding), which is bound by reading keys and values: each is read once for up to
+// four vectors, in the type in which it is stored.
 #pragma once
 
 #include "cpu_attention_packed.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kChunk = 2 * kLanes;                   // channels at a time
-constexpr int kSums = kLanes == 4 ? 8 : kLanes;      // dot products at a time
-constexpr int kSmallBatchKeys = 128;                        // keys of a block
-constexpr int kMaxSmallBatchVectors = 64;                      // the most that a task may have
+constexpr int kChunk = 2 * kLanes;               // channels that are loaded at a time
+constexpr int kSums = kLanes == 4 ? 8 : kLanes;  // dot products in registers
+constexpr int kSmallBatchKeys = 128;             // keys of a block
+constexpr int kMaxSmallBatchVectors = 64;        // query vectors of a task
 
-// Puts channels in the order in which load_two gives those of keys and values, and back.
+// reorder permutes the channels of a vector to the order in which load_two loads keys and values of type T; restore
+// undoes it.
 template <class T>
 IG_INLINE void reorder(const float* from, float* to, int dim) {
   for (int d = 0; d < dim; d += kLanes) {
@@ -41,8 +42,8 @@ inline __attribute__((always_inline)) void restore<bf16>(const float* from, floa
   }
 }
 
-// score[j*Q+i] = k[j] . q[i] of n keys; up to kSums-1 scores after the last are written too. The rows of next, which
-// are read after it, are on their way by then.
+// Computes score[j*Q+i] = k[j] . q[i] for n keys and Q query vectors. It also writes up to kSums-1 scores after the
+// last. Prefetches the rows of next (the values), which are read afterwards.
 template <class T, int Q>
 static void small_batch_scores(const T* k, int64_t stride, int n, const float* q, int dim, float* score, const T* next,
                        int64_t next_stride, int next_dim) {
@@ -111,9 +112,10 @@ static void small_batch_scores(const T* k, int64_t stride, int n, const float* q
   }
 }
 
-// out[i] += weight[j*Q+i] * v[j] of n values, C chunks of channels from d on.
+// Computes out[i] += weight[j*Q+i] * v[j] over n values, for Q query vectors and the C chunks of channels from d on.
 template <class T, int Q, int C>
-IG_INLINE void small_batch_channels(const T* v, int64_t stride, int n, const float* weight, int dim, int d, float* out) {
+IG_INLINE void small_batch_channels(const T* v, int64_t stride, int n, const float* weight, int dim, int d,
+                                    float* out) {
   F a[Q * C], b[Q * C];
 #pragma GCC unroll 16
   for (int i = 0; i < Q * C; i++) {
@@ -146,7 +148,8 @@ IG_INLINE void small_batch_channels(const T* v, int64_t stride, int n, const flo
 template <class T, int Q>
 static void small_batch_sums(const T* v, int64_t stride, int n, const float* weight, int dim, float* out) {
   constexpr int kWide = 4 / Q;
-  // Values are gone through once per group of channels: so few at a time that they stay in the first cache.
+  // Each group of channels is a pass over the values, so only as many values as fit in the L1 cache are processed at a
+  // time.
   const int at_once = dim <= 128 ? 64 : dim <= 256 ? 32 : 16;
   for (int j = 0; j < n; j += at_once) {
     int m = n - j < at_once ? n - j : at_once, d = 0;
@@ -159,7 +162,8 @@ static void small_batch_sums(const T* v, int64_t stride, int n, const float* wei
   }
 }
 
-// Hides what vectors first to first+Q do not see of n keys at position p, and applies masks.
+// Applies the soft cap and the mask to the scores of n keys from position p on, and sets scores that vectors first to
+// first+Q-1 do not see to -inf.
 template <int Q>
 IG_INLINE void small_batch_masks(const AttentionTask& t, int first, int vectors, int64_t p, int n, float* score) {
   const auto& s = *t.shape;
@@ -191,10 +195,10 @@ IG_INLINE void small_batch_masks(const AttentionTask& t, int first, int vectors,
   }
 }
 
-// One block of keys for Q vectors from first on; q and out hold theirs.
+// Processes one block of keys for Q query vectors from first on. q, out, weights and highest are those of the first.
 template <class T, int Q>
-static void small_batch_block(const AttentionTask& t, int first, int vectors, int64_t p, int n, const KeyRun& run, const float* q,
-                      float* out, float* weights, float* highest) {
+static void small_batch_block(const AttentionTask& t, int first, int vectors, int64_t p, int n, const KeyRun& run,
+                              const float* q, float* out, float* weights, float* highest) {
   const auto& s = *t.shape;
   int last = first + Q < vectors ? first + Q - 1 : vectors - 1;
   int begin = int(first_visible(t, first / t.heads, p, n)), end = int(end_visible(t, last / t.heads, p, n));
@@ -206,7 +210,8 @@ static void small_batch_block(const AttentionTask& t, int first, int vectors, in
   const T* k = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
   const T* v = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
   float score[kSmallBatchKeys * Q + kSums];
-  small_batch_scores<T, Q>(k, run.k_row, n, q, s.dim, score, v, run.v_row, s.bits > 0 ? 0 : s.value_dim);  // unpacked are near
+  // Unpacked values are in the cache already.
+  small_batch_scores<T, Q>(k, run.k_row, n, q, s.dim, score, v, run.v_row, s.bits > 0 ? 0 : s.value_dim);
   small_batch_masks<Q>(t, first, vectors, p, n, score);
 
   int scores = (n * Q + kSums - 1) / kSums * kSums;
@@ -250,7 +255,7 @@ static void small_batch_block(const AttentionTask& t, int first, int vectors, in
   small_batch_sums<T, Q>(v, run.v_row, n, score, s.value_dim, out);
 }
 
-// Vectors go in fours, and what is left in one, two or four.
+// Returns how many of the remaining vectors are processed together: 4, 2 or 1. Three are padded to four.
 IG_INLINE int group_size(int left) { return left >= 3 ? 4 : left; }
 
 template <class T>
@@ -260,7 +265,7 @@ static void small_batch_of(const AttentionTask& t) {
   float* q = static_cast<float*>(t.scratch);
   float* out = q + int64_t(room) * s.dim;
   float* row = out + int64_t(room) * s.value_dim;
-  float *keys = row + s.dim, *values = keys + int64_t(t.block) * s.dim;  // of packed ones
+  float *keys = row + s.dim, *values = keys + int64_t(t.block) * s.dim;  // buffers for unpacked rows
   float weights[kMaxSmallBatchVectors], highest[kMaxSmallBatchVectors];
   for (int m = 0; m < room; m++) {
     float* to = q + int64_t(m) * s.dim;

@@ -1,4 +1,4 @@
-// The gated delta rule and the convolution before it.
+// The gated delta rule and the causal convolution before it; see cpu_delta.h.
 #pragma once
 
 #include "cpu_delta.h"
@@ -6,10 +6,11 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// One step of R value channels: S = gate*S + beta*(v - gate*S k) k^T, y = S q.
+// Computes one row of R value channels: d = gate*s + beta*(v - gate * s.k) k^T and y = d.q. s and d are states
+// [R][key_dim] and may be the same memory.
 template <int R, class T>
-IG_INLINE void delta_step(const Delta& a, const float* s, float* d, const float* k, const float* q, float gate, float beta,
-                          const T* v, T* y) {
+IG_INLINE void delta_step(const Delta& a, const float* s, float* d, const float* k, const float* q, float gate,
+                          float beta, const T* v, T* y) {
   int64_t n = a.key_dim;
   F predicted[R], output[R], update[R];
   for (int r = 0; r < R; r++) {

@@ -45,7 +45,7 @@ void timed(NodeTime& counter, F&& f) {
   counter.nanoseconds.fetch_add(std::chrono::nanoseconds(time).count(), std::memory_order_relaxed);
 }
 
-// Copies an array of any strides into row-major order.
+// Copies an array of any strides to row-major order.
 void compact(const char* from, char* to, const mx::Shape& shape, const mx::Strides& strides, size_t item, size_t axis) {
   if (axis == shape.size()) {
     std::memcpy(to, from, item);
@@ -78,12 +78,12 @@ void compact(const std::vector<Strided>& all) {
   }
 }
 
-// Where a node's arrays lie.
+// The memory of a node's arrays, and the inputs that must be copied to row-major order first.
 struct Run {
   std::vector<const void*> in;
   std::vector<void*> out;
   std::vector<Strided> strided;
-  std::vector<mx::array> copies;  // row-major, of strided inputs
+  std::vector<mx::array> copies;  // the row-major copies of strided inputs
 
   void clear() {
     in.clear();
@@ -100,7 +100,7 @@ struct Run {
   }
 };
 
-// What makes strided inputs of the next node row-major.
+// Compact is a recorded step that copies the strided inputs of the next node to row-major order.
 class Compact : public Replayable {
  public:
   Compact(std::vector<Strided> strided, std::vector<mx::array> to) : strided_(std::move(strided)), to_(std::move(to)) {}
@@ -115,9 +115,14 @@ class Compact : public Replayable {
 class Node : public mx::Primitive, public Replayable, public std::enable_shared_from_this<Node> {
  public:
   Node(mx::Stream s, const char* name, std::vector<mx::Shape> shapes, Body body, std::vector<Reuse> reuse)
-      : Primitive(s), name_(name), time_(&time_of(name)), shapes_(std::move(shapes)), body_(std::move(body)), reuse_(std::move(reuse)) {}
+      : Primitive(s),
+        name_(name),
+        time_(&time_of(name)),
+        shapes_(std::move(shapes)),
+        body_(std::move(body)),
+        reuse_(std::move(reuse)) {}
 
-  // On the stream's thread.
+  // Called by MLX; runs the node on the stream's thread.
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     auto& encoder = mx::cpu::get_command_encoder(stream());
     Run run;
@@ -126,14 +131,14 @@ class Node : public mx::Primitive, public Replayable, public std::enable_shared_
       encoder.add_temporary(std::move(x));
     }
     run.copies.clear();
-    // The encoder keeps the inputs' memory until the task has run.
+    // The encoder keeps the memory of the inputs alive until the task has run.
     encoder.dispatch([self = shared_from_this(), run = std::move(run)] { run.execute(self->body_, *self->time_); });
   }
 
-  // At once, on this thread; the inputs are computed.
+  // Runs the node on this thread. The inputs must be evaluated.
   void run(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Tape* tape) {
-    static thread_local Run run;  // its lists keep their memory
-    run.clear();                  // of one that failed
+    static thread_local Run run;  // its lists keep their capacity
+    run.clear();                  // after a run that failed
     prepare(inputs, outputs, run, tape);
     run.execute(body_, *time_);
     if (tape) {
@@ -180,7 +185,7 @@ class Node : public mx::Primitive, public Replayable, public std::enable_shared_
     for (const auto& r : reuse_) {
       const auto& x = inputs[size_t(r.input)];
       bool fits = x.flags().row_contiguous && x.nbytes() == out.nbytes();
-      // What a tape finds is to be there again when it is played.
+      // While recording, an input's memory is not reused: a replay must find the input unchanged.
       if (r.output == index && fits && (r.always || (!tape && x.is_donatable()))) {
         out.copy_shared_buffer(x);
         return;
