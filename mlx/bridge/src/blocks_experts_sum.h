@@ -1,4 +1,4 @@
-// The sum of what experts gave, on a CPU.
+// The weighted sum of experts' outputs on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace ingot {
 
-// What experts gave of rows, [rows, k, n], added up by weights, and what is added, by the sigmoid of a gate.
+// ExpertSum computes out[r] = sum over e of weights[r][e] * x[r][e] + sigmoid(gate[r]) * added[r], for x [rows, k, n].
+// added and gate are optional.
 struct ExpertSum {
   cpu::Type type;
   int64_t rows, k, n;

@@ -13,8 +13,9 @@
 
 namespace ingot {
 
-Layers::Layers(const std::vector<mx::array>& parts, bool joined, const std::vector<int>& formats, const std::vector<int>& groups,
-               const std::vector<int>& bits, const std::vector<int>& biased, const std::vector<int>& heads)
+Layers::Layers(const std::vector<mx::array>& parts, bool joined, const std::vector<int>& formats,
+               const std::vector<int>& groups, const std::vector<int>& bits, const std::vector<int>& biased,
+               const std::vector<int>& heads)
     : joined_(joined) {
   size_t n = formats.size(), next = 0;
   if (groups.size() != n || bits.size() != n || biased.size() != n || heads.size() != n) {
@@ -22,7 +23,8 @@ Layers::Layers(const std::vector<mx::array>& parts, bool joined, const std::vect
   }
   auto take = [&]() -> const mx::array& {
     if (next >= parts.size()) {
-      throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) + " arrays are too few for the formats");
+      throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) +
+                                  " arrays are not enough for the formats");
     }
     return parts[next++];
   };
@@ -47,17 +49,20 @@ Layers::Layers(const std::vector<mx::array>& parts, bool joined, const std::vect
     if (biased[i]) {
       l.bias = take();
       if (l.bias->ndim() != 1 || l.bias->shape(0) != l.w.shape(0)) {
-        throw std::invalid_argument("linear layers: the bias " + to_string(*l.bias) + " does not fit " + to_string(l.w));
+        throw std::invalid_argument("linear layers: the bias " + to_string(*l.bias) + " does not fit " +
+                                    to_string(l.w));
       }
     }
     if (heads[i] < 0 || (heads[i] > 0 && l.w.shape(0) % heads[i] != 0)) {
-      throw std::invalid_argument("linear layers: " + to_string(l.w) + " has no " + std::to_string(heads[i]) + " heads");
+      throw std::invalid_argument("linear layers: " + to_string(l.w) + " cannot be split into " +
+                                  std::to_string(heads[i]) + " heads");
     }
     layers_.push_back(std::move(l));
   }
   if (next != parts.size()) {
-    throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) + " arrays, " + std::to_string(next) +
-                                " belong to the formats");
+    throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) + " arrays, want " +
+                                std::to_string(next) +
+                                " for the formats");
   }
 }
 
@@ -123,7 +128,7 @@ mx::Shape Layers::result(size_t i, const mx::array& x) const {
 
 std::vector<mx::array> Layers::operator()(const mx::array& x, mx::StreamOrDevice s) const {
   if (x.ndim() < (joined_ ? 2 : 1)) {
-    throw std::invalid_argument("linear layers: the activations " + to_string(x) + " have too few axes");
+    throw std::invalid_argument("linear layers: the activations " + to_string(x) + " do not have enough axes");
   }
   const int64_t columns = joined_ ? int64_t(x.shape(-1)) * x.shape(-2) : x.shape(-1);
   if (columns > std::numeric_limits<int>::max()) {
@@ -136,7 +141,9 @@ std::vector<mx::array> Layers::operator()(const mx::array& x, mx::StreamOrDevice
   }
   if (prepared_ && cpu::on_cpu(s) && takes(x) && columns == prepared_->columns()) {
     auto type = product_type(x, prepared_->matrices[0]);
-    bool one = std::all_of(prepared_->matrices.begin(), prepared_->matrices.end(), [&](const auto& m) { return product_type(x, m) == type; });
+    bool one = std::all_of(prepared_->matrices.begin(), prepared_->matrices.end(), [&](const auto& m) {
+      return product_type(x, m) == type;
+    });
     if (one) {
       return multiply_prepared(mx::astype(x, type, s), s);
     }
@@ -153,7 +160,8 @@ std::vector<mx::array> Layers::multiply_prepared(const mx::array& x, mx::StreamO
   int64_t rows = int64_t(x.size()) / prepared_->columns();
   std::vector<mx::Dtype> types(layers_.size(), x.dtype());
   return cpu::node("matmul", {x}, std::move(shapes), std::move(types), s,
-                   [prepared = prepared_, rows, kind = type_of(x.dtype()), fast = cpu::math() == cpu::Math::fast](const cpu::Memory& memory) {
+                   [prepared = prepared_, rows, kind = type_of(x.dtype()),
+                    fast = cpu::math() == cpu::Math::fast](const cpu::Memory& memory) {
                      prepared->multiply(memory.in[0], kind, rows, fast, memory.out);
                    });
 }
@@ -169,7 +177,7 @@ void Layers::Prepared::multiply(const void* x, cpu::Type type, int64_t rows, boo
 
 namespace {
 
-// With more rows than these, what is done to the input would need memory of its own.
+// With more rows the result of the prologue would need too much scratch memory.
 constexpr int64_t kMaxFusedRows = 64;
 constexpr int kPrologueScratch = 9;
 static_assert(int(Activation::gelu_tanh) == int(cpu::Act::gelu_tanh) && int(Activation::silu) == int(cpu::Act::silu));
@@ -184,11 +192,14 @@ bool Layers::fuses(const Prologue& prologue, const mx::array& x, mx::StreamOrDev
   if (prologue.second && (prologue.second->shape() != x.shape() || prologue.second->dtype() != x.dtype())) {
     return false;
   }
-  if (prologue.weight && (prologue.weight->dtype() != x.dtype() || prologue.weight->ndim() != 1 || prologue.weight->shape(0) != x.shape(-1))) {
+  if (prologue.weight && (prologue.weight->dtype() != x.dtype() || prologue.weight->ndim() != 1 ||
+                          prologue.weight->shape(0) != x.shape(-1))) {
     return false;
   }
   return (prologue.kind != Prologue::gate || prologue.second) &&
-         std::all_of(prepared_->matrices.begin(), prepared_->matrices.end(), [&](const auto& m) { return product_type(x, m) == x.dtype(); });
+         std::all_of(prepared_->matrices.begin(), prepared_->matrices.end(), [&](const auto& m) {
+           return product_type(x, m) == x.dtype();
+         });
 }
 
 std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx::array& x, mx::StreamOrDevice s) const {
@@ -203,7 +214,8 @@ std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx:
       y = results[1];
       results.pop_back();
     } else if (prologue.kind == Prologue::norm) {
-      y = prologue.plus_one && prologue.weight ? rms_norm_plus_one(x, *prologue.weight, prologue.eps, s) : rms_norm(x, prologue.weight, prologue.eps, s);
+      y = prologue.plus_one && prologue.weight ? rms_norm_plus_one(x, *prologue.weight, prologue.eps, s)
+                                               : rms_norm(x, prologue.weight, prologue.eps, s);
     }
     if (prologue.keep) {
       results.push_back(y);
@@ -234,14 +246,17 @@ std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx:
     float eps;
     Activation act;
     cpu::Type type;
-    int64_t rows, bytes;  // of a row
-  } fused{prologue.kind == Prologue::norm, sums, prologue.keep, prologue.weight.has_value(), prologue.plus_one, cpu::math() == cpu::Math::fast, float(prologue.eps),
-        prologue.act, type_of(x.dtype()), int64_t(x.size()) / x.shape(-1), x.shape(-1) * int64_t(x.itemsize())};
-  return cpu::node(fused.norm ? "norm_matmul" : "gated_matmul", std::move(inputs), std::move(shapes), std::move(types), s,
+    int64_t rows, bytes;  // bytes per row
+  } fused{prologue.kind == Prologue::norm, sums, prologue.keep, prologue.weight.has_value(), prologue.plus_one,
+          cpu::math() == cpu::Math::fast, float(prologue.eps),
+          prologue.act, type_of(x.dtype()), int64_t(x.size()) / x.shape(-1), x.shape(-1) * int64_t(x.itemsize())};
+  return cpu::node(fused.norm ? "norm_matmul" : "gated_matmul", std::move(inputs), std::move(shapes), std::move(types),
+                   s,
                    [prepared = prepared_, fused](const cpu::Memory& m) {
                      const int type = int(fused.type);
                      const int64_t n = prepared->columns(), size = fused.bytes / n;
-                     auto* y = fused.keep ? m.output<char>(fused.sums) : cpu::scratch<char>(kPrologueScratch, size_t(fused.rows * fused.bytes));
+                     auto* y = fused.keep ? m.output<char>(fused.sums)
+                                          : cpu::scratch<char>(kPrologueScratch, size_t(fused.rows * fused.bytes));
                      if (fused.norm) {
                        cpu::parallel(fused.rows, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
                          for (int64_t i = begin * fused.bytes; i < end * fused.bytes; i += fused.bytes) {
@@ -260,7 +275,8 @@ std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx:
                      } else {
                        cpu::in_pieces(fused.rows * n, 8, [&](int64_t from, int64_t count) {
                          int64_t o = from * size;
-                         cpu::row_kernels().activate[int(fused.act)][type](cpu::at(m.in[0], o), cpu::at(m.in[1], o), y + o, count, 0);
+                         cpu::row_kernels().activate[int(fused.act)][type](cpu::at(m.in[0], o), cpu::at(m.in[1], o),
+                             y + o, count, 0);
                        });
                      }
                      prepared->multiply(y, fused.type, fused.rows, fused.fast, m.out + fused.sums + fused.keep);
@@ -273,7 +289,7 @@ std::vector<mx::array> Layers::multiply_arrays(const mx::array& x, int columns, 
     shape.push_back(columns);
     return joined_ ? mx::reshape(x, shape, s) : x;
   };
-  // One node for all that our kernels take and that give the same type.
+  // One node for all layers that the kernels support and whose results have the same type.
   std::vector<mx::array> out(layers_.size(), x), arrays;
   std::vector<Matrix> matrices;
   std::vector<int> added;
@@ -343,7 +359,8 @@ const char* ig_layers_new(ig_frame* frame, void** layers) {
     Call call(frame);
     auto parts = call.arrays();
     auto joined = call.flag();
-    auto formats = call.integers(), groups = call.integers(), bits = call.integers(), biased = call.integers(), heads = call.integers();
+    auto formats = call.integers(), groups = call.integers(), bits = call.integers(), biased = call.integers(),
+        heads = call.integers();
     auto made = std::make_unique<Layers>(parts, joined, formats, groups, bits, biased, heads);
     made->prepare(call.s);
     *layers = made.release();
@@ -360,7 +377,8 @@ const char* ig_layers_apply(void* layers, ig_frame* frame) {
     Prologue prologue{.second = call.optional(), .weight = call.optional()};
     int kind = call.integer(), act = call.integer();
     if (kind < Prologue::nothing || kind > Prologue::gate || act < 0 || act > int(Activation::gelu_tanh)) {
-      throw std::invalid_argument("linear layers: nothing is known of " + std::to_string(kind) + ", " + std::to_string(act));
+      throw std::invalid_argument("linear layers: unknown prologue " + std::to_string(kind) + " or activation " +
+                                  std::to_string(act));
     }
     prologue.kind = Prologue::Kind(kind);
     prologue.act = Activation(act);

@@ -14,7 +14,8 @@ bool fits_last_axis(const Optional& weight, const mx::array& x) {
   return !weight || (weight->ndim() == 1 && weight->shape(0) == x.shape(-1));
 }
 
-// Makes a node that normalizes rows; inputs are x, then residual, weight and bias where they are there.
+// NormNode creates a node that normalizes rows. Its inputs are x and then, as far as they exist, residual, weight and
+// bias.
 struct NormNode {
   bool residual = false, weight = false, bias = false, weight_f32 = false;
   float offset = 0, eps = 0;
@@ -51,7 +52,8 @@ struct NormNode {
         }
       });
     };
-    return cpu::node(name, std::move(inputs), std::move(shapes), std::move(types), s, std::move(body), std::move(reuse));
+    return cpu::node(name, std::move(inputs), std::move(shapes), std::move(types), s, std::move(body),
+                     std::move(reuse));
   }
 };
 
@@ -59,7 +61,7 @@ mx::array one_plus(const mx::array& weight, Where s) {
   return mx::add(mx::astype(weight, mx::float32, s), mx::array(1.0f), s);
 }
 
-// Weights that are added to in float32, whatever the type of x.
+// Returns weights to which 1 is added in float32: in the type of x, or in float32.
 mx::array as_offset(const mx::array& weight, const mx::array& x, Where s) {
   return weight.dtype() == x.dtype() ? weight : mx::astype(weight, mx::float32, s);
 }
@@ -81,7 +83,8 @@ mx::array rms_norm(const mx::array& x, const Optional& weight, double eps, Where
 
 mx::array rms_norm_plus_one(const mx::array& x, const mx::array& weight, double eps, Where s) {
   if (!cpu::uses_kernels(x, s) || x.ndim() < 1 || !fits_last_axis(weight, x)) {
-    auto y = mx::fast::rms_norm(mx::astype(row_major_if_empty(x, s), mx::float32, s), one_plus(weight, s), float(eps), s);
+    auto y = mx::fast::rms_norm(mx::astype(row_major_if_empty(x, s), mx::float32, s), one_plus(weight, s), float(eps),
+                                s);
     return mx::astype(y, x.dtype(), s);
   }
   auto w = as_offset(weight, x, s);
@@ -112,7 +115,8 @@ mx::array layer_norm(const mx::array& x, const Optional& weight, const Optional&
   for (auto& a : {weight, bias}) {
     type = a ? mx::promote_types(type, a->dtype()) : type;
   }
-  if (!cpu::uses_kernels(x, s) || x.ndim() < 1 || !cpu::has_kernels(type) || !fits_last_axis(weight, x) || !fits_last_axis(bias, x)) {
+  if (!cpu::uses_kernels(x, s) || x.ndim() < 1 || !cpu::has_kernels(type) || !fits_last_axis(weight, x) ||
+      !fits_last_axis(bias, x)) {
     return mx::fast::layer_norm(row_major_if_empty(x, s), weight, bias, float(eps), s);
   }
   std::vector<mx::array> inputs{mx::astype(x, type, s)};

@@ -77,13 +77,13 @@ Isa parse(const std::string& name) {
   for (int i = 0; i < kCount; i++) {
     if (name == kNames[i]) {
       if (!has(Isa(i))) {
-        throw std::invalid_argument("this processor has no " + name + " instructions");
+        throw std::invalid_argument("this processor does not support the instruction set " + name);
       }
       return Isa(i);
     }
     known += (i ? ", " : "") + std::string(kNames[i]);
   }
-  throw std::invalid_argument("unknown instruction set " + name + "; " + known + " are known");
+  throw std::invalid_argument("unknown instruction set " + name + "; known sets: " + known);
 }
 
 std::atomic<Isa> chosen{best()};

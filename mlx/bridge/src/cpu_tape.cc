@@ -92,7 +92,7 @@ mx::array Tape::replay(const int64_t* values, int64_t count) {
     wanted += int64_t(a.size());
   }
   if (count != wanted) {
-    throw std::invalid_argument("a tape with inputs of " + std::to_string(wanted) + " values got " +
+    throw std::invalid_argument("the inputs of the tape have " + std::to_string(wanted) + " values, got " +
                                 std::to_string(count));
   }
   for (auto& a : inputs_) {
