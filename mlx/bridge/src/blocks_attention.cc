@@ -142,9 +142,9 @@ int64_t first_seen(const Step& t, const AttendOptions& o) {
 struct Attend {
   int heads, kv_heads, dim, value_dim;
   bool write;
-  bool separate_values;  // values have storage of their own
+  bool separate_values;        // values have storage of their own
   int key_width, value_width;  // elements per row of the stores
-  int fresh;  // rows to write, over all segments
+  int fresh;                   // rows to write, over all segments
   std::vector<Step> steps;
 };
 

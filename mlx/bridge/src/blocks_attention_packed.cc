@@ -64,8 +64,10 @@ mx::array halves_apart(const mx::array& bytes, int size, mx::StreamOrDevice s) {
 // Splits [..., dim] into groups [..., groups, kGroup], padded with the last channel; ungrouped does the reverse.
 mx::array grouped(const mx::array& x, mx::StreamOrDevice s) {
   const int dim = x.shape(-1), groups = cpu::packed_groups(dim), more = groups * kGroup - dim;
-  auto padding = [&] { return mx::broadcast_to(part(x, dim - 1, dim, s), with_last(x.shape(), {more}), s); };
-  auto all = more == 0 ? x : mx::concatenate({x, padding()}, -1, s);
+  auto all =
+      more == 0
+          ? x
+          : mx::concatenate({x, mx::broadcast_to(part(x, dim - 1, dim, s), with_last(x.shape(), {more}), s)}, -1, s);
   return mx::reshape(all, with_last(x.shape(), {groups, kGroup}), s);
 }
 mx::array ungrouped(const mx::array& x, int dim, mx::StreamOrDevice s) {

@@ -77,7 +77,7 @@ struct AttentionShape {
   float softcap = 0;   // of the scaled scores; 0: none
   int64_t window = 0;  // 0: none
   bool causal = true;
-  int bits = 0;  // 8 or 4: keys and values are packed rows; kv_type is ignored
+  int bits = 0;       // 8 or 4: keys and values are packed rows; kv_type is ignored
   bool fast = false;  // tiles may round softmax weights to bfloat16
 };
 
@@ -117,10 +117,10 @@ struct AttentionJoin {
 };
 
 struct AttentionKernels {
-  int panel;  // query vectors of a tile's panel
-  int chunk;  // small_batch needs dim and value_dim to be multiples of it
-  void (*tile)(const AttentionTask&);  // many vectors: tiled matrix products
-  void (*small_batch)(const AttentionTask&);   // few vectors: each key is read once for all of them
+  int panel;                                  // query vectors of a tile's panel
+  int chunk;                                  // small_batch needs dim and value_dim to be multiples of it
+  void (*tile)(const AttentionTask&);         // many vectors: tiled matrix products
+  void (*small_batch)(const AttentionTask&);  // few vectors: each key is read once for all of them
   void (*join)(const AttentionJoin&);
   void (*pack)(Type type, const void* from, int64_t rows, int dim, int bits, uint8_t* to);
 };

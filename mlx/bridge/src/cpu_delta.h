@@ -35,7 +35,7 @@ struct Conv {
   int count;
   const void* weight;  // tap j at j*weight_stride
   int64_t weight_stride;
-  const void* bias;    // may be null
+  const void* bias;  // may be null
   bool silu;
   void* out;
   int64_t n;

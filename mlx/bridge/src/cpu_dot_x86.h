@@ -23,8 +23,8 @@ IG_INLINE __m256i add16(__m256i sum, __m256i w, __m256i x) { return _mm256_dpwss
 IG_INLINE __m256i add8(__m256i sum, __m256i w, __m256i x) { return _mm256_dpbusd_epi32(sum, w, x); }
 IG_INLINE F to_float(I v) { return _mm512_cvtepi32_ps(v); }
 constexpr bool kSaturates = false;
-// For row products of 4-bit codes, int16 activations are packed as high and low bytes, sum = 256 * (high . codes) + low
-// . codes. Codes are then unpacked to bytes only.
+// For row products of 4-bit codes, int16 activations are packed as high and low bytes, so that codes are unpacked to
+// bytes only: x . codes = 256 * (high . codes) + (low . codes).
 constexpr bool kSplitBytes = true;
 // Two consecutive steps of such a row are interleaved, so that a 512-bit vector holds the same columns of both.
 constexpr bool kInterleaveSteps = true;

@@ -1,4 +1,4 @@
-// Integer tile products on x86: tiles of unsigned codes times int16 or int8 activations; see cpu_matmul_kernels.h.
+// Integer tile products on x86: tiles of unsigned codes times int16 or int8 activations; see cpu_matmul.h.
 #pragma once
 
 #include <immintrin.h>

@@ -37,8 +37,8 @@ struct Weights {
   int64_t rows = 0;     // outputs
   int64_t columns = 0;  // inputs
   Format format = Format::plain;
-  int bits = 0;         // per code, or per element if plain
-  int group = 0;        // columns that share a scale
+  int bits = 0;   // per code, or per element if plain
+  int group = 0;  // columns that share a scale
   ScaleType scale_type = ScaleType::f32;
   Type type = Type::f32;  // of the elements, if plain
 

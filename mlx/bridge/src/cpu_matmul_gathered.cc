@@ -118,8 +118,8 @@ class Gather {
   const Gathered& g_;
   const Groups& groups_;
   std::vector<Activations> acts_;
-  int64_t padded_ = 0, row_scales_ = 0;       // padded columns; scales per row of activations
-  size_t codes_ = 0, scales_ = 0;      // bytes of one matrix's codes and scales
+  int64_t padded_ = 0, row_scales_ = 0;  // padded columns; scales per row of activations
+  size_t codes_ = 0, scales_ = 0;        // bytes of one matrix's codes and scales
 };
 
 // Gate opens when a group's first product is complete and the rows of its second product are packed.

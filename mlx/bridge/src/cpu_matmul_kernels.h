@@ -17,7 +17,7 @@ struct Tile {
   alignas(64) float scales[kDepth / 16 * kTile];     // [block of columns][kTile]
   alignas(64) float biases[kDepth / 16 * kTile];
   alignas(64) int32_t corrections[kDepth / 16 * kTile];  // negated Winograd correction terms
-  int first = 0;  // the block of scales that data starts with
+  int first = 0;                                         // the block of scales that data starts with
 
   template <class T>
   T* as() { return reinterpret_cast<T*>(data); }

@@ -14,9 +14,9 @@ struct Norm {
   const void* residual;  // optional; added to x, and the sum is rounded to the type of x
   void* sum;             // result x + residual, if there is a residual
   const void* weight;
-  bool weight_f32;       // weights are float32; otherwise they have the type of x
-  float offset;          // added to each weight
-  const void* bias;      // optional; layer_norm only, in the type of x
+  bool weight_f32;   // weights are float32; otherwise they have the type of x
+  float offset;      // added to each weight
+  const void* bias;  // optional; layer_norm only, in the type of x
   float eps;
   void* out;
   int64_t n;

@@ -14,7 +14,7 @@ namespace ingot::cpu::INGOT_ISA {
 
 constexpr int kSmallBatchTile = 16;
 constexpr int kSmallBatchPanel = 4;  // activation rows of a panel; their sums fit in registers
-constexpr int kRowsPerPass = 8;   // activation rows per pass over a transposed step
+constexpr int kRowsPerPass = 8;      // activation rows per pass over a transposed step
 
 // the most rows for which whole tiles are faster
 constexpr int kMaxWholeTileRows = kSaturates ? kRowsPerPass : 2 * kRowsPerPass;

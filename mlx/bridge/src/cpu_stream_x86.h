@@ -1,5 +1,5 @@
 // Streaming products on x86: 2 to kStreamRows activation rows, bound by memory like a row product; see
-// cpu_matmul_kernels.h. Each step of a weight row is unpacked once and multiplied by all activation rows, each of which
+// cpu_matmul.h. Each step of a weight row is unpacked once and multiplied by all activation rows, each of which
 // is contiguous (Layout::vector). With more rows there are too few registers, and transposing the weights
 // (cpu_small_batch_x86.h) is faster.
 #pragma once

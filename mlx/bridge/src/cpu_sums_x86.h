@@ -11,7 +11,7 @@ namespace ingot::cpu::INGOT_ISA {
 // may alias it.
 struct TileOperands {
   const Tile& tile;
-  const int32_t* x;     // packed panel: dwords [columns/2 (int16) or columns/4 (int8)][rows]
+  const int32_t* x;  // packed panel: dwords [columns/2 (int16) or columns/4 (int8)][rows]
   int columns;
   const float* scales;  // of the activations, [rows][stride]; sums and corrections have the same shape
   const float* sums;
@@ -48,8 +48,8 @@ IG_INLINE void with_rows(int rows, F of) {
   }
 }
 
-// Epilogue of block b: dequantizes the integer sums and adds them to c: c[r] += w_scale * x_scale[r] * sum[r] + w_bias
-// * x_sum[r].
+// Epilogue of block b: dequantizes the integer sums and adds them to c:
+//   c[r] += w_scale * x_scale[r] * sum[r] + w_bias * x_sum[r]
 template <int R>
 IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2]) {
 #pragma GCC unroll 2

@@ -53,7 +53,7 @@ struct Team::State {
   Clock::time_point started;
   std::atomic<bool> failed{false};
   std::atomic<bool> late{false};  // a piece waited too long for another piece
-  std::exception_ptr error;  // the first exception; written by the thread that set failed
+  std::exception_ptr error;       // the first exception; written by the thread that set failed
 
   alignas(64) std::atomic<int> sleepers{0};
   std::atomic<bool> stop{false};

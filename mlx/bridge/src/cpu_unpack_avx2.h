@@ -1,5 +1,5 @@
 // Unpacking weights with AVX2: eight weight rows at a time, transposed so that lanes are weight rows; see
-// cpu_matmul_kernels.h.
+// cpu_matmul.h.
 #pragma once
 
 #include "cpu_scales_avx2.h"

@@ -1,5 +1,5 @@
 // Unpacking weights and multiplying them in portable C++: all weights are dequantized to float32; see
-// cpu_matmul_kernels.h.
+// cpu_matmul.h.
 #pragma once
 
 #include "cpu_matmul_kernels.h"

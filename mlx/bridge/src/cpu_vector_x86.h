@@ -1,4 +1,4 @@
-// Row products on x86: y = x W^T for one activation row. Weights are streamed once; see cpu_matmul_kernels.h.
+// Row products on x86: y = x W^T for one activation row. Weights are streamed once; see cpu_matmul.h.
 #pragma once
 
 #include <immintrin.h>

@@ -4,8 +4,8 @@
 // A dword holds a pair of int16, and dot16 computes the dot product of two pairs. For pairs of activations x0 and x1
 // and the pairs of codes w0 and w1 that belong to them,
 //   (x0 + w1) . (x1 + w0)  =  x0 . w0 + x1 . w1  +  x0 . x1  +  w0 . w1
-// The first two terms are wanted. The last two are correction terms. x0 . x1 is the same for all weight rows and w0 .
-// w1 for all activation rows, so each is summed once per block of columns and subtracted. Two additions replace a
+// The first two terms are wanted. The last two are correction terms: x0 . x1 is the same for all weight rows, and
+// w0 . w1 for all activation rows, so each is summed once per block of columns and subtracted. Two additions replace a
 // multiplication.
 //
 // The result is exact: sums are correct modulo 2^32, and the wanted sum fits in 32 bits. It pays where the processor
@@ -17,8 +17,8 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Computes the tile's correction terms for each block of columns and weight row, negated: t.corrections = -sum of w0 .
-// w1.
+// Computes the tile's correction terms, negated: t.corrections[b][n] is minus the sum of w0 . w1 over block b of weight
+// row n.
 static void tile_corrections(int columns, int block, Tile& t) {
   const int32_t* w = t.as<int32_t>();
   for (int b = 0; b < columns / block; b++) {

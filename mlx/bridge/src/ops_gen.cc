@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x5aae4c50;
+const uint32_t abi = 0xd227590f;
 
 const Operation operations[] = {
     {"Abs",
