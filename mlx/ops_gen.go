@@ -348,7 +348,7 @@ func Negative(x *Array) *Array {
 	return c.one()
 }
 
-// Sign returns -1, 0 or 1 by the sign of x.
+// Sign returns -1, 0 or 1 according to the sign of x.
 func Sign(x *Array) *Array {
 	c := threadOf(opSign, x).begin(opSign)
 	c.array(x)
@@ -390,7 +390,7 @@ func Exp(x *Array) *Array {
 	return c.one()
 }
 
-// Expm1 returns e^x - 1, exact near zero.
+// Expm1 returns e^x - 1, accurate near zero.
 func Expm1(x *Array) *Array {
 	c := threadOf(opExpm1, x).begin(opExpm1)
 	c.array(x)
@@ -404,21 +404,21 @@ func Log(x *Array) *Array {
 	return c.one()
 }
 
-// Log1p returns log(1+x), exact near zero.
+// Log1p returns log(1+x), accurate near zero.
 func Log1p(x *Array) *Array {
 	c := threadOf(opLog1p, x).begin(opLog1p)
 	c.array(x)
 	return c.one()
 }
 
-// Sin returns the sine of radians.
+// Sin returns the sine; x is in radians.
 func Sin(x *Array) *Array {
 	c := threadOf(opSin, x).begin(opSin)
 	c.array(x)
 	return c.one()
 }
 
-// Cos returns the cosine of radians.
+// Cos returns the cosine; x is in radians.
 func Cos(x *Array) *Array {
 	c := threadOf(opCos, x).begin(opCos)
 	c.array(x)
@@ -453,21 +453,21 @@ func SiLU(x *Array) *Array {
 	return c.one()
 }
 
-// GELU returns x times the normal CDF of x.
+// GELU returns x times the cumulative normal distribution at x.
 func GELU(x *Array) *Array {
 	c := threadOf(opGELU, x).begin(opGELU)
 	c.array(x)
 	return c.one()
 }
 
-// GELUTanh returns the approximation x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2 of GELU.
+// GELUTanh returns the tanh approximation of GELU, x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2.
 func GELUTanh(x *Array) *Array {
 	c := threadOf(opGELUTanh, x).begin(opGELUTanh)
 	c.array(x)
 	return c.one()
 }
 
-// Softplus returns log(1+e^x), without overflow.
+// Softplus returns log(1+e^x) without overflow.
 func Softplus(x *Array) *Array {
 	c := threadOf(opSoftplus, x).begin(opSoftplus)
 	c.array(x)
@@ -503,21 +503,21 @@ func LogicalNot(x *Array) *Array {
 	return c.one()
 }
 
-// IsFinite returns true where x is neither infinite nor NaN.
+// IsFinite reports for each element whether it is neither infinite nor NaN.
 func IsFinite(x *Array) *Array {
 	c := threadOf(opIsFinite, x).begin(opIsFinite)
 	c.array(x)
 	return c.one()
 }
 
-// IsNaN returns true where x is NaN.
+// IsNaN reports for each element whether it is NaN.
 func IsNaN(x *Array) *Array {
 	c := threadOf(opIsNaN, x).begin(opIsNaN)
 	c.array(x)
 	return c.one()
 }
 
-// AsType converts element by element.
+// AsType converts each element.
 func AsType(x *Array, to DType) *Array {
 	c := threadOf(opAsType, x).begin(opAsType)
 	c.array(x)
@@ -525,7 +525,7 @@ func AsType(x *Array, to DType) *Array {
 	return c.one()
 }
 
-// View reads the same bytes as another type; the last axis scales by the ratio of sizes.
+// View reinterprets the bytes as another type; the last axis scales by the ratio of sizes.
 func View(x *Array, to DType) *Array {
 	c := threadOf(opView, x).begin(opView)
 	c.array(x)
@@ -533,7 +533,7 @@ func View(x *Array, to DType) *Array {
 	return c.one()
 }
 
-// StopGradient returns x without gradients.
+// StopGradient returns x, excluded from differentiation.
 func StopGradient(x *Array) *Array {
 	c := threadOf(opStopGradient, x).begin(opStopGradient)
 	c.array(x)
@@ -612,7 +612,7 @@ func Multiply(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Divide returns a/b, in floating point.
+// Divide returns a/b in floating point.
 func Divide(a *Array, b *Array) *Array {
 	c := threadOf(opDivide, a).begin(opDivide)
 	c.array(a)
@@ -644,7 +644,7 @@ func Power(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Maximum returns the larger; NaN wins.
+// Maximum returns the larger element; NaN wins.
 func Maximum(a *Array, b *Array) *Array {
 	c := threadOf(opMaximum, a).begin(opMaximum)
 	c.array(a)
@@ -652,7 +652,7 @@ func Maximum(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Minimum returns the smaller; NaN wins.
+// Minimum returns the smaller element; NaN wins.
 func Minimum(a *Array, b *Array) *Array {
 	c := threadOf(opMinimum, a).begin(opMinimum)
 	c.array(a)
@@ -772,7 +772,7 @@ func RightShift(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Where takes a where cond holds, else b.
+// Where returns a where cond holds, otherwise b.
 func Where(cond *Array, a *Array, b *Array) *Array {
 	c := threadOf(opWhere, cond).begin(opWhere)
 	c.array(cond)
@@ -781,7 +781,7 @@ func Where(cond *Array, a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Sum adds up over the axes.
+// Sum returns the sum over the axes.
 func Sum(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opSum, x).begin(opSum)
 	c.array(x)
@@ -790,7 +790,7 @@ func Sum(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Mean averages over the axes.
+// Mean returns the mean over the axes.
 func Mean(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opMean, x).begin(opMean)
 	c.array(x)
@@ -808,7 +808,7 @@ func Var(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Prod multiplies over the axes.
+// Prod returns the product over the axes.
 func Prod(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opProd, x).begin(opProd)
 	c.array(x)
@@ -817,7 +817,7 @@ func Prod(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Max returns the largest over the axes.
+// Max returns the maximum over the axes.
 func Max(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opMax, x).begin(opMax)
 	c.array(x)
@@ -826,7 +826,7 @@ func Max(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Min returns the smallest over the axes.
+// Min returns the minimum over the axes.
 func Min(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opMin, x).begin(opMin)
 	c.array(x)
@@ -835,7 +835,7 @@ func Min(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// AllOf returns true where every element over the axes is.
+// AllOf reports whether all elements over the axes are true.
 func AllOf(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opAllOf, x).begin(opAllOf)
 	c.array(x)
@@ -844,7 +844,7 @@ func AllOf(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// AnyOf returns true where some element over the axes is.
+// AnyOf reports whether any element over the axes is true.
 func AnyOf(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opAnyOf, x).begin(opAnyOf)
 	c.array(x)
@@ -862,7 +862,7 @@ func LogSumExp(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// ArgMax returns the index of the first largest element, uint32; NaN is larger than everything.
+// ArgMax returns the index of the first maximum, uint32; NaN is larger than all numbers.
 func ArgMax(x *Array, axis int, keepdims bool) *Array {
 	c := threadOf(opArgMax, x).begin(opArgMax)
 	c.array(x)
@@ -871,7 +871,7 @@ func ArgMax(x *Array, axis int, keepdims bool) *Array {
 	return c.one()
 }
 
-// ArgMin returns the index of the first smallest element, uint32.
+// ArgMin returns the index of the first minimum, uint32.
 func ArgMin(x *Array, axis int, keepdims bool) *Array {
 	c := threadOf(opArgMin, x).begin(opArgMin)
 	c.array(x)
@@ -880,7 +880,7 @@ func ArgMin(x *Array, axis int, keepdims bool) *Array {
 	return c.one()
 }
 
-// CumSum adds up along the axis.
+// CumSum returns cumulative sums along the axis.
 func CumSum(x *Array, axis int, reverse bool, inclusive bool) *Array {
 	c := threadOf(opCumSum, x).begin(opCumSum)
 	c.array(x)
@@ -890,7 +890,7 @@ func CumSum(x *Array, axis int, reverse bool, inclusive bool) *Array {
 	return c.one()
 }
 
-// CumProd multiplies along the axis.
+// CumProd returns cumulative products along the axis.
 func CumProd(x *Array, axis int, reverse bool, inclusive bool) *Array {
 	c := threadOf(opCumProd, x).begin(opCumProd)
 	c.array(x)
@@ -909,7 +909,7 @@ func Softmax(x *Array, precise bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Sort sorts ascending.
+// Sort sorts in ascending order.
 func Sort(x *Array, axis int) *Array {
 	c := threadOf(opSort, x).begin(opSort)
 	c.array(x)
@@ -917,7 +917,7 @@ func Sort(x *Array, axis int) *Array {
 	return c.one()
 }
 
-// ArgSort returns the permutation that sorts ascending, uint32.
+// ArgSort returns the permutation that sorts in ascending order, uint32.
 func ArgSort(x *Array, axis int) *Array {
 	c := threadOf(opArgSort, x).begin(opArgSort)
 	c.array(x)
@@ -925,7 +925,7 @@ func ArgSort(x *Array, axis int) *Array {
 	return c.one()
 }
 
-// Partition moves the kth smallest element to its place, with smaller ones before it.
+// Partition moves the kth smallest element to position k, with smaller ones before it and larger ones after it.
 func Partition(x *Array, kth int, axis int) *Array {
 	c := threadOf(opPartition, x).begin(opPartition)
 	c.array(x)
@@ -943,7 +943,7 @@ func ArgPartition(x *Array, kth int, axis int) *Array {
 	return c.one()
 }
 
-// TopK returns the k largest elements, in unspecified order.
+// TopK returns the k largest elements in unspecified order.
 func TopK(x *Array, k int, axis int) *Array {
 	c := threadOf(opTopK, x).begin(opTopK)
 	c.array(x)
@@ -952,7 +952,7 @@ func TopK(x *Array, k int, axis int) *Array {
 	return c.one()
 }
 
-// Largest returns the k largest elements of the last axis in descending order and their indices, uint32; equal elements keep their order, NaN counts as infinity.
+// Largest returns the k largest elements of the last axis in descending order, and their indices, uint32. Ties are resolved by the lower index. NaN counts as infinity.
 func Largest(x *Array, k int) []*Array {
 	c := threadOf(opLargest, x).begin(opLargest)
 	c.array(x)
@@ -970,7 +970,7 @@ func Arange(t *Thread, start float64, stop float64, step float64, as DType) *Arr
 	return c.one()
 }
 
-// Full fills an array with one value.
+// Full returns an array filled with one value.
 func Full(t *Thread, value float64, as DType, shape ...int) *Array {
 	c := t.begin(opFull)
 	c.real(value)
@@ -979,7 +979,7 @@ func Full(t *Thread, value float64, as DType, shape ...int) *Array {
 	return c.one()
 }
 
-// Zeros returns all zeros.
+// Zeros returns zeros.
 func Zeros(t *Thread, as DType, shape ...int) *Array {
 	c := t.begin(opZeros)
 	c.dtype(as)
@@ -987,7 +987,7 @@ func Zeros(t *Thread, as DType, shape ...int) *Array {
 	return c.one()
 }
 
-// Ones returns all ones.
+// Ones returns ones.
 func Ones(t *Thread, as DType, shape ...int) *Array {
 	c := t.begin(opOnes)
 	c.dtype(as)
@@ -1046,7 +1046,7 @@ func Reshape(x *Array, shape ...int) *Array {
 	return c.one()
 }
 
-// Flatten joins the axes start to end, both included.
+// Flatten merges the axes start to end, both included.
 func Flatten(x *Array, start int, end int) *Array {
 	c := threadOf(opFlatten, x).begin(opFlatten)
 	c.array(x)
@@ -1063,7 +1063,7 @@ func Transpose(x *Array, axes ...int) *Array {
 	return c.one()
 }
 
-// SwapAxes exchanges two axes.
+// SwapAxes swaps two axes.
 func SwapAxes(x *Array, a int, b int) *Array {
 	c := threadOf(opSwapAxes, x).begin(opSwapAxes)
 	c.array(x)
@@ -1097,7 +1097,7 @@ func Squeeze(x *Array, axes ...int) *Array {
 	return c.one()
 }
 
-// BroadcastTo repeats x along axes of length 1 without a copy.
+// BroadcastTo repeats x along axes of length 1 without copying.
 func BroadcastTo(x *Array, shape ...int) *Array {
 	c := threadOf(opBroadcastTo, x).begin(opBroadcastTo)
 	c.array(x)
@@ -1175,14 +1175,14 @@ func Roll(x *Array, shift int, axis int) *Array {
 	return c.one()
 }
 
-// Contiguous returns x in row-major storage of its own, or x itself if it is row-major already (see Copy).
+// Contiguous returns x in row-major storage; it returns x itself if that is row-major already (see Copy).
 func Contiguous(x *Array) *Array {
 	c := threadOf(opContiguous, x).begin(opContiguous)
 	c.array(x)
 	return c.one()
 }
 
-// Copy returns x in row-major storage that is never shared, even where the engine would share small buffers.
+// Copy returns x in row-major storage that is shared with no other array, even if the engine would share a small buffer.
 func Copy(x *Array) *Array {
 	c := threadOf(opCopy, x).begin(opCopy)
 	c.array(x)
@@ -1208,7 +1208,7 @@ func sliceUpdate(x *Array, update *Array, start []int, stop []int, step ...int) 
 	return c.one()
 }
 
-// SliceDynamic takes size elements from a start that is an int32 array, along axes.
+// SliceDynamic takes size elements along axes, starting at start, an int32 array.
 func SliceDynamic(x *Array, start *Array, axes []int, size ...int) *Array {
 	c := threadOf(opSliceDynamic, x).begin(opSliceDynamic)
 	c.array(x)
@@ -1218,7 +1218,7 @@ func SliceDynamic(x *Array, start *Array, axes []int, size ...int) *Array {
 	return c.one()
 }
 
-// SliceUpdateDynamic writes update at a start that is an int32 array, along axes.
+// SliceUpdateDynamic writes update along axes, starting at start, an int32 array.
 func SliceUpdateDynamic(x *Array, update *Array, start *Array, axes ...int) *Array {
 	c := threadOf(opSliceUpdateDynamic, x).begin(opSliceUpdateDynamic)
 	c.array(x)
@@ -1228,7 +1228,7 @@ func SliceUpdateDynamic(x *Array, update *Array, start *Array, axes ...int) *Arr
 	return c.one()
 }
 
-// Take takes the elements at the given indices of an axis; indices may have any shape.
+// Take selects positions along an axis; indices may have any shape.
 func Take(x *Array, indices *Array, axis int) *Array {
 	c := threadOf(opTake, x).begin(opTake)
 	c.array(x)
@@ -1237,7 +1237,7 @@ func Take(x *Array, indices *Array, axis int) *Array {
 	return c.one()
 }
 
-// TakeAlongAxis takes one element along the axis per index.
+// TakeAlongAxis selects one position per element of indices.
 func TakeAlongAxis(x *Array, indices *Array, axis int) *Array {
 	c := threadOf(opTakeAlongAxis, x).begin(opTakeAlongAxis)
 	c.array(x)
@@ -1246,7 +1246,7 @@ func TakeAlongAxis(x *Array, indices *Array, axis int) *Array {
 	return c.one()
 }
 
-// PutAlongAxis writes one value along the axis per index.
+// PutAlongAxis writes values at one position per element of indices.
 func PutAlongAxis(x *Array, indices *Array, values *Array, axis int) *Array {
 	c := threadOf(opPutAlongAxis, x).begin(opPutAlongAxis)
 	c.array(x)
@@ -1256,7 +1256,7 @@ func PutAlongAxis(x *Array, indices *Array, values *Array, axis int) *Array {
 	return c.one()
 }
 
-// ScatterAddAxis adds one value along the axis per index.
+// ScatterAddAxis adds values at one position per element of indices.
 func ScatterAddAxis(x *Array, indices *Array, values *Array, axis int) *Array {
 	c := threadOf(opScatterAddAxis, x).begin(opScatterAddAxis)
 	c.array(x)
@@ -1276,7 +1276,7 @@ func Gather(x *Array, indices []*Array, axes []int, sizes ...int) *Array {
 	return c.one()
 }
 
-// Scatter writes slices at each index tuple; of equal tuples the last wins.
+// Scatter writes slices at each index tuple; the last of equal tuples wins.
 func Scatter(x *Array, indices []*Array, updates *Array, axes ...int) *Array {
 	c := threadOf(opScatter, x).begin(opScatter)
 	c.array(x)
@@ -1315,7 +1315,7 @@ func AddMM(bias *Array, a *Array, b *Array, alpha float64, beta float64) *Array 
 	return c.one()
 }
 
-// GatherMM multiplies matrices that are chosen by index, on both sides.
+// GatherMM multiplies matrices that are selected by index on both sides.
 func GatherMM(a *Array, b *Array, lhs *Array, rhs *Array, sorted bool) *Array {
 	c := threadOf(opGatherMM, a).begin(opGatherMM)
 	c.array(a)
@@ -1357,7 +1357,7 @@ func Conv2D(x *Array, weight *Array, stride int, padding int, groups int) *Array
 	return c.one()
 }
 
-// Quantize quantizes the last axis; returns the packed codes, the scales and, for affine, the biases.
+// Quantize packs the last axis. It returns the packed codes, scales and, for affine, biases.
 func Quantize(w *Array, group int, bits int, format QuantMode, global *Array) []*Array {
 	c := threadOf(opQuantize, w).begin(opQuantize)
 	c.array(w)
@@ -1368,7 +1368,7 @@ func Quantize(w *Array, group int, bits int, format QuantMode, global *Array) []
 	return c.many()
 }
 
-// Dequantize dequantizes the result of Quantize.
+// Dequantize decodes what Quantize packed.
 func Dequantize(w *Array, scales *Array, biases *Array, group int, bits int, format QuantMode, global *Array, as DType) *Array {
 	c := threadOf(opDequantize, w).begin(opDequantize)
 	c.array(w)
@@ -1382,7 +1382,7 @@ func Dequantize(w *Array, scales *Array, biases *Array, group int, bits int, for
 	return c.one()
 }
 
-// QuantizedMatMul returns x@w or x@w.T for a quantized w.
+// QuantizedMatMul returns x@w, or x@w.T if transpose is set, of a packed w.
 func QuantizedMatMul(x *Array, w *Array, scales *Array, biases *Array, transpose bool, group int, bits int, format QuantMode) *Array {
 	c := threadOf(opQuantizedMatMul, x).begin(opQuantizedMatMul)
 	c.array(x)
@@ -1396,7 +1396,7 @@ func QuantizedMatMul(x *Array, w *Array, scales *Array, biases *Array, transpose
 	return c.one()
 }
 
-// GatherQMM multiplies by quantized matrices that are chosen by index.
+// GatherQMM multiplies by packed matrices that are selected by index.
 func GatherQMM(x *Array, w *Array, scales *Array, biases *Array, lhs *Array, rhs *Array, transpose bool, group int, bits int, format QuantMode, sorted bool) *Array {
 	c := threadOf(opGatherQMM, x).begin(opGatherQMM)
 	c.array(x)
@@ -1413,7 +1413,7 @@ func GatherQMM(x *Array, w *Array, scales *Array, biases *Array, lhs *Array, rhs
 	return c.one()
 }
 
-// LinearLayers returns x@w.T + bias for several w [out, in] that share x. The lists have an element per w: its format (a QuantMode, or -1 if it is not quantized), group and bits (0: the format's default), whether a bias [out] is added before the result is rounded (1), and the heads that the result is split into, [..., heads, out/heads] (0: [..., out]). parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias. If joined, the last two axes of x count as one.
+// LinearLayers returns x@w.T + bias for each of several w [out, in] that share x. The lists have one element per w: its format (a QuantMode, or -1 for plain); its group and bits (0 for the format's default); biased is 1 if a bias [out] is added before the result is rounded; heads splits the result [..., out] into [..., heads, out/heads], 0 does not split. parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias. If joined is set, the last two axes of x are merged.
 func LinearLayers(x *Array, parts []*Array, joined bool, formats []int, groups []int, bits []int, biased []int, heads ...int) []*Array {
 	c := threadOf(opLinearLayers, x).begin(opLinearLayers)
 	c.array(x)
@@ -1427,7 +1427,7 @@ func LinearLayers(x *Array, parts []*Array, joined bool, formats []int, groups [
 	return c.many()
 }
 
-// FromFP8 reads uint8 as e4m3.
+// FromFP8 decodes uint8 as e4m3.
 func FromFP8(x *Array, as DType) *Array {
 	c := threadOf(opFromFP8, x).begin(opFromFP8)
 	c.array(x)
@@ -1435,7 +1435,7 @@ func FromFP8(x *Array, as DType) *Array {
 	return c.one()
 }
 
-// ToFP8 rounds to e4m3 as uint8.
+// ToFP8 rounds to e4m3, stored as uint8.
 func ToFP8(x *Array) *Array {
 	c := threadOf(opToFP8, x).begin(opToFP8)
 	c.array(x)
@@ -1451,7 +1451,7 @@ func RMSNorm(x *Array, weight *Array, eps float64) *Array {
 	return c.one()
 }
 
-// RMSNormPlusOne is RMSNorm with weights stored as offsets: it multiplies by 1+weight, added in float32, and returns the type of x.
+// RMSNormPlusOne is RMSNorm with weights stored as offsets: it multiplies by 1+weight in float32, and the result has the type of x.
 func RMSNormPlusOne(x *Array, weight *Array, eps float64) *Array {
 	c := threadOf(opRMSNormPlusOne, x).begin(opRMSNormPlusOne)
 	c.array(x)
@@ -1460,7 +1460,7 @@ func RMSNormPlusOne(x *Array, weight *Array, eps float64) *Array {
 	return c.one()
 }
 
-// AddRMSNorm returns x+residual and its RMSNorm, or its RMSNormPlusOne.
+// AddRMSNorm returns x+residual and its RMSNorm, or its RMSNormPlusOne if plusOne is set.
 func AddRMSNorm(x *Array, residual *Array, weight *Array, eps float64, plusOne bool) []*Array {
 	c := threadOf(opAddRMSNorm, x).begin(opAddRMSNorm)
 	c.array(x)
@@ -1471,7 +1471,7 @@ func AddRMSNorm(x *Array, residual *Array, weight *Array, eps float64, plusOne b
 	return c.many()
 }
 
-// LayerNorm normalizes the last axis to mean 0, variance 1, then weight and bias.
+// LayerNorm normalizes the last axis to mean 0 and variance 1, then applies weight and bias.
 func LayerNorm(x *Array, weight *Array, bias *Array, eps float64) *Array {
 	c := threadOf(opLayerNorm, x).begin(opLayerNorm)
 	c.array(x)
@@ -1513,7 +1513,7 @@ func SigmoidGate(gate *Array, up *Array) *Array {
 	return c.one()
 }
 
-// RoPE rotates the first dims channels of [..., T, D] by position offset+t; traditional pairs neighbours, else halves.
+// RoPE rotates the first dims channels of [..., T, D] by position offset+t. Pairs are neighbouring channels if traditional, otherwise channels of the two halves.
 func RoPE(x *Array, dims int, traditional bool, base float64, scale float64, offset int) *Array {
 	c := threadOf(opRoPE, x).begin(opRoPE)
 	c.array(x)
@@ -1525,7 +1525,7 @@ func RoPE(x *Array, dims int, traditional bool, base float64, scale float64, off
 	return c.one()
 }
 
-// RoPEFreqs returns RoPE with given wavelengths: the angle of pair j is position*scale/freqs[j].
+// RoPEFreqs is RoPE with given wavelengths: the angle of pair j is position*scale/freqs[j].
 func RoPEFreqs(x *Array, freqs *Array, dims int, traditional bool, scale float64, offset int) *Array {
 	c := threadOf(opRoPEFreqs, x).begin(opRoPEFreqs)
 	c.array(x)
@@ -1537,7 +1537,7 @@ func RoPEFreqs(x *Array, freqs *Array, dims int, traditional bool, scale float64
 	return c.one()
 }
 
-// RoPEOffsets returns RoPEFreqs with one offset per batch row.
+// RoPEOffsets is RoPEFreqs with one offset per batch row.
 func RoPEOffsets(x *Array, offsets *Array, freqs *Array, dims int, traditional bool, scale float64) *Array {
 	c := threadOf(opRoPEOffsets, x).begin(opRoPEOffsets)
 	c.array(x)
@@ -1549,7 +1549,7 @@ func RoPEOffsets(x *Array, offsets *Array, freqs *Array, dims int, traditional b
 	return c.one()
 }
 
-// RotateRows rotates pairs of channels of each [T, heads, dim] array, the first 2*len(freqs) channels, by the angles positions[t]*freqs[j] (float32, radians per position), and multiplies them by scale. positions is [T], or [n, T] with n sections: the number of pairs that use each row of positions, consecutively or interleaved (pair j uses row j mod n up to n*sections[row], then row 0).
+// RotateRows rotates the pairs of channels of each x [T, heads, dim], the first 2*len(freqs) channels, by the angles positions[t]*freqs[j] (float32, radians per position), and multiplies them by scale. positions is [T]. It is [n, T] if n sections assign the pairs to its rows, either consecutively or interleaved (pair j takes row j mod n up to n*sections[row], then row 0).
 func RotateRows(xs []*Array, positions *Array, freqs *Array, traditional bool, interleaved bool, scale float64, sections ...int) []*Array {
 	c := threadOf(opRotateRows, positions).begin(opRotateRows)
 	c.arrays(xs)
@@ -1562,7 +1562,7 @@ func RotateRows(xs []*Array, positions *Array, freqs *Array, traditional bool, i
 	return c.many()
 }
 
-// RotateNormedRows is RotateRows of the RMSNorm, or RMSNormPlusOne, of each array with its weight [dim].
+// RotateNormedRows is RotateRows of each array's RMSNorm, or RMSNormPlusOne, with its weight [dim].
 func RotateNormedRows(xs []*Array, weights []*Array, eps float64, plusOne bool, positions *Array, freqs *Array, traditional bool, interleaved bool, scale float64, sections ...int) []*Array {
 	c := threadOf(opRotateNormedRows, positions).begin(opRotateNormedRows)
 	c.arrays(xs)
@@ -1578,7 +1578,7 @@ func RotateNormedRows(xs []*Array, weights []*Array, eps float64, plusOne bool, 
 	return c.many()
 }
 
-// TableRows returns the rows of a table [n, dim] with the given ids, times scale in their type.
+// TableRows returns the rows of [n, dim] with the given ids, multiplied by scale in their type.
 func TableRows(table *Array, ids *Array, scale float64) *Array {
 	c := threadOf(opTableRows, table).begin(opTableRows)
 	c.array(table)
@@ -1587,7 +1587,7 @@ func TableRows(table *Array, ids *Array, scale float64) *Array {
 	return c.one()
 }
 
-// PackedTableRows is TableRows of a quantized table, dequantized as by Dequantize.
+// PackedTableRows is TableRows of a packed table, decoded as by Dequantize.
 func PackedTableRows(w *Array, scales *Array, biases *Array, ids *Array, scale float64, group int, bits int, format QuantMode, as DType) *Array {
 	c := threadOf(opPackedTableRows, w).begin(opPackedTableRows)
 	c.array(w)
@@ -1602,7 +1602,7 @@ func PackedTableRows(w *Array, scales *Array, biases *Array, ids *Array, scale f
 	return c.one()
 }
 
-// Attention returns softmax(scale*q@k.T + mask)@v over [B, H, T, D], where groups of heads share a key head; causal aligns the last query with the last key.
+// Attention returns softmax(scale*q@k.T + mask)@v over [B, H, T, D]. Groups of heads share key heads. causal aligns the last query with the last key.
 func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale float64, causal bool) *Array {
 	c := threadOf(opAttention, q).begin(opAttention)
 	c.array(q)
@@ -1634,7 +1634,7 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	return c.many()
 }
 
-// PackRows packs rows of channels, a multiple of 4, to 8 or 4 bits as quantized KV caches store them, as uint8: the codes of groups of 32 channels, a bfloat16 scale per group, and a bfloat16 bias per group. With 4 bits, the codes of a group's second half are in the high nibbles. A group with an infinity or NaN unpacks to NaN.
+// PackRows packs rows of channels, a multiple of 4, in 8 or 4 bits as uint8, the format of packed KV caches: the codes in groups of 32 channels, with 4 bits the second half of a group in the upper half of each byte; then a bfloat16 scale per group; then a bfloat16 bias per group. An element that is not finite makes its group NaN.
 func PackRows(x *Array, bits int) *Array {
 	c := threadOf(opPackRows, x).begin(opPackRows)
 	c.array(x)
@@ -1642,7 +1642,7 @@ func PackRows(x *Array, bits int) *Array {
 	return c.one()
 }
 
-// UnpackRows unpacks rows that PackRows packed: code*scale+bias.
+// UnpackRows decodes rows that PackRows packed: code*scale+bias.
 func UnpackRows(x *Array, bits int, as DType) *Array {
 	c := threadOf(opUnpackRows, x).begin(opUnpackRows)
 	c.array(x)
@@ -1651,7 +1651,7 @@ func UnpackRows(x *Array, bits int, as DType) *Array {
 	return c.one()
 }
 
-// GatedDeltaUpdate runs the gated delta rule over time; returns the outputs and the new state.
+// GatedDeltaUpdate runs the gated delta rule over time. It returns the outputs and the new state.
 func GatedDeltaUpdate(q *Array, k *Array, v *Array, gates *Array, beta *Array, state *Array, mask *Array) []*Array {
 	c := threadOf(opGatedDeltaUpdate, q).begin(opGatedDeltaUpdate)
 	c.array(q)
@@ -1664,7 +1664,7 @@ func GatedDeltaUpdate(q *Array, k *Array, v *Array, gates *Array, beta *Array, s
 	return c.many()
 }
 
-// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates and beta [T, heads], in segments of the given lengths with states float32 [heads, dim, key dim]. It returns the outputs, then each segment's state after its last row, or, with every, [length, ...] after each row. In place, a new state overwrites the memory of the old one, which must not be read afterwards.
+// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates and beta [T, heads], divided into segments of the given lengths, with one state float32 [heads, dim, key dim] per segment. It returns the outputs, then each segment's state after its last row, or, if every is set, [length, ...] after every row. If inPlace is set, a new state overwrites the old one, which must not be read afterwards.
 func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, states []*Array, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opGatedDeltaRows, q).begin(opGatedDeltaRows)
 	c.array(q)
@@ -1679,7 +1679,7 @@ func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, sta
 	return c.many()
 }
 
-// CausalConv convolves each channel of packed rows [T, C] along the rows of its segment with weight [taps, C], whose last tap multiplies the row itself; states [taps-1, C] are the rows before a segment. It returns the outputs, through SiLU if requested, then each segment's last taps-1 rows, or, with every, [length, ...] after each row. In place, the new states overwrite the memory of the old ones, which must not be read afterwards.
+// CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C]; the last tap is the row itself. states [taps-1, C] are the rows before a segment. It returns the outputs, through SiLU if silu is set, then each segment's last taps-1 rows, or, if every is set, [length, ...] of them after every row. If inPlace is set, the new states overwrite the old ones, which must not be read afterwards.
 func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opCausalConv, x).begin(opCausalConv)
 	c.array(x)
@@ -1693,7 +1693,7 @@ func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool
 	return c.many()
 }
 
-// Decay returns e^(rate*log(1+e^(x+bias))) for x [T, heads] in float32; bias and rate are float32 [heads].
+// Decay returns e^(rate*log(1+e^(x+bias))) of each row of x [T, heads] in float32; bias and rate are float32 [heads].
 func Decay(x *Array, bias *Array, rate *Array) *Array {
 	c := threadOf(opDecay, x).begin(opDecay)
 	c.array(x)
@@ -1702,7 +1702,7 @@ func Decay(x *Array, bias *Array, rate *Array) *Array {
 	return c.one()
 }
 
-// ChooseExperts chooses the k best experts for each row of scores [T, experts]. It returns their weights, float32 [T, k], and indices, uint32 [T, k], in descending order; equal experts keep their order. Weights are the softmax of the scores, or their sigmoids, normalized to sum 1 if requested, times scale. A correction [experts] is added for the choice only. With fewer topGroups than groups, only experts of the groups with the largest sums of their two best experts are candidates.
+// ChooseExperts chooses the k experts with the highest scores of each row of scores [T, experts], in descending order; the lower index wins a tie. It returns their weights, float32 [T, k], and their indices, uint32 [T, k]. The weights are the softmax of the scores, or their sigmoids, normalized to sum to 1 if sumToOne is set, times scale. A correction [experts] affects the choice only. If topGroups is less than groups, only experts of the groups with the highest sums of their two best scores are considered.
 func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, sigmoid bool, sumToOne bool, scale float64) []*Array {
 	c := threadOf(opChooseExperts, scores).begin(opChooseExperts)
 	c.array(scores)
@@ -1716,7 +1716,7 @@ func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroup
 	return c.many()
 }
 
-// CombineRows returns the sum of rows x [T, k, n] or [T, k, 1, n] with weights [T, k], plus added [T, n] times Sigmoid(gate [T, 1]) if there is a gate; summed in float32, in the type of x.
+// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k], plus added [T, n], which is multiplied by Sigmoid(gate [T, 1]) if there is a gate. It sums in float32, and the result has the type of x.
 func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
 	c := threadOf(opCombineRows, x).begin(opCombineRows)
 	c.array(x)
@@ -1726,7 +1726,7 @@ func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
 	return c.one()
 }
 
-// GatedExperts runs rows x [T, in] through their chosen experts [T, k] and combines the outputs as CombineRows does. An expert computes (act(x@g.T)*(x@u.T))@d.T, where act is SiLU or GELUTanh. parts are the matrices [experts, 2*n, in] of g and u and [experts, out, n] of d, as in LinearLayers. With few rows on a CPU it is a single operation.
+// GatedExperts applies the chosen experts [T, k] to rows x [T, in] and combines their outputs as CombineRows does. An expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. parts are the matrices [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it is one fused operation.
 func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, added *Array, gate *Array) *Array {
 	c := threadOf(opGatedExperts, x).begin(opGatedExperts)
 	c.array(x)
@@ -1749,7 +1749,7 @@ func RandomKey(t *Thread, seed uint64) *Array {
 	return c.one()
 }
 
-// RandomSplit derives n keys [n, 2] from one.
+// RandomSplit makes n keys [n, 2] from one.
 func RandomSplit(key *Array, n int) *Array {
 	c := threadOf(opRandomSplit, key).begin(opRandomSplit)
 	c.array(key)
@@ -1757,7 +1757,7 @@ func RandomSplit(key *Array, n int) *Array {
 	return c.one()
 }
 
-// RandomBits returns uniform uint32.
+// RandomBits returns uniformly distributed uint32.
 func RandomBits(key *Array, shape ...int) *Array {
 	c := threadOf(opRandomBits, key).begin(opRandomBits)
 	c.array(key)
@@ -1765,7 +1765,7 @@ func RandomBits(key *Array, shape ...int) *Array {
 	return c.one()
 }
 
-// RandomUniform returns uniform in [low, high).
+// RandomUniform returns uniform variates in [low, high).
 func RandomUniform(key *Array, low float64, high float64, as DType, shape ...int) *Array {
 	c := threadOf(opRandomUniform, key).begin(opRandomUniform)
 	c.array(key)
@@ -1776,7 +1776,7 @@ func RandomUniform(key *Array, low float64, high float64, as DType, shape ...int
 	return c.one()
 }
 
-// RandomNormal returns normal with mean 0 and deviation 1.
+// RandomNormal returns normal variates with mean 0 and standard deviation 1.
 func RandomNormal(key *Array, as DType, shape ...int) *Array {
 	c := threadOf(opRandomNormal, key).begin(opRandomNormal)
 	c.array(key)
@@ -1794,7 +1794,7 @@ func Categorical(logits *Array, key *Array, axis int) *Array {
 	return c.one()
 }
 
-// Depends returns xs, computed after on.
+// Depends returns xs, which are not computed before on.
 func Depends(xs []*Array, on ...*Array) []*Array {
 	c := threadOf(opDepends, xs...).begin(opDepends)
 	c.arrays(xs)

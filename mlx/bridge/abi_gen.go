@@ -3,4 +3,4 @@
 package bridge
 
 // ABI is the number of the interface between the Go side and the library; both carry it.
-const ABI = 0xd227590f
+const ABI = 0xb72a2643

@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xd227590f;
+const uint32_t abi = 0xb72a2643;
 
 const Operation operations[] = {
     {"Abs",
