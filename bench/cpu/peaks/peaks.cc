@@ -1,7 +1,6 @@
-// Measures the limits of a machine for the CPU benchmark. "peaks THREADS" reads commands from standard input, one per
-// line, and prints one number for each: "read" the read bandwidth in GB/s; "fma", "i16" and "i8" 10^9 operations per
-// second, where a multiplication and an addition count as two, or 0 if the processor lacks the instructions. Compile
-// with -O3 -march=native.
+// Measures the machine's limits for the CPU benchmark. `peaks THREADS` reads lines from standard input; each "read",
+// "fma", "i16" or "i8" prints one number: memory bandwidth in GB/s, or 10^9 operations per second (a multiply-add
+// counts as two), 0 if the processor lacks the instructions. Compile with -O3 -march=native.
 
 #include <algorithm>
 #include <barrier>
@@ -30,7 +29,7 @@ namespace {
 
 constexpr size_t kBytes = size_t(512) << 20;
 constexpr int kPasses = 7;
-constexpr double kSeconds = 0.15; // approximate duration of an arithmetic pass
+constexpr double kSeconds = 0.15; // approximate time of each arithmetic pass
 
 #if defined(__AVX512F__)
 constexpr int kWidth = 64;
@@ -58,13 +57,12 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Runs fn(thread) on all threads at once, kPasses times, and returns the median time from the first start to the last
-// end.
+// Runs fn(thread) on all threads at once, kPasses times. Returns the median time from the first start to the last end.
 double Median(int threads, const std::function<void(int)>& fn) {
   std::barrier<> gate(threads);
   std::vector<double> begun(threads), ended(threads), all;
   auto body = [&](int t) {
-    for (int pass = 0; pass <= kPasses; pass++) { // the first pass is a warm-up
+    for (int pass = 0; pass <= kPasses; pass++) { // the first is a warm-up
       gate.arrive_and_wait();
       begun[t] = Now();
       fn(t);
@@ -99,7 +97,7 @@ double Read(int threads) {
     data = static_cast<char*>(std::aligned_alloc(size_t(2) << 20, kBytes));
     if (!data) return 0;
 #if defined(__linux__)
-    madvise(data, kBytes, MADV_HUGEPAGE); // if this fails, small pages are measured
+    madvise(data, kBytes, MADV_HUGEPAGE); // if refused, small pages are measured
 #endif
     std::memset(data, 1, kBytes);
   }
@@ -108,8 +106,7 @@ double Read(int threads) {
   return share * threads / seconds / 1e9;
 }
 
-// Returns the rate of a kernel that executes operations * rounds. It chooses rounds so that a pass takes about
-// kSeconds.
+// Returns the rate of a kernel that does operations * rounds. The number of rounds makes a pass take about kSeconds.
 double Rate(int threads, double operations, void (*kernel)(long)) {
   long rounds = 1000;
   for (double took = 0; took < kSeconds / 10; rounds *= 2) {
@@ -121,10 +118,10 @@ double Rate(int threads, double operations, void (*kernel)(long)) {
   return operations * rounds * threads / Median(threads, [&](int) { kernel(rounds); }) / 1e9;
 }
 
-// The number of independent accumulators, which hide the latency of a step.
+// Independent accumulators hide the latency of a step.
 constexpr size_t kChains = 12;
 
-// Runs step(accumulator) on each accumulator in every round. Constant indices keep them in registers.
+// Runs step(accumulator) on each, repeatedly. Constant indices keep the accumulators in registers.
 template <class V, class Step, size_t... J>
 void Chains(long rounds, Step step, std::index_sequence<J...>) {
   V a[] = {V{} + J...};
@@ -149,7 +146,7 @@ void FMA(long rounds) {
   });
 }
 
-// madd and maddubs multiply and add adjacent products. PIN keeps the product in the loop.
+// One instruction multiplies, the other adds neighbours. PIN keeps the product in the loop.
 #if defined(__AVX512BW__)
 typedef int32_t Ints __attribute__((vector_size(64)));
 #define OP(name, x, y) Ints(_mm512_##name(__m512i(x), __m512i(y)))
@@ -158,7 +155,7 @@ typedef int32_t Ints __attribute__((vector_size(32)));
 #define OP(name, x, y) Ints(_mm256_##name(__m256i(x), __m256i(y)))
 #endif
 
-#if defined(__AVX512VNNI__)  // one instruction multiplies and adds
+#if defined(__AVX512VNNI__)  // one instruction also adds its products
 #define DOT16(a, x, y) Ints(_mm512_dpwssd_epi32(__m512i(a), __m512i(x), __m512i(y)))
 #define DOT8(a, x, y) Ints(_mm512_dpbusd_epi32(__m512i(a), __m512i(x), __m512i(y)))
 #elif defined(OP)
