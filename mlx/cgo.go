@@ -112,7 +112,7 @@ func cTapeRecord(out unsafe.Pointer, inputs *unsafe.Pointer, n int) (tape unsafe
 }
 
 func cTapePlay(tape unsafe.Pointer, numbers *int64, n int, out *desc) string {
-	return text(C.call_ig_tape_play(tape, (*C.int64_t)(numbers), C.int64_t(n), (*C.ig_desc)(unsafe.Pointer(out))))
+	return text(C.call_ig_tape_replay(tape, (*C.int64_t)(numbers), C.int64_t(n), (*C.ig_desc)(unsafe.Pointer(out))))
 }
 
 func cTapeFree(tape unsafe.Pointer) { C.call_ig_tape_free(tape) }

@@ -78,7 +78,7 @@ func TestHostileArguments(t *testing.T) {
 		// model blocks
 		{"the 4 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 4) }},
 		{"the 0 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 0) }},
-		{"choosing 4 of the experts of float32[2 3]",
+		{"cannot choose 4 of the experts of float32[2 3]",
 			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 4, 1, 1, true, true, 1) }},
 		{"1 of 2 groups of the experts of float32[2 3]",
 			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 1, 2, 1, true, true, 1) }},
@@ -90,7 +90,7 @@ func TestHostileArguments(t *testing.T) {
 			w := mlx.Zeros(e, mlx.Float32, 2, 4, 3)
 			mlx.GatedExperts(x, x, x, []*mlx.Array{w, w}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, nil, nil)
 		}},
-		{"1 arrays are too few for the formats", func(e *mlx.Thread, x *mlx.Array) {
+		{"1 arrays are not enough for the formats", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.GatedExperts(x, x, x, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 4, 3)}, []int{-1, -1}, []int{0, 0}, []int{0, 0},
 				false, nil, nil)
 		}},
@@ -98,7 +98,7 @@ func TestHostileArguments(t *testing.T) {
 			mlx.RotateNormedRows([]*mlx.Array{x, x}, []*mlx.Array{x}, 0, false, mlx.Zeros(e, mlx.Int32, 2),
 				mlx.Zeros(e, mlx.Float32, 1), false, false, 1)
 		}},
-		{"no halves of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.SwiGLU(x, nil) }},
+		{"the last axis of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.SwiGLU(x, nil) }},
 		{"rows int32[1] of a table float32[]", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.TableRows(mlx.Scalar(e, float32(1)), mlx.Zeros(e, mlx.Int32, 1), 1)
 		}},

@@ -105,7 +105,7 @@ func TestLayersRefuse(t *testing.T) {
 		want string
 		call func(e *mlx.Thread)
 	}{
-		{"too few for the formats", func(e *mlx.Thread) {
+		{"not enough for the formats", func(e *mlx.Thread) {
 			w := mlx.Zeros(e, mlx.Float32, 4, 8)
 			mlx.NewLayers([]*mlx.Array{w}, false, []int{-1, -1}, []int{0, 0}, []int{0, 0}, []int{0, 0}, []int{0, 0})
 		}},

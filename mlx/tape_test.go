@@ -108,8 +108,8 @@ func TestTapeErrors(t *testing.T) {
 	play := func(lists ...[]int32) error {
 		return mlxtest.Try(t, func(*mlx.Thread) { tape.Play(lists...) })
 	}
-	wantError(t, play([]int32{1}), "2 numbers got 1")
-	wantError(t, play([]int32{1, 2}, []int32{1}), "2 numbers got 3")
+	wantError(t, play([]int32{1}), "2 values, got 1")
+	wantError(t, play([]int32{1, 2}, []int32{1}), "2 values, got 3")
 	wantError(t, play([]int32{1}, []int32{16}), "position 16 do not fit storage of 16")
 	wantError(t, play([]int32{1}, []int32{-1}), "position -1 do not fit")
 	if err := play([]int32{1}, []int32{15}); err != nil {
