@@ -18,7 +18,7 @@ const (
 
 // draftCache is a draft model's own KV cache of a sequence.
 type draftCache struct {
-	seq  *cache.Sequence // nil before the first step
+	seq       *cache.Sequence // nil before the first step
 	evaluated int             // position up to which it holds the generated text, without drafts
 }
 
