@@ -44,7 +44,7 @@ func TestConfiguredRefuses(t *testing.T) {
 		{`{"patch_size": 14}`, "patch_size is 14, the vision tower has 16"},
 		{`{"merge_size": 3}`, "merge_size is 3"},
 		{`{"min_pixels": 1e9}`, "min_pixels"},
-		{`{"min_pixels": 200, "max_pixels": 100}`, "200 pixels, is larger than the largest, 100"},
+		{`{"min_pixels": 200, "max_pixels": 100}`, "(200 pixels) exceeds the largest (100 pixels)"},
 		{`{"image_std": [1, 0, 1]}`, "image_std has a zero"},
 		{`{"resample": 2}`, "resample is 2"},
 		{`{"do_normalize": false}`, "do_normalize is false"},
