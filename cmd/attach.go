@@ -18,19 +18,20 @@ func (a *app) attachCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attach NAME FILE --artifact-type TYPE",
 		Short: "Attach a file to a model",
-		Long: `Attach a file to a model, such as a bill of materials or an evaluation report, and print the digest of its manifest.
+		Long: `Attach a file to a model, such as a bill of materials or an evaluation report, and print the
+digest of its manifest.
 
-The file becomes an OCI artifact whose subject is the model's manifest. It stays beside the model in the store, goes when
-the model does, and ` + "`ingot push`" + ` sends it along. ` + "`ingot discover`" + ` lists what is attached.`,
+The file becomes an OCI artifact whose subject is the model's manifest. The store keeps it as long as
+the model. ` + "`ingot push`" + ` pushes it with the model, and ` + "`ingot discover`" + ` lists it.`,
 		Example: `  ingot attach team/model sbom.spdx.json --artifact-type application/spdx+json
   ingot attach team/model report.md --artifact-type application/vnd.example.evaluation --annotation suite=mmlu`,
 		Args: between(2, 2),
 		RunE: func(c *cobra.Command, args []string) error { return a.attach(c.Context(), args[0], args[1], o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.artifactType, "artifact-type", "", "what the file is: a media `type` of your own or a registered one")
-	f.StringVar(&o.mediaType, "media-type", "", "media `type` of the file itself (default by its extension)")
-	f.StringArrayVar(&o.annotations, "annotation", nil, "`key=value` about the artifact (repeatable)")
+	f.StringVar(&o.artifactType, "artifact-type", "", "media `type` of the artifact (required)")
+	f.StringVar(&o.mediaType, "media-type", "", "media `type` of the file (default from its extension)")
+	f.StringArrayVar(&o.annotations, "annotation", nil, "annotation of the artifact as `key=value` (repeatable)")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -43,7 +44,7 @@ type attachOptions struct {
 
 func (a *app) attach(ctx context.Context, arg, file string, o attachOptions) error {
 	if o.artifactType == "" {
-		return usagef("--artifact-type TYPE is needed, such as application/spdx+json: others find the file by it")
+		return usagef("--artifact-type TYPE is required, such as application/spdx+json: clients find the file by its type")
 	}
 	annotations, err := parseAnnotations(o.annotations)
 	if err != nil {
@@ -74,7 +75,8 @@ func (a *app) attach(ctx context.Context, arg, file string, o attachOptions) err
 	if err != nil {
 		return err
 	}
-	a.note("attached %s (%s) to %s; `ingot push` sends it along", filepath.Base(file), size(layer.Size), raw.Name)
+	a.note("attached %s (%s) to %s; `ingot push` pushes it with the model", filepath.Base(file), size(layer.Size),
+		raw.Name)
 	if o.json {
 		return a.printJSON(attachedJSON{raw.Name.String(), raw.Descriptor.Digest.String(), desc.Digest.String()})
 	}
@@ -82,7 +84,7 @@ func (a *app) attach(ctx context.Context, arg, file string, o attachOptions) err
 	return err
 }
 
-// storeFile makes a file a blob that remembers its name.
+// storeFile adds a file to the store as a blob. The descriptor's title annotation holds the file's name.
 func storeFile(ctx context.Context, store *manifest.Store, file string) (ocispec.Descriptor, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -92,7 +94,7 @@ func storeFile(ctx context.Context, store *manifest.Store, file string) (ocispec
 	if info, err := f.Stat(); err != nil {
 		return ocispec.Descriptor{}, err
 	} else if info.IsDir() {
-		return ocispec.Descriptor{}, fmt.Errorf("%s is a folder: attach its files one by one, or an archive of it", file)
+		return ocispec.Descriptor{}, fmt.Errorf("attach %s: it is a folder; attach its files one by one, or an archive", file)
 	}
 	w, err := store.NewBlob(ctx)
 	if err != nil {
@@ -103,7 +105,8 @@ func storeFile(ctx context.Context, store *manifest.Store, file string) (ocispec
 		return ocispec.Descriptor{}, fmt.Errorf("attach %s: %w", file, err)
 	}
 	d, n, err := w.Commit()
-	return ocispec.Descriptor{Digest: d, Size: n, Annotations: map[string]string{ocispec.AnnotationTitle: filepath.Base(file)}}, err
+	return ocispec.Descriptor{Digest: d, Size: n,
+		Annotations: map[string]string{ocispec.AnnotationTitle: filepath.Base(file)}}, err
 }
 
 func parseAnnotations(list []string) (map[string]string, error) {
@@ -124,7 +127,7 @@ func parseAnnotations(list []string) (map[string]string, error) {
 	return m, nil
 }
 
-// typesOfFiles are the same on every machine, which the system's tables are not.
+// typesOfFiles maps extensions to media types. The system's own tables differ between machines.
 var typesOfFiles = map[string]string{
 	".csv":  "text/csv",
 	".html": "text/html",

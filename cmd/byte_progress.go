@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// byteProgress shows how many bytes are done with, in the ways of createProgress.
+// byteProgress shows the progress of an operation in bytes, in the style of createProgress.
 type byteProgress struct {
 	*createProgress
-	verb string // checking, copying
+	verb string // "checking" or "copying"
 }
 
 type byteProgressJSON struct {
-	Event      string  `json:"event"` // progress
+	Event      string  `json:"event"` // always "progress"
 	Bytes      int64   `json:"bytes"`
 	TotalBytes int64   `json:"total_bytes"`
 	Rate       float64 `json:"bytes_per_second"`
@@ -31,7 +31,8 @@ func (p byteProgress) set(done, total int64) {
 		writeJSONLine(p.to, byteProgressJSON{"progress", done, total, rate, left})
 		return
 	}
-	text := fmt.Sprintf("%s %s of %s, %s/s, %s left", p.verb, size(done), size(total), size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
+	text := fmt.Sprintf("%s %s of %s, %s/s, %s left", p.verb, size(done), size(total), size(int64(rate)),
+		time.Duration(left*float64(time.Second)).Round(time.Second))
 	if p.style == onTerminal {
 		p.screen.draw(text)
 		return

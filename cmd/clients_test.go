@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestClients drives a server with the official clients of the APIs that it speaks, as testdata/clients/setup.sh installs them. Each
-// testdata/clients/test_NAME.py is a test with one of them; clients.py there tells what the variables mean.
+// TestClients tests a server with the official clients of its APIs, which testdata/clients/setup.sh installs. Each
+// testdata/clients/test_NAME.py tests one of them; clients.py there documents the variables.
 func TestClients(t *testing.T) {
 	testdata, err := filepath.Abs(filepath.Join("..", "testdata"))
 	if err != nil {
@@ -45,8 +45,10 @@ func TestClients(t *testing.T) {
 		}
 		ingot(t, home, "create", name, "-f", file)
 	}
-	const template = `TEMPLATE """{% for t in tools or [] %}{{ t.function.name }}: {{ t.function.description }} {% endfor %}` +
-		`{% for m in messages %}{{ m.content }} {% endfor %}{% if enable_thinking %}<think>{% endif %}{# </think> #}"""` + "\nPARAMETER temperature 0.7\n"
+	const template = `TEMPLATE """{% for t in tools or [] %}{{ t.function.name }}: ` +
+		`{{ t.function.description }} {% endfor %}` +
+		`{% for m in messages %}{{ m.content }} {% endfor %}{% if enable_thinking %}<think>{% endif %}{# </think> #}"""` +
+		"\nPARAMETER temperature 0.7\n"
 	create("story", "demo", "")
 	create("talk", "demo", template+"PARSER qwen3\n")
 	create("calls", "demo", template+"PARSER llama3\n")
@@ -55,9 +57,11 @@ func TestClients(t *testing.T) {
 	s := serveStore(t, home, nil, "--insecure-registry", registry)
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "NO_PROXY=*", "PYTHONDONTWRITEBYTECODE=1",
-		"INGOT_URL=http://" + s.addr, "INGOT_MODEL=story:latest", "INGOT_CHAT_MODEL=talk:latest", "INGOT_CALL_MODEL=calls:latest", "INGOT_VISION_MODEL=sees:latest",
+		"INGOT_URL=http://" + s.addr, "INGOT_MODEL=story:latest", "INGOT_CHAT_MODEL=talk:latest",
+		"INGOT_CALL_MODEL=calls:latest", "INGOT_VISION_MODEL=sees:latest",
 		"INGOT_REGISTRY=" + registry,
-		"INGOT_CHECKPOINT=" + filepath.Join(testdata, "models", "demo"), "INGOT_PICTURES=" + filepath.Join(testdata, "pictures"),
+		"INGOT_CHECKPOINT=" + filepath.Join(testdata, "models", "demo"), "INGOT_PICTURES=" +
+			filepath.Join(testdata, "pictures"),
 	}
 	for _, test := range tests {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(test), "test_"), ".py")
@@ -68,7 +72,7 @@ func TestClients(t *testing.T) {
 			c.Env = env
 			out, err := c.CombinedOutput()
 			if err != nil {
-				t.Errorf("%v\n%s\nthe server says: %s", err, out, s.errs)
+				t.Errorf("%v\n%s\nserver log: %s", err, out, s.errs)
 				return
 			}
 			t.Logf("%s", out)
@@ -81,7 +85,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// unlike tells why a file is no copy of another one; "" where it is.
+// unlike explains how a file differs from another, or returns "" for a copy.
 func unlike(file, other string) string {
 	a, err := os.ReadFile(file)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package cmd is the command line: one file per subcommand, each of which reads flags, makes one call into the library
-// and prints one value.
+// Package cmd implements the command line, with one file per subcommand. A command reads its flags, makes one call into
+// the library and prints one value.
 //
-// Data goes to standard output; progress, notes and errors go to standard error. An error is one line, with its remedy
-// where one is known. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+// Data goes to standard output. Progress, notes and errors go to standard error. An error is one line, with a remedy if
+// one is known. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 package cmd
 
 import (
@@ -30,24 +30,25 @@ const (
 	exitInterrupted = 130
 )
 
-// errFailed ends the program with exit code 1 and no further word: the command has printed what failed.
+// errFailed ends the program with exit code 1 and no message, because the command has already printed the failure.
 var errFailed = errors.New("failed")
 
-// app is what all subcommands share. out and err clean what is written to them for a terminal; see [terminal.Output].
+// app is the state that all subcommands share. out and err sanitize text that is written to a terminal; see
+// [terminal.Output].
 type app struct {
 	in       io.Reader
 	out, err *terminal.Output
 	quiet    bool
-	command  string // that runs, with the commands above it and without arguments
+	command  string // the running command with its parents and without arguments, such as "ingot engine status"
 
 	interrupts interrupts
 }
 
-// Main runs the command line and gives the exit code.
+// Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	a := &app{in: in, out: terminal.Data(out), err: terminal.Notes(errs)}
 	defer log.SetOutput(log.Writer())
-	log.SetOutput(a.err) // for the libraries that use it
+	log.SetOutput(a.err) // libraries log here
 	ctx, stop := a.signals()
 	defer stop()
 	root := a.root()
@@ -57,7 +58,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		err = flushed
 	}
 	code := a.exitCode(ctx, err)
-	_ = a.err.Flush() // nobody is left to tell
+	_ = a.err.Flush() // there is nowhere left to report this error
 	return code
 }
 
@@ -82,20 +83,21 @@ func (a *app) exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// remedies say what to do about errors of the library that cannot know the commands.
+// remedies say what to do about errors of the library, which does not know the commands.
 var remedies = []struct {
 	is   error
 	todo string
 }{
 	{manifest.ErrNotFound, "`ingot ls` lists the models"},
-	{manifest.ErrNotStore, "INGOT_HOME names another folder"},
+	{manifest.ErrNotStore, "set INGOT_HOME to another folder"},
 	{manifest.ErrCorrupt, "create the model again, or try `ingot fsck --repair`"},
 	{manifest.ErrBlobMissing, "create the model again, or try `ingot fsck --repair`"},
-	{identity.ErrUnproven, "nothing was sent: start a server again that is older than this program, or trust one by naming it with --host"},
+	{identity.ErrUnproven, "nothing was sent; restart the server if it is older than this program, " +
+		"or name it with --host to trust it"},
 	{registry.ErrNotFound, "check the name and its tag"},
-	{registry.ErrCertificate, "--ca-file FILE trusts an authority of your own, --insecure any certificate"},
-	{registry.ErrPlainHTTP, "--plain-http asks it without TLS"},
-	{registry.ErrTLS, "leave --plain-http out; on this machine --insecure or --ca-file FILE asks with TLS"},
+	{registry.ErrCertificate, "trust your own authority with --ca-file FILE, or any certificate with --insecure"},
+	{registry.ErrPlainHTTP, "connect without TLS with --plain-http"},
+	{registry.ErrTLS, "leave out --plain-http; for a registry on this machine use TLS with --insecure or --ca-file FILE"},
 }
 
 func remedy(err error) string {
@@ -106,11 +108,11 @@ func remedy(err error) string {
 	case errors.As(err, &auth) && auth.Key == "":
 		return fmt.Sprintf("; `ingot login %s` stores credentials", auth.Host)
 	case errors.As(err, &status) && status.Status == http.StatusForbidden:
-		return "; `ingot login` stores the credentials of a user who may"
+		return "; `ingot login` as a user who has access"
 	case errors.As(err, &absent) && absent.Name.IsLocal():
-		return "; pull the model again from where it came"
+		return "; pull the model again from its registry"
 	case errors.As(err, &absent):
-		return fmt.Sprintf("; `ingot pull %s` completes it", absent.Name)
+		return fmt.Sprintf("; complete it with `ingot pull %s`", absent.Name)
 	}
 	for _, r := range remedies {
 		if errors.Is(err, r.is) {
@@ -139,12 +141,14 @@ verifies them against a reference and runs them on the MLX engine.`,
 		},
 		Args: cobra.ArbitraryArgs,
 	}
-	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "no progress or notes on standard error")
+	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "print no progress and no notes")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%v; see `%s --help`", err, c.CommandPath())
 	})
 	root.AddCommand(a.tokenizeCmd(), a.templateCmd())
-	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.lsCmd(), a.showCmd(), a.cpCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd(), a.verifyCmd(), a.engineCmd(), a.versionCmd(), a.manCmd())
+	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.verifyCmd())
+	root.AddCommand(a.lsCmd(), a.showCmd(), a.cpCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd())
+	root.AddCommand(a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
 	root.AddCommand(a.exportCmd())
 	root.AddCommand(a.pushCmd(), a.pullCmd())
@@ -159,7 +163,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 	return root
 }
 
-// checkOwnCommands makes wrong arguments of cobra's own commands, help and completion, wrong usage like those of others.
+// checkOwnCommands reports wrong arguments of cobra's own commands, help and completion, as wrong usage.
 func checkOwnCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -175,7 +179,7 @@ func checkOwnCommands(root *cobra.Command) {
 		case "completion":
 			c.Args = between(1, 1)
 			c.RunE = func(_ *cobra.Command, args []string) error {
-				return usagef("unknown shell %q; give bash, zsh, fish or powershell", args[0])
+				return usagef("unknown shell %q; use bash, zsh, fish or powershell", args[0])
 			}
 			for _, shell := range c.Commands() {
 				shell.Args = between(0, 0)
@@ -184,14 +188,14 @@ func checkOwnCommands(root *cobra.Command) {
 	}
 }
 
-// usageError is a wrong command line.
+// usageError is an error in the command line.
 type usageError struct{ message string }
 
 func (e usageError) Error() string { return e.message }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// between checks the number of arguments; most < 0 is no limit.
+// between checks the number of arguments. A negative most means no limit.
 func between(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
@@ -204,25 +208,26 @@ func between(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// tell prints one line on standard error, whatever line breaks the text has.
+// tell prints one line on standard error. Line breaks in the text are escaped.
 func (a *app) tell(format string, args ...any) {
 	fmt.Fprintln(a.err, terminal.Line(fmt.Sprintf(format, args...)))
 }
 
-// openStore opens the store, and makes it where there is none. It names the command for processes that wait for its lock.
+// openStore opens the store and creates it if it does not exist. Processes that wait for its lock see this command's
+// name.
 func (a *app) openStore() (*manifest.Store, error) {
 	return manifest.Open("", manifest.Command(a.command))
 }
 
-// note tells something in passing.
+// note prints a line on standard error unless --quiet is set.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		a.tell(format, args...)
 	}
 }
 
-// printJSON prints a value for programs. Package json escapes the control characters below U+0020 only; Clean escapes the others, in
-// files too: the value stays the same.
+// printJSON prints a value as indented JSON. The json package escapes only the control characters below U+0020; Clean
+// escapes the others, also in files. The value stays the same.
 func (a *app) printJSON(v any) error {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// endless is a standard input that says nothing, and when it is first read.
+// endless is a standard input that blocks. It reports its first read.
 type endless struct{ read chan struct{} }
 
 func (e endless) Read([]byte) (int, error) {
@@ -24,7 +24,7 @@ func (e endless) Read([]byte) (int, error) {
 	select {}
 }
 
-// TestInterrupt: the first signal ends a command that waits for its input, and nothing is half-written.
+// TestInterrupt checks that the first signal ends a command that waits for input, without partial output.
 func TestInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no signal that a process can send itself")
@@ -120,30 +120,32 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestPlainProgress: what is not a terminal gets lines without escape sequences.
+// TestPlainProgress checks that progress outside a terminal has no escape sequences.
 func TestPlainProgress(t *testing.T) {
 	var errs bytes.Buffer
 	p := (&app{err: terminal.Notes(&errs)}).createProgress(false)
 	p.shown = p.shown.Add(-plainEvery)
 	p.set(convert.Event{Bytes: 1000, TotalBytes: 4000, Tensors: 1, TotalTensors: 4})
 	p.end()
-	if got := errs.String(); !strings.HasPrefix(got, "packing 1.0 kB of 4.0 kB, 1 of 4 tensors, ") || strings.ContainsAny(got, "\r\x1b") || !strings.HasSuffix(got, "\n") {
+	if got := errs.String(); !strings.HasPrefix(got, "packing 1.0 kB of 4.0 kB, 1 of 4 tensors, ") ||
+		strings.ContainsAny(got, "\r\x1b") || !strings.HasSuffix(got, "\n") {
 		t.Errorf("progress: %q", got)
 	}
 }
 
-// Commands whose data is a text or that print none.
-var withoutJSON = []string{"check", "launch", "rm", "login", "logout", "runner", "serve", "stop", "tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
+// withoutJSON lists the commands that print a text or no data.
+var withoutJSON = []string{"check", "launch", "rm", "login", "logout", "runner", "serve", "stop", "tag", "template",
+	"tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
 
 func TestJSONEverywhere(t *testing.T) {
 	commands(t, (&app{}).root(), func(c *cobra.Command) {
 		if (c.Flag("json") != nil) == slices.Contains(withoutJSON, c.Name()) {
-			t.Errorf("%s: --json is there: %v", c.CommandPath(), c.Flag("json") != nil)
+			t.Errorf("%s: has --json: %v", c.CommandPath(), c.Flag("json") != nil)
 		}
 	})
 }
 
-// TestEnvironmentTable holds docs/cli.md to the variables that the program reads, and to flags that exist.
+// TestEnvironmentTable compares the table of docs/cli.md with the variables that the program reads and its flags.
 func TestEnvironmentTable(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "cli.md"))
 	if err != nil {
@@ -156,7 +158,8 @@ func TestEnvironmentTable(t *testing.T) {
 		}
 	})
 	listed := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| (?:`--([a-z-]+)`)? *\\|").FindAllStringSubmatch(string(page), -1) {
+	rows := regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| (?:`--([a-z-]+)`)? *\\|")
+	for _, row := range rows.FindAllStringSubmatch(string(page), -1) {
 		listed[row[1]] = true
 		if row[2] != "" && !flags[row[2]] {
 			t.Errorf("docs/cli.md: no command has the flag --%s of %s", row[2], row[1])
@@ -186,7 +189,7 @@ func commands(t *testing.T, c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// variables gives the variables that the sources read, beside tests, each with a file that does.
+// variables returns the environment variables that the sources read, outside tests, each with a file that reads it.
 func variables(t *testing.T) map[string]string {
 	t.Helper()
 	named := regexp.MustCompile(`"(INGOT_[A-Z0-9_]+)"|(?i:getenv|lookupenv)\("([A-Z0-9_]+)"`)
@@ -197,7 +200,8 @@ func variables(t *testing.T) map[string]string {
 		}
 		name := e.Name()
 		if e.IsDir() {
-			if name != ".." && strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "bench", "shared", "bin"}, name) {
+			if name != ".." && strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "bench", "shared", "bin"},
+				name) {
 				return filepath.SkipDir
 			}
 			return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// argCompletions say what each argument of a command can be; the last holds for all that follow, nothing for none.
+// argCompletions holds the completions of each argument of a command. The last entry applies to all further arguments;
+// nothing completes to nothing.
 var argCompletions = map[string][]cobra.CompletionFunc{
 	"attach":   {modelNames, files(), nothing},
 	"cp":       {modelNames, modelNames, nothing},
@@ -33,7 +34,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"verify":   {modelNames, nothing},
 }
 
-// flagCompletions say what the value of a flag can be, in any command; other flags complete to nothing.
+// flagCompletions holds the completions of flags by name, for all commands. Other flags complete to nothing.
 var flagCompletions = map[string]cobra.CompletionFunc{
 	"cache-dir":      folders,
 	"api-key-file":   files(),
@@ -42,7 +43,8 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"dequantize":     cobra.FixedCompletions([]string{"bf16", "f16", "f32"}, cobra.ShellCompDirectiveNoFileComp),
 	"draft-quantize": types,
 	"file":           files(),
-	"flavour":        cobra.FixedCompletions([]string{"cpu", "metal", "cuda12", "cuda13"}, cobra.ShellCompDirectiveNoFileComp),
+	"flavour": cobra.FixedCompletions([]string{"cpu", "metal", "cuda12", "cuda13"},
+		cobra.ShellCompDirectiveNoFileComp),
 	"format":         cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
 	"key":            files(),
 	"model":          modelNames,
@@ -53,7 +55,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"reference":      files("safetensors"),
 }
 
-// addCompletions gives every command below root its completions, where it has none of its own.
+// addCompletions adds completions to every command below root that has none of its own.
 func addCompletions(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	for _, c := range root.Commands() {
@@ -64,15 +66,15 @@ func addCompletions(root *cobra.Command) {
 		}
 		for name, complete := range flagCompletions {
 			if c.Flag(name) != nil {
-				// It fails for a flag that has a function, which is then the command's own.
+				// This fails if the command has registered its own function for the flag, which then stays.
 				_ = c.RegisterFlagCompletionFunc(name, complete)
 			}
 		}
 	}
 }
 
-// modelNames are the models of the store that begin with a word and are not yet given. The tag "latest" is left out
-// until a colon asks for tags.
+// modelNames completes names of models in the store, except those already given. It omits the tag "latest" until the
+// word has a colon.
 func modelNames(c *cobra.Command, given []string, word string) ([]string, cobra.ShellCompDirective) {
 	store, err := existingStore()
 	if err != nil {
@@ -86,7 +88,11 @@ func modelNames(c *cobra.Command, given []string, word string) ([]string, cobra.
 	var names []string
 	for _, m := range models {
 		name := m.Name.String()
-		if slices.ContainsFunc(given, func(g string) bool { n, err := manifest.ParseName(g); return err == nil && n == m.Name }) {
+		isGiven := func(arg string) bool {
+			n, err := manifest.ParseName(arg)
+			return err == nil && n == m.Name
+		}
+		if slices.ContainsFunc(given, isGiven) {
 			continue
 		}
 		if !tags {
@@ -99,7 +105,7 @@ func modelNames(c *cobra.Command, given []string, word string) ([]string, cobra.
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// modelOr completes model names, and what the directive says where no model begins like that.
+// modelOr completes model names, or follows the directive if no model matches.
 func modelOr(otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(c *cobra.Command, given []string, word string) ([]string, cobra.ShellCompDirective) {
 		if names, directive := modelNames(c, given, word); len(names) > 0 {
@@ -109,7 +115,7 @@ func modelOr(otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
 	}
 }
 
-// files completes files with the extensions, or any.
+// files completes files with these extensions, or any file.
 func files(extensions ...string) cobra.CompletionFunc {
 	if len(extensions) == 0 {
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)

@@ -14,13 +14,13 @@ func (a *app) cpCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cp SRC DST",
 		Short: "Copy a model to another name, encoding or an Ollama store",
-		Long: `Copy a model to another name. Nothing is written but the name, unless --format asks for another encoding: then the
-manifest is made anew over the same blobs. modelpack is what create stores; ollama is what Ollama's client reads. Copied
-to the one and back, a model has the digest that it had.
+		Long: `Copy a model to another name. This writes only the name, unless --format converts the manifest to
+another encoding; the blobs stay the same. create stores modelpack, and Ollama's client reads ollama.
+Converting a model to the other encoding and back restores its digest.
 
-A name that begins with ollama:// is in the Ollama store on this machine: $OLLAMA_MODELS, else ~/.ollama/models, else
-the folder of the Linux service. Blobs are shared by hard link or in the file system's way where that is safe, else copied;
-see docs/registries.md. Only models made of tensors can be copied from there, not GGUF files.`,
+A name with the prefix ollama:// is in the Ollama store on this machine: $OLLAMA_MODELS, or else
+~/.ollama/models, or else the folder of the Linux service. Blobs are hard-linked or cloned if that is
+safe, or else copied; see docs/registries.md. Models in GGUF files cannot be copied from there.`,
 		Example: `  ingot cp mymodel registry.example.com/team/mymodel:1.0
   ingot cp mymodel mymodel:ollama --format ollama
   ingot cp ollama://qwen3.5:4b qwen3.5
@@ -28,12 +28,12 @@ see docs/registries.md. Only models made of tensors can be copied from there, no
 		Args: between(2, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if format != "" && format != manifest.FormatModelPack && format != manifest.FormatOllama {
-				return usagef("--format %q is none of %s and %s", format, manifest.FormatModelPack, manifest.FormatOllama)
+				return usagef("--format %q: want %s or %s", format, manifest.FormatModelPack, manifest.FormatOllama)
 			}
 			from, to := isOllama(args[0]), isOllama(args[1])
 			switch {
 			case from && to:
-				return usagef("one of the two has to be in ingot's store; `ollama cp` copies within Ollama's")
+				return usagef("one of the two must be in ingot's store; use `ollama cp` within Ollama's store")
 			case to && format == manifest.FormatModelPack:
 				return usagef("Ollama does not read --format %s", format)
 			}
@@ -48,13 +48,15 @@ see docs/registries.md. Only models made of tensors can be copied from there, no
 			return err
 		},
 	}
-	c.Flags().StringVar(&format, "format", "", "encoding of the copy: modelpack or ollama; else as it is")
+	c.Flags().StringVar(&format, "format", "", "encoding: modelpack or ollama (default the source's)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{manifest.FormatModelPack, manifest.FormatOllama}, cobra.ShellCompDirectiveNoFileComp))
+	formats := []string{manifest.FormatModelPack, manifest.FormatOllama}
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
-// cpJSON is what a copy did. The bytes are those of blobs, and there for exchanges with an Ollama store only.
+// cpJSON is the result of a copy. The byte counts are sizes of blobs and are set only for copies from or to an Ollama
+// store.
 type cpJSON struct {
 	Name    string `json:"name"`
 	Digest  string `json:"digest"`

@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// cpuFlags are the settings of the CPU kernels, for commands that compute.
+// cpuFlags are the settings of the CPU kernels, for commands that use the engine.
 type cpuFlags struct {
 	math    string
 	threads int
@@ -13,11 +13,11 @@ type cpuFlags struct {
 
 func (o *cpuFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.math, "cpu-math", "", "on a CPU: exact, or fast with 8-bit activations (default exact, or $"+mlx.EnvCPUMath+")")
-	f.IntVar(&o.threads, "threads", 0, "on a CPU: threads to compute with (default one for each core that is allowed, or $"+mlx.EnvCPUThreads+")")
+	f.StringVar(&o.math, "cpu-math", "", "CPU math: exact or fast (default $"+mlx.EnvCPUMath+" or exact)")
+	f.IntVar(&o.threads, "threads", 0, "CPU threads (default $"+mlx.EnvCPUThreads+" or one per core)")
 }
 
-// options are the flags over the environment.
+// options returns the settings of the environment, overridden by the flags.
 func (o cpuFlags) options() (mlx.CPUOptions, error) {
 	cpu, err := mlx.CPUFromEnv()
 	if err != nil {
@@ -29,7 +29,7 @@ func (o cpuFlags) options() (mlx.CPUOptions, error) {
 		}
 	}
 	if o.threads < 0 {
-		return cpu, usagef("--threads is %d", o.threads)
+		return cpu, usagef("--threads %d must not be negative", o.threads)
 	}
 	if o.threads > 0 {
 		cpu.Threads = o.threads

@@ -13,12 +13,12 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// aside are files of a store that no model needs: those that say who works in it, and what is unfinished.
+// aside matches files of a store that no model needs: locks, holders' notes and unfinished work.
 var aside = regexp.MustCompile(`^store/(holders|lock$|index\.lock$|ingest/)`)
 
-// checkCrashes makes the folders that a crash could leave, before each call and after the last, and looks at each
-// store: it opens, nothing in it is wrong, and its models are one of want, the last one at the end. It gives how many
-// there were. With first it ends at the first fault.
+// checkCrashes creates every folder that a crash could leave, before each call and after the last, and checks each
+// store: it must open, have no problems, and contain the models of one of want, in the end the last of want. It returns
+// the problems and the number of states. With first it stops at the first problem.
 func (r recording) checkCrashes(t *testing.T, first bool, want ...string) (wrong []string, states int) {
 	t.Helper()
 	seen := map[[sha256.Size]byte]bool{}
@@ -26,10 +26,10 @@ func (r recording) checkCrashes(t *testing.T, first bool, want ...string) (wrong
 	d := r.before.copy()
 	look := func(line int, want []string) error {
 		for i, ahead := range []func(string) bool{
-			func(string) bool { return false },              // no names but those that were synced
-			func(string) bool { return true },               // all names; of the files what was synced
+			func(string) bool { return false },              // only synced names
+			func(string) bool { return true },               // all names, synced contents
 			func(dir string) bool { return dir == "store" }, // index.json is ahead of the blobs
-			func(dir string) bool { return dir != "store" }, // and the other way
+			func(dir string) bool { return dir != "store" }, // the blobs are ahead of index.json
 		} {
 			if first && len(wrong) > 0 {
 				return nil
@@ -48,7 +48,7 @@ func (r recording) checkCrashes(t *testing.T, first bool, want ...string) (wrong
 			if err != nil || !slices.Contains(want, got) {
 				wrong = append(wrong, fmt.Sprintf("a crash at line %d (%d): models %q, %v", line, i, got, err))
 			}
-			if _, whole := files["store/oci-layout"]; !whole { // Open has made a store of it
+			if _, whole := files["store/oci-layout"]; !whole { // Open has created a store
 				if err := real.clear(); err != nil {
 					return err
 				}
@@ -60,7 +60,7 @@ func (r recording) checkCrashes(t *testing.T, first bool, want ...string) (wrong
 		switch c.name {
 		case "fsync", "fdatasync", "renameat", "renameat2", "linkat", "unlinkat", "mkdirat":
 		default:
-			return nil // changes nothing that is durable, or nothing that the next look does not see
+			return nil // no durable change, or none that the next check would miss
 		}
 		return look(c.begin, want)
 	})
@@ -73,8 +73,8 @@ func (r recording) checkCrashes(t *testing.T, first bool, want ...string) (wrong
 	return wrong, states
 }
 
-// checkAgain runs the command once more after some of the crashes, which leave names of files that are empty. It has to
-// end well, whatever it goes on with.
+// checkAgain runs the command again after some of the crashes, which can leave empty files. It must succeed from any of
+// these states.
 func (r recording) checkAgain(t *testing.T, want string) {
 	t.Helper()
 	d := r.before.copy()
@@ -106,7 +106,7 @@ func (r recording) checkAgain(t *testing.T, want string) {
 	}
 }
 
-// storeAfterCrash gives the names of a store's models, and what is wrong with it.
+// storeAfterCrash returns the names of a store's models, and the store's problems as an error.
 func storeAfterCrash(t *testing.T, home string) (names string, err error) {
 	s, err := manifest.Open(home)
 	if err != nil {

@@ -23,17 +23,20 @@ func (a *app) createCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create NAME [DIR]",
 		Short: "Make a model image from a checkpoint folder",
-		Long: `Make a model image from a checkpoint folder and put it into the store.
+		Long: `Make a model image from a checkpoint folder and store it.
 
-With DIR, the folder is imported as it is; otherwise a Modelfile says what to do. FROM and DRAFT name a folder or a
-model of the store. A create that was interrupted goes on where it was when it is run again.
+With DIR, import the folder as it is; otherwise follow a Modelfile. FROM and DRAFT name a folder or a
+model of the store. To resume an interrupted create, run it again.
 
-The lines of a Modelfile: FROM, ADAPTER, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER, RENDERER, REQUIRES.
-Parameters:
+Commands of a Modelfile: FROM, ADAPTER, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER,
+RENDERER, REQUIRES.
+
+Parameters of a Modelfile:
 ` + parameterHelp() + `
-Types: int2, int3, int4, int5, int6, int8, each in groups of 64 or, as in int4-g32, of 32 or 128; mxfp4, mxfp8, nvfp4;
-bf16, f16, f32. Each architecture keeps some tensors at a better one: --dry-run tells which and why. A rule decides
-before that; the last one that matches counts, and the type "source" leaves a tensor as it is.`,
+Types: int2, int3, int4, int5, int6 and int8 in groups of 64, or of 32 or 128 as in int4-g32; mxfp4,
+mxfp8, nvfp4; bf16, f16, f32. Each architecture keeps some tensors at a higher precision; --dry-run lists
+them with the reasons. Your rules come first: the last matching rule wins, and the type "source" keeps a
+tensor unchanged.`,
 		Example: `  ingot create mymodel ./checkpoint
   ingot create mymodel ./checkpoint -q int4 --quantize-rule '*.down_proj.weight=int8'
   ingot create mymodel -f ./Modelfile --dry-run`,
@@ -43,8 +46,11 @@ before that; the last one that matches counts, and the type "source" leaves a te
 			if err != nil {
 				return err
 			}
+			if err := o.checkRenamed(a, c); err != nil {
+				return err
+			}
 			if len(args) == 2 && c.Flags().Changed("file") {
-				return usagef("a folder and --file exclude each other")
+				return usagef("a folder and --file cannot be combined")
 			}
 			var from *modelfile.File
 			options := convert.Options{Version: Version}
@@ -60,8 +66,8 @@ before that; the last one that matches counts, and the type "source" leaves a te
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&file, "file", "f", "Modelfile", "the Modelfile")
-	f.StringVarP(&o.quantize, "quantize", "q", "", "`type` of the weights")
+	f.StringVarP(&file, "file", "f", "Modelfile", "Modelfile to follow")
+	f.StringVarP(&o.quantize, "quantize", "q", "", "`type` of the weights (default the source's)")
 	o.flags(c)
 	return c
 }
@@ -70,29 +76,32 @@ before that; the last one that matches counts, and the type "source" leaves a te
 type createOptions struct {
 	quantize, draft, recipe, memory string
 	rules                           []string
-	worst                           float64
-	text                            string
+	maxKL                           float64
+	qualityText                     string
 	uniform, dryRun, json, hash     bool
 }
 
 func (o *createOptions) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVar(&o.rules, "quantize-rule", nil, "`GLOB=TYPE`: type of the tensors with such names (repeatable)")
-	f.StringVar(&o.recipe, "recipe", "", "JSON `file` with types and rules; flags win")
-	f.BoolVar(&o.uniform, "uniform", false, "the same type for all quantized weights, none better")
+	f.StringArrayVar(&o.rules, "quantize-rule", nil, "`GLOB=TYPE`: type of tensors by name (repeatable)")
+	f.StringVar(&o.recipe, "recipe", "", "JSON `file` with types and rules; flags override it")
+	f.BoolVar(&o.uniform, "uniform", false, "quantize to one type, without higher-precision tensors")
 	f.StringVar(&o.draft, "quantize-draft", "", "`type` of the draft model's weights")
-	f.StringVar(&o.draft, "draft-quantize", "", "the same")
+	f.StringVar(&o.draft, "draft-quantize", "", "same as --quantize-draft")
 	_ = f.MarkHidden("draft-quantize")
-	f.StringVar(&o.memory, "max-memory", "1GiB", "most memory to take, such as 512MiB")
-	f.Float64Var(&o.worst, "min-quality", 0, "store it only if its scores' mean divergence from those of the weights as they were is at most `KL` nats")
-	f.StringVar(&o.text, "quality-text", "", "`file` with the text to measure that over (default a text of some pages)")
-	f.BoolVar(&o.hash, "hash-files", false, "note sums of whole source files too, see show --provenance; reads them once more")
+	f.StringVar(&o.memory, "max-memory", "1GiB", "memory limit, such as 512MiB")
+	f.Float64Var(&o.maxKL, maxKLFlag, 0, "reject the result if its mean `KL` exceeds this")
+	f.Float64Var(&o.maxKL, oldMaxKLFlag, 0, "former name of --"+maxKLFlag)
+	_ = f.MarkHidden(oldMaxKLFlag)
+	f.StringVar(&o.qualityText, "quality-text", "", "text `file` for --"+maxKLFlag+" (default a built-in text)")
+	f.BoolVar(&o.hash, "hash-files", false, "record checksums of source files; reads them twice")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and write nothing")
-	f.BoolVar(&o.json, "json", false, "print the result, or the plan, as JSON, and progress as lines of JSON")
+	f.BoolVar(&o.json, "json", false, "print the result or plan as JSON, progress as JSON lines")
 }
 
-// create carries a Modelfile out, or prints what it would do.
-func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.File, options convert.Options, o createOptions) error {
+// create executes a Modelfile, or prints the plan.
+func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.File, options convert.Options,
+	o createOptions) error {
 	var err error
 	if options.Memory, err = parseSize(o.memory); err != nil {
 		return usagef("--max-memory: %v", err)
@@ -127,13 +136,14 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 		a.note("note: %s", w)
 	}
 	if o.json {
-		return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes, result.Reused, result.Resumed, check.found()})
+		return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes,
+			result.Reused, result.Resumed, check.found()})
 	}
 	_, err = fmt.Fprintf(a.out, "%s@%s\n", result.Name, result.Digest)
 	return err
 }
 
-// existingStore opens the store without making one.
+// existingStore opens the store and fails if it does not exist.
 func existingStore() (*manifest.Store, error) { return manifest.OpenExisting("") }
 
 type createJSON struct {
@@ -144,13 +154,13 @@ type createJSON struct {
 	Reused  int64  `json:"reused_bytes"`
 	Resumed int64  `json:"resumed_bytes"`
 
-	MeanKL *float64 `json:"mean_kl,omitempty"` // that --min-quality asks for
+	MeanKL *float64 `json:"mean_kl,omitempty"` // set with --max-kl
 }
 
 func readModelfile(path string, o *convert.Options) (*modelfile.File, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no %s; name a checkpoint folder, or a Modelfile with -f", path)
+		return nil, fmt.Errorf("%s does not exist; name a checkpoint folder, or a Modelfile with -f", path)
 	}
 	if err != nil {
 		return nil, err
@@ -164,7 +174,7 @@ func readModelfile(path string, o *convert.Options) (*modelfile.File, error) {
 	return modelfile.Parse(path, text)
 }
 
-// parameterHelp lists what PARAMETER can set.
+// parameterHelp lists the parameters that PARAMETER can set.
 func parameterHelp() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

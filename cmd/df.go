@@ -11,9 +11,9 @@ func (a *app) dfCmd() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "df",
-		Short: "Tell what the store takes on disk",
-		Long: `Tell what the store takes on disk: models and blobs, how much of it several models share, what "ingot prune"
-would free, and what interrupted runs have left to go on with ("ingot prune --unfinished" removes that too).`,
+		Short: "Show the store's disk usage",
+		Long: `Show the store's disk usage: models and blobs, what several models share, what "ingot prune" would
+free, and the partial work of interrupted runs ("ingot prune --unfinished" removes that too).`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, err := manifest.Open("")
@@ -53,7 +53,8 @@ type dfJSON struct {
 }
 
 func newDfJSON(s *manifest.Store, u manifest.Usage) dfJSON {
-	return dfJSON{s.Root(), u.Models, u.Blobs, u.Bytes, u.SharedBytes, u.SavedBytes, u.ReclaimableBlobs, u.ReclaimableBytes,
+	return dfJSON{s.Root(), u.Models, u.Blobs, u.Bytes, u.SharedBytes, u.SavedBytes, u.ReclaimableBlobs,
+		u.ReclaimableBytes,
 		u.Unfinished, u.UnfinishedBytes, u.QuarantinedBytes, u.Damage}
 }
 
@@ -63,9 +64,9 @@ func (a *app) printUsage(s *manifest.Store, u manifest.Usage) error {
 	line("store", s.Root())
 	line("models", fmt.Sprint(u.Models))
 	line("blobs", fmt.Sprintf("%d, %s", u.Blobs, size(u.Bytes)))
-	line("shared", fmt.Sprintf("%s, which saves %s", size(u.SharedBytes), size(u.SavedBytes)))
-	line("reclaimable", fmt.Sprintf("%s, %d blobs without a name", size(u.ReclaimableBytes), u.ReclaimableBlobs))
-	line("unfinished", fmt.Sprintf("%s of %d runs", size(u.UnfinishedBytes), u.Unfinished))
+	line("shared", fmt.Sprintf("%s (saves %s)", size(u.SharedBytes), size(u.SavedBytes)))
+	line("reclaimable", fmt.Sprintf("%s in %d unreferenced blobs", size(u.ReclaimableBytes), u.ReclaimableBlobs))
+	line("unfinished", fmt.Sprintf("%s of %d interrupted runs", size(u.UnfinishedBytes), u.Unfinished))
 	if u.QuarantinedBytes > 0 {
 		line("quarantine", size(u.QuarantinedBytes))
 	}

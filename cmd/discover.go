@@ -18,18 +18,20 @@ func (a *app) discoverCmd() *cobra.Command {
 	var o discoverOptions
 	c := &cobra.Command{
 		Use:   "discover NAME",
-		Short: "List what is attached to a model",
-		Long: `List what is attached to a model: signatures, bills of materials, reports, and what is attached to these.
+		Short: "List the artifacts attached to a model",
+		Long: `List the artifacts attached to a model, such as signatures, bills of materials and reports, and the
+artifacts attached to those.
 
-The store is asked for a model that is in it, the registry of NAME for others and with --remote.`,
+A model in the store is looked up there. Other models, and all with --remote, are looked up in the
+registry of NAME.`,
 		Example: `  ingot discover team/model
   ingot discover registry.example.com/team/model --artifact-type application/spdx+json --json`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error { return a.discover(c.Context(), args[0], o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.artifactType, "artifact-type", "", "only artifacts of this media `type`")
-	f.BoolVar(&o.remote, "remote", false, "ask the registry, although the store has the model")
+	f.StringVar(&o.artifactType, "artifact-type", "", "list only artifacts of this media `type`")
+	f.BoolVar(&o.remote, "remote", false, "ask the registry even if the store has the model")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	o.transfer.addConnection(c)
 	return c
@@ -82,7 +84,7 @@ func (a *app) discover(ctx context.Context, arg string, o discoverOptions) error
 	return printReferrers(a.out, found, "  ")
 }
 
-// referrers finds the model, and who lists what refers to it.
+// referrers resolves the model and returns its digest and a lister of its referrers. It completes name.
 func (a *app) referrers(ctx context.Context, name *manifest.Name, o discoverOptions) (digest.Digest, lister, error) {
 	if !o.remote {
 		store, err := manifest.Open("")
@@ -111,29 +113,36 @@ func (a *app) referrers(ctx context.Context, name *manifest.Name, o discoverOpti
 	}, nil
 }
 
-// Bounds on what is listed, since referrers of referrers may be anybody's.
+// Limits of the listing: anybody may attach artifacts to artifacts in a registry.
 const (
 	maxDiscoverDepth = 8
 	maxDiscovered    = 1000
 )
 
-// tree lists referrers and theirs.
+// tree lists referrers recursively.
 type tree struct {
 	list lister
 	n    int
 }
 
-func (t *tree) below(ctx context.Context, subject digest.Digest, artifactType string, depth int) ([]referrerEntry, error) {
+func (t *tree) below(ctx context.Context, subject digest.Digest, artifactType string, depth int) ([]referrerEntry,
+	error) {
 	descs, err := t.list(ctx, subject, artifactType)
 	if err != nil {
 		return nil, err
 	}
 	if t.n += len(descs); t.n > maxDiscovered {
-		return nil, fmt.Errorf("more than %d artifacts are attached; --artifact-type chooses some", maxDiscovered)
+		return nil, fmt.Errorf("more than %d artifacts are attached; list fewer with --artifact-type", maxDiscovered)
 	}
 	entries := []referrerEntry{}
 	for _, d := range descs {
-		e := referrerEntry{Digest: d.Digest.String(), ArtifactType: d.ArtifactType, MediaType: d.MediaType, Size: d.Size, Annotations: d.Annotations}
+		e := referrerEntry{
+			Digest:       d.Digest.String(),
+			ArtifactType: d.ArtifactType,
+			MediaType:    d.MediaType,
+			Size:         d.Size,
+			Annotations:  d.Annotations,
+		}
 		if depth < maxDiscoverDepth {
 			if e.Referrers, err = t.below(ctx, d.Digest, "", depth+1); err != nil {
 				return nil, err

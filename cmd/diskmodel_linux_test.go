@@ -14,20 +14,20 @@ import (
 	"syscall"
 )
 
-// disk is a model of a folder on a disk that loses what was not synced: the contents of files, and the names in
-// folders, each with what a crash would leave of it. It is worked by the system calls of a log.
+// disk models a folder on a disk that loses unsynced data in a crash: file contents, and names in folders. The system
+// calls of a log drive it.
 type disk struct {
-	top   string // the real folder
+	top   string // path of the real folder
 	root  *node
 	umask fs.FileMode
-	at    map[string]int64 // offset of an open file, by its number; -1: its end
+	at    map[string]int64 // offset of an open file by descriptor; -1: its end
 }
 
 // node is a file or a folder.
 type node struct {
-	now, kept version // as programs see it, and as it is on the disk for certain
+	now, kept version // current state, and the durable state
 	next      map[int]version
-	synced    bool // kept holds something; else a crash may leave nothing of the contents
+	synced    bool // kept is set; otherwise a crash may lose all contents
 }
 
 // version is the state of a node.
@@ -48,15 +48,15 @@ func (v version) clone() version {
 
 func newNode(v version) *node { return &node{now: v, next: map[int]version{}} }
 
-// dirty reports whether a crash could leave something else than what programs see.
+// dirty reports whether a crash could change the node.
 func (n *node) dirty() bool {
 	return !n.synced || !n.now.same(n.kept) || !maps.Equal(n.now.entries, n.kept.entries)
 }
 
-// readDisk models a folder as it is, all of it durable.
+// readDisk returns a model of a folder, with everything durable.
 func readDisk(top string) (*disk, error) {
 	d := &disk{top: top, umask: fs.FileMode(syscall.Umask(0o022)), at: map[string]int64{}}
-	syscall.Umask(int(d.umask)) // the system tells it in this way alone
+	syscall.Umask(int(d.umask)) // the only way to read the umask is to set it
 	var err error
 	d.root, err = readNode(top)
 	return d, err
@@ -87,7 +87,7 @@ func readNode(path string) (*node, error) {
 	return n, nil
 }
 
-// copy gives a disk of its own with the same files, all of them durable.
+// copy returns a deep copy of the disk, with everything durable.
 func (d *disk) copy() *disk {
 	var copied func(n *node) *node
 	copied = func(n *node) *node {
@@ -102,7 +102,7 @@ func (d *disk) copy() *disk {
 	return &disk{top: d.top, root: copied(d.root), umask: d.umask, at: map[string]int64{}}
 }
 
-// find gives the node at a path; nil where there is none, or the path is not in the folder.
+// find returns the node at a path, or nil if there is none or the path is outside the folder.
 func (d *disk) find(path string) *node {
 	rel, err := filepath.Rel(d.top, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -117,7 +117,7 @@ func (d *disk) find(path string) *node {
 	return n
 }
 
-// set gives a path a node, or none.
+// set puts a node at a path, or removes it if n is nil.
 func (d *disk) set(path string, n *node) {
 	dir := d.find(filepath.Dir(path))
 	if dir == nil {
@@ -132,7 +132,7 @@ func (d *disk) set(path string, n *node) {
 
 func (d *disk) has(path string) bool { return path == d.top || strings.HasPrefix(path, d.top+"/") }
 
-// begin notes what a call that has begun will make durable: not what is written later.
+// begin records what a sync will make durable: the state at its start, without later writes.
 func (d *disk) begin(c traced) {
 	if c.name != "fsync" && c.name != "fdatasync" {
 		return
@@ -143,7 +143,7 @@ func (d *disk) begin(c traced) {
 	}
 }
 
-// end does what a call has done. One about the folder that the model does not know is an error.
+// end applies a finished call. A call on the folder that the model does not know is an error.
 func (d *disk) end(c traced) error {
 	if c.ret < 0 {
 		return nil
@@ -223,7 +223,7 @@ func (d *disk) open(c traced) error {
 	return nil
 }
 
-// change does what a call does to an open file.
+// change applies a call on an open file.
 func (d *disk) change(c traced, n *node) error {
 	fd, _ := c.fd(0)
 	switch c.name {
@@ -262,8 +262,8 @@ func (d *disk) change(c traced, n *node) error {
 	return nil
 }
 
-// crash gives the files that a crash could leave, by path: their contents are what was synced, and the names in each
-// folder those that programs see where ahead says so, else those that were synced. It leaves out what skip says.
+// crash returns the files that a crash could leave, by path. Contents are the synced ones. The names in a folder are
+// the current ones if ahead says so, or else the synced ones. skip excludes paths.
 func (d *disk) crash(ahead, skip func(path string) bool) map[string]version {
 	files := map[string]version{}
 	var walk func(path string, n *node)
@@ -290,7 +290,7 @@ func (d *disk) crash(ahead, skip func(path string) bool) map[string]version {
 	return files
 }
 
-// sum is the same for the same files.
+// sum returns a checksum of files.
 func sum(files map[string]version) (out [sha256.Size]byte) {
 	h := sha256.New()
 	for _, path := range slices.Sorted(maps.Keys(files)) {
@@ -303,13 +303,13 @@ func sum(files map[string]version) (out [sha256.Size]byte) {
 	return out
 }
 
-// folder is a real folder that becomes one state after the other.
+// folder is a real folder that takes on one state after another.
 type folder struct {
 	top string
 	has map[string]version
 }
 
-// become makes the folder hold these files and nothing else that it was given.
+// become makes the folder contain exactly these files.
 func (f *folder) become(files map[string]version) error {
 	for _, path := range slices.Backward(slices.Sorted(maps.Keys(f.has))) {
 		if v, stays := files[path]; stays && v.same(f.has[path]) {
@@ -339,7 +339,7 @@ func (f *folder) become(files map[string]version) error {
 	return nil
 }
 
-// clear removes all that is in the folder.
+// clear empties the folder.
 func (f *folder) clear() error {
 	f.has = map[string]version{}
 	return os.RemoveAll(f.top)

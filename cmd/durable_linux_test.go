@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// needStrace skips a test where no process can be traced, unless INGOT_TEST_STRACE says that it has to be.
+// needStrace skips the test if processes cannot be traced, unless INGOT_TEST_STRACE requires it.
 func needStrace(t *testing.T) {
 	t.Helper()
 	out, err := exec.Command("strace", append(slices.Clone(straceFlags), "-o", os.DevNull, "true")...).CombinedOutput()
@@ -25,12 +25,13 @@ func needStrace(t *testing.T) {
 		return
 	}
 	if os.Getenv("INGOT_TEST_STRACE") != "" {
-		t.Fatalf("strace does not work: install it (apt-get install strace, or interop/setup.sh) and allow ptrace: %v %s", err, out)
+		t.Fatalf("strace does not work: install it (apt-get install strace, or interop/setup.sh) and allow ptrace: %v %s",
+			err, out)
 	}
 	t.Skipf("strace, which `make test-interop` needs, does not work here: %v %s", err, out)
 }
 
-// underStrace makes a command one that is traced into a log.
+// underStrace wraps a command so that strace logs it.
 func underStrace(t *testing.T, c *exec.Cmd, log string) *exec.Cmd {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
@@ -42,7 +43,7 @@ func underStrace(t *testing.T, c *exec.Cmd, log string) *exec.Cmd {
 	return c
 }
 
-// realTemp is a folder for temporary files under the name that strace prints.
+// realTemp returns a temporary folder by its resolved path, as strace prints it.
 func realTemp(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -52,16 +53,16 @@ func realTemp(t *testing.T) string {
 	return dir
 }
 
-// recording is the log of a command that worked in a store.
+// recording is the log of a command that changed a store.
 type recording struct {
 	home   string // the store, top/store
 	top    string
-	before *disk // what was in top before
+	before *disk // contents of top before the command
 	calls  []traced
-	args   []string // of the command, where it can be run again
+	args   []string // arguments of the command, if it can be repeated
 }
 
-// record runs work, which traces a command into the log that it is given, in top/store.
+// record runs work, which must trace a command on top/store into the log.
 func record(t *testing.T, top string, work func(log string)) recording {
 	t.Helper()
 	r := recording{home: filepath.Join(top, "store"), top: top}
@@ -82,7 +83,7 @@ func record(t *testing.T, top string, work func(log string)) recording {
 	return r
 }
 
-// replay works a model by the calls of the log. Before each call that changes something it calls step.
+// replay applies the calls of the log to a model. It calls step before each call that changes something.
 func (r recording) replay(d *disk, step func(c traced) error) error {
 	type event struct {
 		line int
@@ -108,18 +109,18 @@ func (r recording) replay(d *disk, step func(c traced) error) error {
 	return nil
 }
 
-// published are the names in a store that say that what they name is whole: of blobs, of the files that say which store
-// this is and what it holds, of blobs that a create goes on with, and of uploads.
+// published matches the names in a store that promise complete contents: blobs, the store's index and layout, blobs of
+// unfinished creates, and uploads.
 var published = regexp.MustCompile(strings.ReplaceAll(
 	`^(blobs/sha256/HEX|index\.json|oci-layout|ingest/create-HEX/HEX|ingest/upload-HEX)$`, "HEX", "[0-9a-f]{64}"))
 
-// forever are the folders of a store whose names have to be durable when a command has ended.
+// forever are the folders of a store whose names must be durable when a command has ended.
 var forever = []string{".", "blobs", "blobs/sha256", "ingest"}
 
-// checkOrder lists where the calls are not in the order that a crash of the machine asks for:
-//   - All that was written to a file, and its mode, is synced before the file gets a published name.
+// checkOrder returns the violations of the order that makes crashes harmless:
+//   - All writes to a file, and its mode, are synced before the file gets a published name.
 //   - The names of blobs are synced before index.json, which refers to them, is replaced.
-//   - index.json is synced, and its name, before a blob is removed.
+//   - index.json and its name are synced before a blob is removed.
 //   - All published names are synced when the command has ended.
 func (r recording) checkOrder(t *testing.T) (wrong []string, renamed int) {
 	t.Helper()
@@ -131,7 +132,7 @@ func (r recording) checkOrder(t *testing.T) (wrong []string, renamed int) {
 		}
 		return rel
 	}
-	// unsynced lists published names in a folder of the store whose present file a crash may take away.
+	// unsynced lists the published names in a folder of the store that a crash could lose.
 	unsynced := func(dir string) (names []string) {
 		n := d.find(filepath.Join(r.home, dir))
 		if n == nil {
@@ -192,7 +193,7 @@ func (r recording) checkOrder(t *testing.T) (wrong []string, renamed int) {
 	return wrong, renamed
 }
 
-// checkModel holds that the model ends with the files that are really there: so the log told all.
+// checkModel checks that the model ends with the files on the real disk, so that the log is complete.
 func (r recording) checkModel(t *testing.T) {
 	t.Helper()
 	d := r.before.copy()
@@ -225,8 +226,8 @@ func (r recording) checkModel(t *testing.T) {
 	compare("", d.root, real.root)
 }
 
-// TestSyncOrder traces what changes a store, and holds that a crash of the machine at any moment leaves a store that is
-// whole, and after the command's end what the command did.
+// TestSyncOrder traces commands that change a store. It checks that a crash of the machine at any moment leaves a
+// consistent store, and that the changes are durable when the command has ended.
 func TestSyncOrder(t *testing.T) {
 	needStrace(t)
 	model := filepath.Join("..", "testdata", "models", "gemma4_assistant-dense")
@@ -265,12 +266,12 @@ func TestSyncOrder(t *testing.T) {
 		r.checkAgain(t, "first")
 		r.checkFinds(t, "first")
 	})
-	t.Run("create again", func(t *testing.T) { // in a store that exists
+	t.Run("create again", func(t *testing.T) { // in an existing store
 		check(t, run(t, top, "create", "second", model, "-q", "int8"), 10, "first", "first second")
 	})
 	t.Run("pull", func(t *testing.T) {
 		ingot(t, home, "push", "first", image)
-		bare := realTemp(t) // with the layout of another tool, which has no folder for blobs yet
+		bare := realTemp(t) // a layout of another tool, without a folder for blobs
 		for name, text := range map[string]string{
 			"oci-layout": `{"imageLayoutVersion":"1.0.0"}`, "index.json": `{"schemaVersion":2,"manifests":[]}`,
 		} {
@@ -297,17 +298,18 @@ func TestSyncOrder(t *testing.T) {
 		}
 	})
 	t.Run("upload", func(t *testing.T) {
+		needEngine(t) // the server does not start without one
 		check(t, record(t, top, func(log string) { uploadTraced(t, home, log) }), 1, "second")
 	})
 }
 
-// uploadTraced starts a server, sends it a file and stops it.
+// uploadTraced starts a server, uploads a file to it, and stops it.
 func uploadTraced(t *testing.T, home, log string) {
 	t.Helper()
 	s := serveCommand(t, home, underStrace(t, command(home, "serve", "--host", "127.0.0.1:0"), log))
 	text := strings.Repeat("a file ", 20_000)
 	url := fmt.Sprintf("http://%s/api/blobs/sha256:%x", s.addr, sha256.Sum256([]byte(text)))
-	answer, err := http.Post(url, "", struct{ io.Reader }{strings.NewReader(text)}) // of no length that the client knows
+	answer, err := http.Post(url, "", struct{ io.Reader }{strings.NewReader(text)}) // a body of unknown length
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +328,7 @@ func uploadTraced(t *testing.T, home, log string) {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	_ = s.Wait() // how it ends is another test's
+	_ = s.Wait() // another test checks the exit status
 }
 
 // checkFinds holds that the checks find what is wrong: without the syncs of one kind in the log there are faults.
@@ -351,7 +353,7 @@ func (r recording) checkFinds(t *testing.T, want string) {
 			t.Errorf("without syncs of %v: %q", kind, wrong)
 		}
 		if !strings.HasPrefix(what, "index.json is replaced") {
-			continue // for the crashes one is enough
+			continue // one violation is enough
 		}
 		if wrong, _ := broken.checkCrashes(t, true, "", want); len(wrong) == 0 {
 			t.Errorf("without syncs of %v, crashes do no harm", kind)

@@ -17,13 +17,13 @@ func (a *app) engineCmd() *cobra.Command {
 	var flavour string
 	c := &cobra.Command{
 		Use:   "engine",
-		Short: "Install the MLX engine, or tell what is installed",
+		Short: "Install the MLX engine or show its status",
 		Args:  between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return usagef("unknown command %q; `ingot engine --help` lists them", args[0])
 		},
 	}
-	c.PersistentFlags().StringVar(&flavour, "flavour", "", "cpu, metal, cuda12 or cuda13, in place of what the machine suggests")
+	c.PersistentFlags().StringVar(&flavour, "flavour", "", "cpu, metal, cuda12 or cuda13 (default by machine)")
 	options := func() engine.Options { return a.engineOptions(engine.Flavour(flavour)) }
 	c.AddCommand(a.engineStatusCmd(options), a.engineInstallCmd(options), a.engineCheckCmd())
 	return c
@@ -33,7 +33,7 @@ func (a *app) engineStatusCmd(options func() engine.Options) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Tell which engine would be used, and why",
+		Short: "Show which engine is used, and why",
 		Args:  between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			r := engine.Status(c.Context(), options())
@@ -52,13 +52,13 @@ func (a *app) engineInstallCmd(options func() engine.Options) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "install",
-		Short: "Download MLX's official wheel and compile the bridge to it",
-		Long: `Download MLX's official wheel with pip (whose own settings of index and proxy apply),
-check its hash, and compile the bridge with this machine's C++20 compiler.
-What needs the engine does so by itself on first use.
+		Short: "Download MLX's official wheel and compile the bridge",
+		Long: `Download MLX's official wheel with pip (pip's own index and proxy settings apply), check its
+checksum, and compile the bridge with this machine's C++20 compiler. Commands that need the engine
+install it on first use.
 
-A flavour given here is installed beside others; INGOT_ENGINE_FLAVOUR makes every
-command use it.`,
+Several flavours can be installed side by side. Set INGOT_ENGINE_FLAVOUR to choose the one that
+commands use.`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			e, err := engine.Install(c.Context(), options())
@@ -82,8 +82,8 @@ type installJSON struct {
 	Flavour string `json:"flavour"`
 }
 
-// engineCheckCmd loads an engine and ends: loading a library that is broken may end the process, so an installation
-// tries it in a process of its own.
+// engineCheckCmd loads an engine and exits. An installation runs it as a separate process, because loading a broken
+// library may crash the process.
 func (a *app) engineCheckCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:    "check",
@@ -106,7 +106,7 @@ func (a *app) engineOptions(f engine.Flavour) engine.Options {
 
 func checkEngine(ctx context.Context, e *engine.Engine) error {
 	if err := mlx.Available(); err != nil {
-		return nil // this build can install for others and load nothing itself
+		return nil // this build can install engines for other builds but cannot load one
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -124,7 +124,7 @@ func checkEngine(ctx context.Context, e *engine.Engine) error {
 	return fmt.Errorf("%s", text)
 }
 
-// openEngine finds the engine, installing it on first use, and starts it.
+// openEngine finds the engine, installs it on first use, and starts it.
 func (a *app) openEngine(ctx context.Context, flags cpuFlags) (*mlx.Thread, error) {
 	cpu, err := flags.options()
 	if err != nil {
@@ -137,14 +137,14 @@ func (a *app) openEngine(ctx context.Context, flags cpuFlags) (*mlx.Thread, erro
 	return mlx.Open(e, mlx.Options{CPU: cpu})
 }
 
-// needEngine finds the engine, and installs it where there is none.
+// needEngine finds the engine and installs it if there is none.
 func (a *app) needEngine(ctx context.Context) (*engine.Engine, error) {
 	if err := mlx.Available(); err != nil {
-		return nil, err // before anything is downloaded
+		return nil, err // fail before a download
 	}
 	e, err := engine.Find(engine.Options{})
 	if errors.Is(err, engine.ErrNotInstalled) {
-		a.note("installing the MLX engine, once")
+		a.note("installing the MLX engine (once)")
 		e, err = engine.Install(ctx, a.engineOptions(""))
 	}
 	return e, err

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// secretEndings are how the names of variables end that hold secrets: INGOT_API_KEY, COSIGN_PASSWORD, HF_TOKEN...
+// secretEndings are the endings of variables that hold secrets: INGOT_API_KEY, COSIGN_PASSWORD, HF_TOKEN...
 var secretEndings = []string{"_KEY", "_PASSWORD", "_PASSWD", "_SECRET", "_TOKEN", "_CREDENTIALS"}
 
-// childEnviron is the environment for processes of this program that run models: they read files from outside, ask
-// nobody, and so get no secrets.
+// childEnviron returns the environment for child processes that run models. They parse untrusted files and use no
+// network, so they get no secrets.
 func childEnviron() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

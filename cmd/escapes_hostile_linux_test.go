@@ -17,11 +17,11 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// hostile is a registry that serves what its author wrote.
+// hostile is a registry that serves arbitrary manifests and blobs.
 type hostile struct {
 	addr  string
 	mu    sync.Mutex
-	types map[string]string // of what lies at a path
+	types map[string]string // media type by path
 	files map[string][]byte
 }
 
@@ -48,13 +48,13 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if mediaType != "" && foul(mediaType) == "" { // a header cannot say it, the manifest can
+	if mediaType != "" && firstControl(mediaType) == "" { // a header cannot contain it, but the manifest can
 		w.Header().Set("Content-Type", mediaType)
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
 }
 
-// serve puts a model of a store into the registry, with a manifest and a config of its own.
+// serve puts a model of a store into the registry, with another manifest and config.
 func (h *hostile) serve(t *testing.T, store *manifest.Store, tag string, doc, config any) {
 	t.Helper()
 	put := func(d digest.Digest, b []byte) {
@@ -83,7 +83,7 @@ func (h *hostile) serve(t *testing.T, store *manifest.Store, tag string, doc, co
 	h.put("/v2/team/model/manifests/"+digest.FromBytes(b).String(), mediaType, b)
 }
 
-// leaves are the texts in a JSON value, each with what changes it.
+// leaves visits the texts in a JSON value, each with a function that replaces it.
 func leaves(v any, path string, set func(any), visit func(path, text string, set func(any))) {
 	switch v := v.(type) {
 	case string:
@@ -99,7 +99,7 @@ func leaves(v any, path string, set func(any), visit func(path, text string, set
 	}
 }
 
-// decoded is a copy of a JSON value that may be changed.
+// decoded returns a modifiable copy of a JSON value.
 func decoded(t *testing.T, b []byte) any {
 	t.Helper()
 	var v any

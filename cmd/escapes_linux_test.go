@@ -23,13 +23,13 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// evil is what a hostile author puts into a text: the screen is cleared, the title and the clipboard set, a line
-// written over, another one forged, and the text that follows turned or hidden.
+// evil is a hostile text: it clears the screen, sets the title and the clipboard, overwrites a line, forges another
+// one, and reverses or hides the text that follows.
 const evil = "\x1b[2J\x1b]0;title\x07\x1b]52;c;cm0=\x07\u009b31m\x7f\b\rx\nname  forged\n\u202e\u2066\u2028\U000e0041"
 
-// foul gives the first part of a text that a terminal would obey, or "".
-func foul(text string) string {
-	text = strings.ReplaceAll(text, "\r\n", "\n") // as terminals end lines
+// firstControl returns the first control sequence in a text that a terminal would interpret, or "".
+func firstControl(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", "\n") // the line end of terminals
 	for i, r := range text {
 		control := r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 		tag := r >= 0xe0000 && r < 0xe0080
@@ -40,8 +40,8 @@ func foul(text string) string {
 	return ""
 }
 
-// onTerminal runs a command with a terminal for its output, and gives all that was written there. The terminal is one
-// that nothing is drawn on, so that no sequence is the program's own.
+// onTerminal runs a command with a terminal as its output, and returns everything written there. The command draws no
+// progress, so none of the sequences are its own.
 func onTerminal(t *testing.T, args ...string) (shown string, code int) {
 	t.Helper()
 	t.Setenv("TERM", "dumb")
@@ -49,7 +49,7 @@ func onTerminal(t *testing.T, args ...string) (shown string, code int) {
 	done := make(chan []byte)
 	go func() {
 		b, err := io.ReadAll(control)
-		if err != nil && !errors.Is(err, syscall.EIO) { // how Linux tells that the other end is closed
+		if err != nil && !errors.Is(err, syscall.EIO) { // EIO: the other end is closed
 			t.Error(err)
 		}
 		done <- b
@@ -58,7 +58,7 @@ func onTerminal(t *testing.T, args ...string) (shown string, code int) {
 	tty.Close()
 	shown = string(<-done)
 	control.Close()
-	if bad := foul(shown); bad != "" {
+	if bad := firstControl(shown); bad != "" {
 		t.Errorf("ingot %q lets %q through in %q", args, bad, shown)
 	}
 	lines := strings.Split(strings.TrimSuffix(shown, "\r\n"), "\r\n")
@@ -68,7 +68,7 @@ func onTerminal(t *testing.T, args ...string) (shown string, code int) {
 	return shown, code
 }
 
-// evilTexts are commands of a Modelfile whose texts are evil.
+// evilTexts creates a model whose Modelfile texts are evil.
 func evilTexts(t *testing.T, home, from string) {
 	t.Helper()
 	texts := "FROM " + from + "\n"
@@ -85,13 +85,13 @@ func evilTexts(t *testing.T, home, from string) {
 	}
 }
 
-// TestEvilImage: every text in a manifest and a config is evil, one after the other, as are the texts that the image
-// has. Whether such an image is refused or listed, nothing of it is obeyed.
+// TestEvilImage makes every text in a manifest and a config evil, one after the other, and the texts of the image.
+// Whether the image is rejected or listed, the terminal must interpret none of it.
 func TestEvilImage(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "store")
 	t.Setenv("INGOT_HOME", home)
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
-	t.Setenv("INGOT_ENGINE", filepath.Join(home, "none")) // what needs one says so
+	t.Setenv("INGOT_ENGINE", filepath.Join(home, "none")) // commands that need an engine fail
 	demo, err := filepath.Abs(filepath.Join("..", "testdata", "models", "demo"))
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestEvilImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	alike := func(path string) bool { // layers of the same kind are, but for the first of them
+	alike := func(path string) bool { // layers of the same kind behave alike, except the first
 		var i int
 		if _, err := fmt.Sscanf(path, ".layers[%d]", &i); err != nil {
 			return false
@@ -163,17 +163,19 @@ func TestEvilImage(t *testing.T) {
 		})
 		try("config"+at, decoded(t, raw.Bytes), c)
 	})
-	for _, want := range []string{"manifest.annotations.org.ingotml.model.type", "manifest.artifactType", "config.config.architecture"} {
+	for _, want := range []string{"manifest.annotations.org.ingotml.model.type", "manifest.artifactType",
+		"config.config.architecture"} {
 		if !accepted[want] {
-			t.Errorf("%s is refused: nothing is shown of it", want)
+			t.Errorf("%s is refused: so the terminal shows nothing of it", want)
 		}
 	}
-	// All of them at once; the types of a manifest decide whether it is a model at all.
+	// All texts at once. The types in a manifest decide whether it is a model at all.
 	for _, model := range []bool{true, false} {
 		m, c := decoded(t, raw.Bytes), decoded(t, config)
 		turn := func(prefix string) func(path, text string, set func(any)) {
 			return func(path, text string, set func(any)) {
-				if what := prefix + path; accepted[what] && !(model && (what == "manifest.artifactType" || what == "manifest.config.mediaType")) {
+				if what := prefix + path; accepted[what] && !(model &&
+					(what == "manifest.artifactType" || what == "manifest.config.mediaType")) {
 					set(text + evil)
 				}
 			}
@@ -188,43 +190,49 @@ func TestEvilImage(t *testing.T) {
 		if code != 0 || !strings.Contains(shown, `\u001b[2J`) || strings.Contains(shown, "\nname  forged") {
 			t.Errorf("a model %v: exit code %d, shown as %q", model, code, shown)
 		}
-		look(t, evilName)
+		runAll(t, evilName)
 	}
-	look(t, "base")
+	runAll(t, "base")
 	if shown, _ := onTerminal(t, "show", "base", "--system"); !strings.Contains(shown, `\u001b[2J\u001b]0;title\u0007`) {
 		t.Errorf("the system text is shown as %q", shown)
 	}
 	var out, errs bytes.Buffer
-	if code := cmd.Main([]string{"show", "base", "--system"}, nil, &out, &errs); code != 0 || out.String() != "SYSTEM"+evil+"\n" {
+	if code := cmd.Main([]string{"show", "base", "--system"}, nil, &out, &errs); code != 0 ||
+		out.String() != "SYSTEM"+evil+"\n" {
 		t.Errorf("a file gets %q, not the text as it is", out.String())
 	}
 }
 
-// look shows all that can be shown of a model, and what else touches it.
-func look(t *testing.T, name string) {
+// runAll runs every command that shows a model or reads it.
+func runAll(t *testing.T, name string) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"ls"}, {"ls", name}, {"ls", "--json"}, {"ls", "--format", "{{.Name}} {{.Type}} {{json .}}"}, {"df"},
-		{"show", name}, {"show", name, "--json"}, {"show", name, "--format", "{{.}} {{json .}}"}, {"show", name, "--manifest"}, {"show", name, "--config"},
+		{"show", name}, {"show", name, "--json"}, {"show", name, "--format", "{{.}} {{json .}}"},
+		{"show", name, "--manifest"}, {"show", name, "--config"},
 		{"show", name, "--layers"}, {"show", name, "--layers", "--json"}, {"show", name, "--layers", "--format", "{{.}}"},
 		{"show", name, "--tensors"}, {"show", name, "--provenance"}, {"show", name, "--provenance", "--json"},
-		{"show", name, "--modelfile"}, {"show", name, "--template"}, {"show", name, "--system"}, {"show", name, "--parameters"}, {"show", name, "--license"},
+		{"show", name, "--modelfile"}, {"show", name, "--template"}, {"show", name, "--system"},
+		{"show", name, "--parameters"}, {"show", name, "--license"},
 		{"discover", name}, {"verify", name}, {"tokenize", name, "hello"}, {"template", name}, {"run", name, "hello"},
-		{"cp", name, "copy"}, {"cp", name, "copied", "--format", "ollama"}, {"tag", name, "other"}, {"rm", "other"}, {"prune", "--dry-run"},
-		{"export", name, filepath.Join(t.TempDir(), "out")}, {"create", "again", name, "--dry-run"}, {"quantize", name, "small", "int4"},
+		{"cp", name, "copy"}, {"cp", name, "copied", "--format", "ollama"}, {"tag", name, "other"}, {"rm", "other"},
+		{"prune", "--dry-run"},
+		{"export", name, filepath.Join(t.TempDir(), "out")}, {"create", "again", name, "--dry-run"},
+		{"quantize", name, "small", "int4"},
 	} {
 		onTerminal(t, args...)
 	}
 	for _, args := range [][]string{{"show", name, "--json"}, {"ls", "--json"}} {
 		var out, errs bytes.Buffer
-		if code := cmd.Main(args, nil, &out, &errs); code != 0 || foul(out.String()) != "" || !json.Valid(out.Bytes()) {
-			t.Errorf("ingot %q: exit code %d, %q is in JSON: %q", args, code, foul(out.String()), errs.String())
+		if code := cmd.Main(args, nil, &out, &errs); code != 0 || firstControl(out.String()) != "" ||
+			!json.Valid(out.Bytes()) {
+			t.Errorf("ingot %q: exit code %d, %q is in JSON: %q", args, code, firstControl(out.String()), errs.String())
 		}
 	}
 	onTerminal(t, "rm", "copy", "copied", "small")
 }
 
-// TestEvilProvenance: so with the record of what an image was made from, and with what else refers to it.
+// TestEvilProvenance does the same with the provenance record and other referrers of an image.
 func TestEvilProvenance(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "store")
 	t.Setenv("INGOT_HOME", home)
@@ -276,7 +284,8 @@ func TestEvilProvenance(t *testing.T) {
 	}
 	annotations := map[string]string{ocispec.AnnotationTitle: evil, evil: evil}
 	layers := []ocispec.Descriptor{layer}
-	artifact := manifest.Artifact{Type: convert.ProvenanceType, Subject: raw.Descriptor, Layers: layers, Annotations: annotations}
+	artifact := manifest.Artifact{Type: convert.ProvenanceType, Subject: raw.Descriptor, Layers: layers,
+		Annotations: annotations}
 	if _, err := store.Attach(t.Context(), artifact); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +300,7 @@ func TestEvilProvenance(t *testing.T) {
 	onTerminal(t, "cp", "a", "b")
 }
 
-// TestEvilStore: so with files that somebody else left in the store.
+// TestEvilStore does the same with files that somebody else left in the store.
 func TestEvilStore(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "store")
 	t.Setenv("INGOT_HOME", home)
@@ -301,7 +310,7 @@ func TestEvilStore(t *testing.T) {
 	stray := strings.NewReplacer("/", "_", "\x00", "").Replace(evil)
 	for _, dir := range []string{"", "blobs", "blobs/sha256", "ingest"} {
 		path := filepath.Join(home, dir, stray)
-		if os.WriteFile(path, []byte("x"), 0o644) == nil { // there is such a folder
+		if os.WriteFile(path, []byte("x"), 0o644) == nil { // the folder exists
 			if err := os.Chtimes(path, time.Unix(0, 0), time.Unix(0, 0)); err != nil {
 				t.Fatal(err)
 			}
@@ -320,7 +329,8 @@ func TestEvilStore(t *testing.T) {
 			named = e.(map[string]any)
 		}
 	}
-	for _, ref := range []string{"a" + evil, "a$(touch pwned)", "a`id`", "a;id", "a b", "-a", "a:" + evil, "evil.host" + evil + "/a:b"} {
+	for _, ref := range []string{"a" + evil, "a$(touch pwned)", "a`id`", "a;id", "a b", "-a", "a:" + evil, "evil.host" +
+		evil + "/a:b"} {
 		entry := maps.Clone(named)
 		entry["annotations"] = map[string]any{ocispec.AnnotationRefName: ref, "org.ingotml.model.type": evil}
 		entries = append(entries, entry)
@@ -338,12 +348,14 @@ func TestEvilStore(t *testing.T) {
 	for _, args := range [][]string{{"ls"}, {"show", "a"}, {"df"}, {"prune", "--dry-run"}, {"fsck", "--repair"}} {
 		onTerminal(t, args...)
 	}
-	// What a shell is offered has no character that a shell would read.
-	for _, args := range [][]string{{"__complete", "show", ""}, {"__complete", "run", "a"}, {"__completeNoDesc", "rm", "evil"}} {
+	// Completions contain no character that a shell would interpret.
+	for _, args := range [][]string{{"__complete", "show", ""}, {"__complete", "run", "a"},
+		{"__completeNoDesc", "rm", "evil"}} {
 		shown, _ := onTerminal(t, args...)
 		var out, errs bytes.Buffer
 		cmd.Main(args, nil, &out, &errs)
-		if strings.ContainsAny(out.String(), "$`; \\") || foul(out.String()) != "" || strings.Contains(out.String(), "evil") {
+		if strings.ContainsAny(out.String(), "$`; \\") || firstControl(out.String()) != "" ||
+			strings.Contains(out.String(), "evil") {
 			t.Errorf("%q offers %q", args, out.String())
 		}
 		if args[2] != "evil" && !strings.HasPrefix(shown, "a\r\n") {

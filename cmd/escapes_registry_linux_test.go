@@ -15,13 +15,13 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// inHeader is what of an evil text net/http accepts in a header, inStatus in the line of the status.
+// inHeader and inStatus are the evil texts that net/http accepts in a header and in a status line.
 const (
 	inHeader = "\u009b31m\u202e\U000e0041\x9b2J"
 	inStatus = "\x1b[2J\x1b]0;title\x07\b\x7f" + inHeader
 )
 
-// answers is a registry that writes answers byte for byte.
+// answers starts a registry that writes responses byte for byte.
 func answers(t *testing.T, answer func(r *http.Request, addr string) string) (addr string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,20 +31,20 @@ func answers(t *testing.T, answer func(r *http.Request, addr string) string) (ad
 			return
 		}
 		defer c.Close()
-		_, _ = buffered.WriteString(answer(r, r.Host)) // who asked may be gone
+		_, _ = buffered.WriteString(answer(r, r.Host)) // the client may be gone
 		_ = buffered.Flush()
 	}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// reply is an answer with a status, headers and a body.
+// reply formats a response with a status, headers and a body.
 func reply(status, body string, headers ...string) string {
 	head := strings.Join(append(headers, ""), "\r\n")
 	return fmt.Sprintf("HTTP/1.1 %s\r\n%sContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, head, len(body), body)
 }
 
-// evilAnswers are those of registries.
+// evilAnswers returns evil responses of registries.
 func evilAnswers(t *testing.T) map[string]func(r *http.Request, addr string) string {
 	t.Helper()
 	text, err := json.Marshal(evil)
@@ -81,7 +81,8 @@ func evilAnswers(t *testing.T) map[string]func(r *http.Request, addr string) str
 			if r.URL.Path == "/token" {
 				return answer
 			}
-			return reply("401 Unauthorized", "", fmt.Sprintf(`WWW-Authenticate: Bearer realm="http://%s/token",service="%s"`, addr, inHeader))
+			return reply("401 Unauthorized", "", fmt.Sprintf(`WWW-Authenticate: Bearer realm="http://%s/token",service="%s"`,
+				addr, inHeader))
 		}
 	}
 	const index = ocispec.MediaTypeImageIndex
@@ -94,17 +95,20 @@ func evilAnswers(t *testing.T) map[string]func(r *http.Request, addr string) str
 		"artifactType":%[4]s,"annotations":{%[4]s:%[4]s,"org.opencontainers.image.title":%[4]s}}]}`,
 		index, ocispec.MediaTypeImageManifest, digest.FromString(evil), text)
 	list := map[string]func(*http.Request, string) string{
-		"status":           always(reply("400 "+inStatus, evil, "Content-Type: text/plain")),
-		"errors":           ping(always(reply("404 Not Found", `{"errors":[{"code":`+string(text)+`,"message":`+string(text)+`}]}`, jsonType))),
-		"error of a token": ping(always(reply("403 Forbidden", `{"error":`+string(text)+`,"error_description":`+string(text)+`}`, jsonType))),
-		"a long pause":     ping(always(reply("503 "+inStatus, evil, "Content-Type: text/plain", "Retry-After: 99999"))),
-		"bearer":           unauthorized(`Bearer realm="http://ADDR/` + inHeader + `",service="` + inHeader + `",scope="` + inHeader + `"`),
-		"no bearer":        unauthorized(`Bearer realm="` + inHeader + `://x"`),
-		"basic":            unauthorized(`Basic realm="` + inHeader + `"`),
-		"unknown scheme":   unauthorized(inHeader + ` realm="` + inHeader + `"`),
-		"token refused":    token(reply("400 "+inStatus, `{"details":`+string(text)+`}`, jsonType)),
-		"token no JSON":    token(reply(ok, evil, jsonType)),
-		"token":            token(reply(ok, `{"token":`+string(text)+`}`, jsonType)),
+		"status": always(reply("400 "+inStatus, evil, "Content-Type: text/plain")),
+		"errors": ping(always(reply("404 Not Found",
+			`{"errors":[{"code":`+string(text)+`,"message":`+string(text)+`}]}`, jsonType))),
+		"error of a token": ping(always(reply("403 Forbidden",
+			`{"error":`+string(text)+`,"error_description":`+string(text)+`}`, jsonType))),
+		"a long pause": ping(always(reply("503 "+inStatus, evil, "Content-Type: text/plain", "Retry-After: 99999"))),
+		"bearer": unauthorized(`Bearer realm="http://ADDR/` + inHeader + `",service="` + inHeader + `",scope="` +
+			inHeader + `"`),
+		"no bearer":      unauthorized(`Bearer realm="` + inHeader + `://x"`),
+		"basic":          unauthorized(`Basic realm="` + inHeader + `"`),
+		"unknown scheme": unauthorized(inHeader + ` realm="` + inHeader + `"`),
+		"token refused":  token(reply("400 "+inStatus, `{"details":`+string(text)+`}`, jsonType)),
+		"token no JSON":  token(reply(ok, evil, jsonType)),
+		"token":          token(reply(ok, `{"token":`+string(text)+`}`, jsonType)),
 		"redirect": func(r *http.Request, addr string) string {
 			if strings.HasPrefix(r.URL.Path, "/v2/") {
 				return reply("307 "+inStatus, evil, "Location: http://"+addr+"/"+inHeader)
@@ -115,9 +119,10 @@ func evilAnswers(t *testing.T) map[string]func(r *http.Request, addr string) str
 		"media type":       manifests("text/"+inHeader, doc),
 		"no JSON":          manifests(ocispec.MediaTypeImageManifest, evil),
 		"digest":           manifests(ocispec.MediaTypeImageManifest, doc, "Docker-Content-Digest: sha256:"+inHeader),
-		"blob":             manifests(ocispec.MediaTypeImageManifest, strings.ReplaceAll(doc, sum, `sha256:`+strings.Trim(string(text), `"`))),
-		"warnings":         manifests(ocispec.MediaTypeImageManifest, doc, `Warning: 299 - "`+inHeader+`"`),
-		"platforms":        manifests(index, platforms),
+		"blob": manifests(ocispec.MediaTypeImageManifest,
+			strings.ReplaceAll(doc, sum, `sha256:`+strings.Trim(string(text), `"`))),
+		"warnings":  manifests(ocispec.MediaTypeImageManifest, doc, `Warning: 299 - "`+inHeader+`"`),
+		"platforms": manifests(index, platforms),
 		"referrers": ping(func(r *http.Request, _ string) string {
 			if strings.Contains(r.URL.Path, "/referrers/") {
 				return reply(ok, referrers, "Content-Type: "+index)
@@ -126,7 +131,8 @@ func evilAnswers(t *testing.T) map[string]func(r *http.Request, addr string) str
 		}),
 		"upload": ping(func(r *http.Request, addr string) string {
 			if r.Method == http.MethodPost || r.Method == http.MethodPatch {
-				return reply("202 "+inStatus, "", "Location: http://"+addr+"/"+inHeader, "Range: "+inHeader, "OCI-Chunk-Min-Length: "+inHeader)
+				return reply("202 "+inStatus, "", "Location: http://"+addr+"/"+inHeader, "Range: "+inHeader,
+					"OCI-Chunk-Min-Length: "+inHeader)
 			}
 			return reply("404 "+inStatus, evil, "Content-Type: text/plain")
 		}),
@@ -140,8 +146,8 @@ func evilAnswers(t *testing.T) map[string]func(r *http.Request, addr string) str
 	return list
 }
 
-// TestEvilRegistry: whatever a registry answers, each command ends with one line of error, and nothing of it is
-// obeyed.
+// TestEvilRegistry checks that, whatever a registry responds, each command ends with one line of error, and that the
+// terminal interprets nothing of the response.
 func TestEvilRegistry(t *testing.T) {
 	t.Setenv("INGOT_HOME", filepath.Join(t.TempDir(), "store"))
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
@@ -167,26 +173,29 @@ func TestEvilRegistry(t *testing.T) {
 		} {
 			var out, errs bytes.Buffer
 			code := cmd.Main(args, strings.NewReader("secret\n"), &out, &errs)
-			if bad := foul(errs.String()); bad != "" {
+			if bad := firstControl(errs.String()); bad != "" {
 				t.Errorf("%s: ingot %q lets %q through in %q", what, args, bad, errs.String())
 			}
 			lines := strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n")
 			for i, line := range lines {
-				if strings.HasPrefix(line, "name  forged") || code != 0 && strings.HasPrefix(line, "ingot: ") != (i == len(lines)-1) {
+				if strings.HasPrefix(line, "name  forged") || code != 0 &&
+					strings.HasPrefix(line, "ingot: ") != (i == len(lines)-1) {
 					t.Errorf("%s: ingot %q prints %q", what, args, errs.String())
 				}
 			}
 			if code != 0 && out.Len() > 0 {
 				t.Errorf("%s: ingot %q fails and prints %q", what, args, &out)
 			}
-			if args[len(args)-1] == "--json" && foul(out.String()) != "" {
-				t.Errorf("%s: ingot %q has %q in its JSON", what, args, foul(out.String()))
+			if args[len(args)-1] == "--json" && firstControl(out.String()) != "" {
+				t.Errorf("%s: ingot %q has %q in its JSON", what, args, firstControl(out.String()))
 			}
 		}
-		if shown, code := onTerminal(t, "discover", name, "--remote"); what == "referrers" && (code != 0 || !strings.Contains(shown, `\u001b[2J`)) {
+		if shown, code := onTerminal(t, "discover", name, "--remote"); what == "referrers" &&
+			(code != 0 || !strings.Contains(shown, `\u001b[2J`)) {
 			t.Errorf("%s: %d, %q", what, code, shown)
 		}
-		if shown, code := onTerminal(t, "pull", name); what == "errors" && (code != 1 || !strings.Contains(shown, "404 Not Found")) {
+		if shown, code := onTerminal(t, "pull", name); what == "errors" &&
+			(code != 1 || !strings.Contains(shown, "404 Not Found")) {
 			t.Errorf("%s: %d, %q", what, code, shown)
 		}
 		onTerminal(t, "rm", name)

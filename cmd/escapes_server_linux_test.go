@@ -21,8 +21,8 @@ import (
 	"github.com/ingotml/ingot/server/identity"
 )
 
-// evilServer is a server of models that says what its author wrote, cut in the middle of sequences; fails has it
-// answer with errors.
+// evilServer starts a model server with evil responses, split in the middle of sequences. With fails it responds with
+// errors.
 func evilServer(t *testing.T, store *manifest.Store, fails bool) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +71,7 @@ func evilServer(t *testing.T, store *manifest.Store, fails bool) string {
 	return s.URL
 }
 
-// evilModel is a store with a model whose texts are evil, called base.
+// evilModel creates a store with a model named base whose texts are evil.
 func evilModel(t *testing.T) (home string, store *manifest.Store) {
 	t.Helper()
 	home = filepath.Join(t.TempDir(), "store")
@@ -87,18 +87,22 @@ func evilModel(t *testing.T) (home string, store *manifest.Store) {
 	return home, store
 }
 
-// TestEvilServer: what a server says of its models, and what a model says, is shown and not obeyed.
+// TestEvilServer checks that the terminal displays the responses of a server and a model, and interprets nothing of
+// them.
 func TestEvilServer(t *testing.T) {
 	_, store := evilModel(t)
 	t.Setenv("HOME", t.TempDir())
 	for _, fails := range []bool{false, true} {
 		t.Setenv("INGOT_HOST", evilServer(t, store, fails))
 		for _, args := range [][]string{
-			{"ps"}, {"ps", "-v"}, {"ps", "--json"}, {"stop", "base"}, {"run", "base", "hello"}, {"run", "base", "hello", "--verbose"},
-			{"run", "base", "hello", "--raw"}, {"run", "base", "hello", "--json"}, {"launch", "claude", "--model", "base", "--config-only"},
+			{"ps"}, {"ps", "-v"}, {"ps", "--json"}, {"stop", "base"}, {"run", "base", "hello"},
+			{"run", "base", "hello", "--verbose"},
+			{"run", "base", "hello", "--raw"}, {"run", "base", "hello", "--json"},
+			{"launch", "claude", "--model", "base", "--config-only"},
 		} {
 			shown, code := onTerminal(t, args...)
-			all := args[len(args)-1] == "--raw" || strings.Contains(shown, "end of content") // an answer to a raw prompt is another field
+			// /api/generate responds in another field
+			all := args[len(args)-1] == "--raw" || strings.Contains(shown, "end of content")
 			switch {
 			case fails && (code == 0 || args[0] != "launch" && !strings.Contains(shown, `\u001b[2J`)):
 				t.Errorf("ingot %q: exit code %d, %q", args, code, shown)
@@ -119,12 +123,11 @@ func TestEvilServer(t *testing.T) {
 	}
 }
 
-// drawn are the sequences of the program itself: those of the editor, of wrapped lines and of thinking. Keys and
-// answers of this test have none of the others.
+// drawn matches the program's own sequences: the editor's, and those of wrapping and of thinking. The input and the
+// responses of this test contain none of them.
 var drawn = regexp.MustCompile(`\x1b\[\?2004[hl]|\x1b\[[0-9]+[AC]|\x1b\[J|\x1b\[[0-9]+D\x1b\[K|\x1b\[[02]m|\r`)
 
-// TestEvilConversation: so in a conversation, with the messages that the image begins with and those that the history
-// has.
+// TestEvilConversation does the same in a conversation, with evil messages in the image and the history.
 func TestEvilConversation(t *testing.T) {
 	home, store := evilModel(t)
 	state := t.TempDir()
@@ -140,26 +143,28 @@ func TestEvilConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := command(home, "run", "base")
-	c.Env = append(c.Env, "XDG_STATE_HOME="+state, "HOME="+state, "TERM=xterm", "NO_COLOR=", "INGOT_HOST="+evilServer(t, store, false))
-	seat := sitAtPTY(t, c).(*ptySeat)
-	u := user{seat, t}
+	c.Env = append(c.Env, "XDG_STATE_HOME="+state, "HOME="+state, "TERM=xterm", "NO_COLOR=",
+		"INGOT_HOST="+evilServer(t, store, false))
+	tty := startOnPTY(t, c).(*ptyTerminal)
+	u := user{tty, t}
 	const ready = ">>> a message"
 	u.sees(0, `user\u001b[2J`, `assistant\u001b[2J`, ready)
 	u.does("hello\r", `\u001b`, "thinking", "content", ready)
-	for _, command := range []string{"/show system", "/show template", "/show license", "/show modelfile", "/show info", "/show parameters"} {
+	for _, command := range []string{"/show system", "/show template", "/show license", "/show modelfile", "/show info",
+		"/show parameters"} {
 		u.does(command+"\r", "[2J", ready)
 	}
 	u.does("\x10\x10\x10\x10\x10\x10\x10\x10", `>>> old \u001b[2J\u001b]0;title`)
 	u.does("\x15/bye\r")
 	ended(t, u)
-	seat.mu.Lock()
-	defer seat.mu.Unlock()
-	if bad := foul(string(drawn.ReplaceAll(seat.written.Bytes(), nil))); bad != "" {
-		t.Errorf("%q was let through in %q", bad, seat.written.String())
+	tty.mu.Lock()
+	defer tty.mu.Unlock()
+	if bad := firstControl(string(drawn.ReplaceAll(tty.written.Bytes(), nil))); bad != "" {
+		t.Errorf("%q was let through in %q", bad, tty.written.String())
 	}
 }
 
-// TestEvilTokens: a model whose full stop is an escape character.
+// TestEvilTokens runs a model whose full stop decodes to an escape character.
 func TestEvilTokens(t *testing.T) {
 	needEngine(t)
 	home, dir := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "model")
@@ -173,7 +178,7 @@ func TestEvilTokens(t *testing.T) {
 	}
 	v := decoded(t, b).(map[string]any)
 	vocabulary := v["model"].(map[string]any)["vocab"].(map[string]any)
-	const stop, escape = ".", "\u011b" // how byte-level tokenizers spell the byte 0x1b
+	const stop, escape = ".", "\u011b" // the byte 0x1b in byte-level tokenizers
 	vocabulary[stop], vocabulary[escape] = vocabulary[escape], vocabulary[stop]
 	if b, err = json.Marshal(v); err != nil {
 		t.Fatal(err)
@@ -198,8 +203,8 @@ func TestEvilTokens(t *testing.T) {
 	}()
 	err = c.Run()
 	tty.Close()
-	if shown := string(<-done); err != nil || foul(shown) != "" || !strings.Contains(shown, `\u001b`) {
-		t.Errorf("%v, %s: %q is let through in %q", err, errs.String(), foul(shown), shown)
+	if shown := string(<-done); err != nil || firstControl(shown) != "" || !strings.Contains(shown, `\u001b`) {
+		t.Errorf("%v, %s: %q is let through in %q", err, errs.String(), firstControl(shown), shown)
 	}
 	if out := ingot(t, home, run...); !strings.Contains(out, "\x1b") {
 		t.Errorf("a file gets %q", out)

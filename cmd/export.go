@@ -15,10 +15,11 @@ func (a *app) exportCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export NAME DIR",
 		Short: "Write a model as a checkpoint folder for other programs",
-		Long: `Write a model of the store as a checkpoint folder that must not exist or be empty.
+		Long: `Write a model of the store as a checkpoint folder. The folder must be empty or not exist yet.
 
-Quantized weights are written as mlx-lm reads them, codes and scales byte for byte. A model that is not quantized, or
-is dequantized here, is written as transformers reads it. The tokenizer and the other files are as they were.`,
+Quantized weights are written in mlx-lm's format, codes and scales byte for byte. Unquantized and
+dequantized models are written in the format of transformers. The tokenizer and the other files are
+copied unchanged.`,
 		Example: `  ingot export mymodel:int4 ./mymodel-4bit
   ingot export mymodel:int4 ./mymodel-bf16 --dequantize bf16`,
 		Args: between(2, 2),
@@ -59,7 +60,7 @@ is dequantized here, is written as transformers reads it. The tokenizer and the 
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&dequantize, "dequantize", "", "write quantized weights as `type`: bf16, f16 or f32")
-	f.BoolVar(&asJSON, "json", false, "print what was written as JSON, and progress as lines of JSON")
+	f.StringVar(&dequantize, "dequantize", "", "convert quantized weights to `type`: bf16, f16 or f32")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON, progress as JSON lines")
 	return c
 }

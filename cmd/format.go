@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// formatFlags choose how a command prints what it lists.
+// formatFlags choose the output format of a listing.
 type formatFlags struct {
 	format string
 	json   bool
@@ -19,14 +19,14 @@ type formatFlags struct {
 const goTemplate = "go-template="
 
 func (o *formatFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&o.format, "format", "table", "table, json, or a Go template for each, such as '{{.Name}}'")
-	c.Flags().BoolVar(&o.json, "json", false, "the same as --format json")
+	c.Flags().StringVar(&o.format, "format", "table", "table, json, or a Go template such as '{{.Name}}'")
+	c.Flags().BoolVar(&o.json, "json", false, "same as --format json")
 }
 
-// parse gives the template, nil for none, and whether JSON is wanted.
+// parse returns the template, nil if there is none, and whether to print JSON.
 func (o *formatFlags) parse(c *cobra.Command) (*template.Template, bool, error) {
 	if o.json && c.Flags().Changed("format") && o.format != "json" {
-		return nil, false, usagef("--json and --format exclude each other")
+		return nil, false, usagef("--json and --format cannot be combined")
 	}
 	switch {
 	case o.json || o.format == "json":
@@ -34,12 +34,13 @@ func (o *formatFlags) parse(c *cobra.Command) (*template.Template, bool, error) 
 	case o.format == "table":
 		return nil, false, nil
 	}
-	// docker takes the bare template, kubectl wants the word before it: both are what users type.
+	// Accept both spellings: docker's bare template and kubectl's go-template= prefix.
 	text, named := strings.CutPrefix(o.format, goTemplate)
 	if !named && (!strings.Contains(text, "{{") || strings.HasPrefix(text, "table ")) {
-		return nil, false, usagef("--format %q is none of table, json and a Go template such as '{{.Name}}'", o.format)
+		return nil, false, usagef("--format %q: want table, json or a Go template such as '{{.Name}}'", o.format)
 	}
-	t, err := template.New("format").Option("missingkey=zero").Funcs(template.FuncMap{"json": jsonText, "size": size, "join": strings.Join}).Parse(text)
+	functions := template.FuncMap{"json": jsonText, "size": size, "join": strings.Join}
+	t, err := template.New("format").Option("missingkey=zero").Funcs(functions).Parse(text)
 	if err != nil {
 		return nil, false, usagef("--format: %v", err)
 	}
@@ -54,7 +55,7 @@ func jsonText(v any) (string, error) {
 	return terminal.Clean(strings.TrimSuffix(b.String(), "\n")), err
 }
 
-// printEach prints each item with the template, a line each; nothing at all when one of them fails.
+// printEach executes the template for each item, one line each. If one fails, it prints nothing.
 func printEach[T any](a *app, t *template.Template, items ...T) error {
 	var b bytes.Buffer
 	for _, item := range items {

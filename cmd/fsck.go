@@ -15,21 +15,21 @@ func (a *app) fsckCmd() *cobra.Command {
 	var o fsckOptions
 	c := &cobra.Command{
 		Use:   "fsck",
-		Short: "Check the store, and repair it",
-		Long: `Check the store: every blob is read and hashed, every name followed to all that it needs. What is wrong is printed
-with the models that it breaks, and the exit code is 1. What other processes are writing is not called wrong, nor is what
-a partial pull left out.
+		Short: "Check the store and repair it",
+		Long: `Check the store: hash every blob, and check that each name has all the blobs that it needs. The
+problems are printed with the models that they break, and the exit code is 1. Files that other
+processes are writing and blobs that a partial pull left out are not problems.
 
---repair puts right what can be: bad blobs and files that do not belong go to the folder quarantine in the store, nothing
-is deleted but temporary files older than an hour; modes are restored; and blobs that are bad or missing are fetched
-again where the model has come from a registry or was pushed to one. It needs the store for itself and waits five seconds for others. The exit code
-is then 1 when something is still wrong.`,
+--repair fixes what it can. It moves corrupt blobs and stray files to the folder quarantine in the
+store, and restores file modes. It fetches corrupt and missing blobs again if the model was pulled from
+or pushed to a registry. It deletes only temporary files older than an hour. It locks the store, and
+waits five seconds for other processes. The exit code is 1 if problems remain.`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return a.fsck(c.Context(), o) },
 	}
 	f := c.Flags()
-	f.BoolVar(&o.repair, "repair", false, "put right what can be")
-	f.BoolVar(&o.json, "json", false, "print JSON, and progress as lines of JSON")
+	f.BoolVar(&o.repair, "repair", false, "fix problems where possible")
+	f.BoolVar(&o.json, "json", false, "print JSON, with progress as JSON lines")
 	o.transfer.addConnection(c)
 	return c
 }
@@ -54,7 +54,7 @@ func (a *app) fsck(ctx context.Context, o fsckOptions) error {
 		options.Fetch = func(ctx context.Context, name manifest.Name, desc ocispec.Descriptor) error {
 			bar.end()
 			if !o.json {
-				a.note("fetching %s (%s) as a part of %s", desc.Digest, size(desc.Size), name)
+				a.note("fetching %s (%s) of %s", desc.Digest, size(desc.Size), name)
 			}
 			return client.FetchBlob(ctx, store, name, desc)
 		}
@@ -134,14 +134,15 @@ func (a *app) printFsck(r manifest.FsckReport) error {
 	if s := r.Hashing.Seconds(); s > 0 && r.Bytes > 0 {
 		speed = fmt.Sprintf(", %s/s", size(int64(float64(r.Bytes)/s)))
 	}
-	text := fmt.Sprintf("%d models, %d blobs, %s in %s%s: ", r.Models, r.Blobs, size(r.Bytes), r.Hashing.Round(10*time.Millisecond), speed)
+	text := fmt.Sprintf("%d models, %d blobs, %s in %s%s: ", r.Models, r.Blobs, size(r.Bytes),
+		r.Hashing.Round(10*time.Millisecond), speed)
 	switch {
 	case left == 0 && len(r.Problems) == 0:
-		text += "nothing is wrong"
+		text += "no problems"
 	case left == 0:
-		text += fmt.Sprintf("%d problems, all of them solved", len(r.Problems))
+		text += fmt.Sprintf("%d problems, all fixed", len(r.Problems))
 	default:
-		text += fmt.Sprintf("%d problems, %d of them open, %d models broken", len(r.Problems), left, len(broken))
+		text += fmt.Sprintf("%d problems, %d not fixed, %d models broken", len(r.Problems), left, len(broken))
 	}
 	_, err := fmt.Fprintln(a.out, text)
 	return err

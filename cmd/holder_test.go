@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHolderHasNoArguments: the note that a command leaves while it holds the store's lock names the command, and none
-// of its arguments, which may be secrets.
+// TestHolderHasNoArguments checks that the note of a command that holds the store's lock names the command without its
+// arguments, which may contain secrets.
 func TestHolderHasNoArguments(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "store")
 	t.Setenv("INGOT_HOME", home)

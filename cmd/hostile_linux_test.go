@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestHostileClients: a server that hundreds of connections lean on, and that gets more than it can hold, keeps answering and keeps
-// its memory.
+// TestHostileClients checks that a server with hundreds of slow connections and too many large bodies keeps responding,
+// with bounded memory.
 func TestHostileClients(t *testing.T) {
 	s := startServer(t, nil)
 	before := peak(t, s.Process.Pid)
@@ -31,14 +31,14 @@ func TestHostileClients(t *testing.T) {
 		c := dial()
 		switch i % 4 {
 		case 0:
-			fmt.Fprint(c, post+"X-A: ", strings.Repeat("b", 50_000)) // half a head
+			fmt.Fprint(c, post+"X-A: ", strings.Repeat("b", 50_000)) // an incomplete header
 		case 1:
-			fmt.Fprint(c, post+"Content-Length: 134217728\r\n\r\n{", strings.Repeat(" ", 60_000)) // half a body
+			fmt.Fprint(c, post+"Content-Length: 134217728\r\n\r\n{", strings.Repeat(" ", 60_000)) // an incomplete body
 		case 2:
 			_ = c.(*net.TCPConn).CloseWrite()
 		}
 	}
-	// Bodies that are small for what they say, and large ones, all at once.
+	// Many large bodies at once. Some of them decode to far more memory than their size.
 	var wg sync.WaitGroup
 	bomb := `{"model":"demo","messages":[` + strings.Repeat("{},", 4<<20) + `{}]}`
 	large := `{"model":"none","prompt":"` + strings.Repeat("x", 12<<20) + `"}`
@@ -48,12 +48,13 @@ func TestHostileClients(t *testing.T) {
 		wg.Go(func() {
 			c := dial()
 			go func() {
-				fmt.Fprintf(c, "%sContent-Length: %d\r\nConnection: close\r\n\r\n", strings.Replace(post, "/chat", "/generate", 1), len(body))
+				fmt.Fprintf(c, "%sContent-Length: %d\r\nConnection: close\r\n\r\n", strings.Replace(post, "/chat", "/generate", 1),
+					len(body))
 				_, _ = io.WriteString(c, body)
 			}()
 			answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
-				return // the connection was cut
+				return // the server closed the connection
 			}
 			defer answer.Body.Close()
 			if code := answer.StatusCode; code != 503 && (code < 400 || code > 499) {
@@ -62,18 +63,18 @@ func TestHostileClients(t *testing.T) {
 		})
 	}
 	if last := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~")); last["done"] != true {
-		t.Errorf("beside all that: %v", last)
+		t.Errorf("a request under load: %v", last)
 	}
 	wg.Wait()
 	after := peak(t, s.Process.Pid)
-	t.Logf("the server took %d MB at most, %d before", after>>20, before>>20)
+	t.Logf("server memory: peak %d MB, %d MB before", after>>20, before>>20)
 	if after > before+1<<30 {
-		t.Errorf("the server took %d bytes, %d before", after, before)
+		t.Errorf("server memory: %d bytes, %d before", after, before)
 	}
 	if last := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~")); last["done"] != true {
 		t.Errorf("afterwards: %v", last)
 	}
 	if !running(s.Process.Pid) {
-		t.Fatalf("the server is gone: %s", s.errs)
+		t.Fatalf("the server has exited: %s", s.errs)
 	}
 }

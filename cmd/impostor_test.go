@@ -14,24 +14,25 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
 )
 
-// Secrets that no impostor may see.
+// Secrets that an impostor must not see.
 const (
 	secretKey    = "s3cret-key"
 	secretPrompt = "s3cret-prompt"
 )
 
-// heard is what a program was sent, with heads.
+// heard records the requests that a program received, with headers.
 type heard struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
 func (h *heard) add(r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // of an impostor: half a body is heard too
+	body, _ := io.ReadAll(r.Body) // an incomplete body counts too
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	fmt.Fprintf(&h.text, "%s %s %v %s\n", r.Method, r.URL, r.Header, body)
@@ -43,8 +44,8 @@ func (h *heard) String() string {
 	return h.text.String()
 }
 
-// withImpostor has another program at INGOT_HOST, which says that it serves the user's store and does all that a server
-// does. It answers challenges with forged.
+// withImpostor starts another program at INGOT_HOST that claims to serve the user's store and responds like a server.
+// forged responds to its challenges.
 func withImpostor(t *testing.T, forged http.HandlerFunc) *heard {
 	t.Helper()
 	asServer(t)
@@ -77,12 +78,12 @@ func (h *heard) checkDeaf(t *testing.T, what string) {
 	t.Helper()
 	got := h.String()
 	if strings.Contains(got, secretKey) || strings.Contains(got, secretPrompt) || !strings.Contains(got, identity.Path) {
-		t.Errorf("%s: the impostor heard:\n%s", what, got)
+		t.Errorf("%s: the impostor received:\n%s", what, got)
 	}
 }
 
-// TestImpostor: another user's program that took the server's port, and knows all that others can know of the store, gets
-// neither prompts nor keys: run loads the model itself, others end with an error.
+// TestImpostor checks that another user's program at the server's port receives neither prompts nor keys, even if it
+// knows everything public about the store. run loads the model itself; other commands fail.
 func TestImpostor(t *testing.T) {
 	forgeries := map[string]http.HandlerFunc{
 		"none":    http.NotFound,
@@ -91,13 +92,15 @@ func TestImpostor(t *testing.T) {
 	for name, forged := range forgeries {
 		h := withImpostor(t, forged)
 		code, _, errs := runMain([]string{"run", "talk", secretPrompt}, "")
-		// Without an engine a model that is loaded here fails, which says that it was tried.
-		if code != 1 || !strings.Contains(errs, "note: the model runs in this process, as with --local: http://") ||
-			!strings.Contains(errs, identity.ErrUnproven.Error()) || !strings.Contains(errs, "INGOT_ENGINE") {
+		// Loading the model in this process fails, which shows that it was tried: there is no engine, or no cgo.
+		local := strings.Contains(errs, "INGOT_ENGINE") || strings.Contains(errs, mlx.ErrNoCgo.Error())
+		if code != 1 || !local || !strings.Contains(errs, "note: the model runs in this process, as with --local: http://") ||
+			!strings.Contains(errs, identity.ErrUnproven.Error()) {
 			t.Errorf("%s: run: code %d, %s", name, code, errs)
 		}
 		h.checkDeaf(t, name+": run")
-		for _, args := range [][]string{{"ps"}, {"stop", secretPrompt}, {"launch", "openclaw", "--model", secretPrompt, "--yes"}} {
+		for _, args := range [][]string{{"ps"}, {"stop", secretPrompt},
+			{"launch", "openclaw", "--model", secretPrompt, "--yes"}} {
 			if args[0] == "launch" {
 				if runtime.GOOS == "windows" {
 					continue // the client is a shell script
@@ -114,8 +117,8 @@ func TestImpostor(t *testing.T) {
 	}
 }
 
-// withClient has a coding client on the PATH. It fails: launch becomes it, so its exit status would be that of the
-// tests.
+// withClient puts a coding client on the PATH that fails. launch replaces itself by the client, so the client's success
+// would be that of the tests.
 func withClient(t *testing.T, name string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,7 +129,8 @@ func withClient(t *testing.T, name string) {
 	}
 }
 
-// TestRelayingImpostor: a program that asks the user's real server at another port to prove who it is hears nothing either.
+// TestRelayingImpostor checks that a program that relays challenges to the user's real server at another port receives
+// nothing either.
 func TestRelayingImpostor(t *testing.T) {
 	var genuine string
 	h := withImpostor(t, func(w http.ResponseWriter, r *http.Request) {
@@ -155,18 +159,19 @@ func TestRelayingImpostor(t *testing.T) {
 	h.checkDeaf(t, "run")
 }
 
-// TestNamedServer: a server that the command line names is the user's choice. It gets the key and needs no proof.
+// TestNamedServer checks that a server named on the command line gets the key without a proof.
 func TestNamedServer(t *testing.T) {
 	h := withImpostor(t, http.NotFound)
 	if code, _, errs := runMain([]string{"ps", "--host", os.Getenv("INGOT_HOST")}, ""); code != 0 {
 		t.Errorf("code %d, %s", code, errs)
 	}
 	if got := h.String(); !strings.Contains(got, "Bearer "+secretKey) || strings.Contains(got, identity.Path) {
-		t.Errorf("it heard\n%s", got)
+		t.Errorf("it received\n%s", got)
 	}
 }
 
-// TestExposedSecret: a secret that others could read is no proof any more; server and client go on with a new one.
+// TestExposedSecret checks that a secret with too wide permissions is replaced, and that server and client use the new
+// one.
 func TestExposedSecret(t *testing.T) {
 	f := asServer(t, lastLine)
 	store, err := manifest.Open("")

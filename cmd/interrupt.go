@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// signals gives a context that the first signal ends; a second one ends the program at once. An interrupt that somebody catches is
-// none of them.
+// signals returns a context that the first signal cancels. A second signal ends the program at once. Interrupts that
+// catchInterrupt handles do not count.
 func (a *app) signals() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := make(chan os.Signal, 1)
@@ -35,10 +35,10 @@ func (a *app) signals() (ctx context.Context, stop func()) {
 	}
 }
 
-// interrupts are who gets Ctrl-C.
+// interrupts holds the current handler of Ctrl-C.
 type interrupts struct {
 	mu    sync.Mutex
-	catch func() // nil: nobody, and the program ends
+	catch func() // nil: an interrupt ends the program
 }
 
 func (i *interrupts) caught() bool {
@@ -56,7 +56,7 @@ func (i *interrupts) set(catch func()) {
 	i.catch = catch
 }
 
-// catchInterrupt gives a context that Ctrl-C ends, and not the program, until it is released.
+// catchInterrupt returns a context that Ctrl-C cancels. Until release is called, Ctrl-C does not end the program.
 func (a *app) catchInterrupt(ctx context.Context) (caught context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	a.interrupts.set(cancel)
@@ -66,23 +66,25 @@ func (a *app) catchInterrupt(ctx context.Context) (caught context.Context, relea
 	}
 }
 
-// stdin is standard input, whose reads end when ctx does: a signal ends a command that waits for text.
-func (a *app) stdin(ctx context.Context) io.Reader { return &interruptible{ctx: ctx, from: a.in} }
+// stdin returns standard input as a reader whose reads end when ctx is canceled, so that a signal ends a command that
+// waits for input.
+func (a *app) stdin(ctx context.Context) io.Reader { return &interruptible{ctx: ctx, source: a.in} }
 
 type interruptible struct {
-	ctx  context.Context
-	from io.Reader
+	ctx    context.Context
+	source io.Reader
 }
 
-// Read reads into a buffer of its own, since one that was given up may still end.
+// Read reads into a buffer of its own, since an abandoned read may still complete.
 func (r *interruptible) Read(p []byte) (int, error) {
 	own := make([]byte, min(len(p), 1<<20))
-	n, err := await(r.ctx, func() (int, error) { return r.from.Read(own) })
+	n, err := await(r.ctx, func() (int, error) { return r.source.Read(own) })
 	return copy(p, own[:n]), err
 }
 
-// await gives f up when ctx ends, and leaves it to its goroutine: the program is about to end. Reads need it, of standard
-// input, and of files that may be pipes, where nothing else ends a wait.
+// await returns when f returns or ctx is canceled. In the latter case f stays behind in its goroutine, which is fine
+// because the program is about to end. Reads of standard input and of possible pipes need it: nothing else interrupts
+// them.
 func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -14,17 +14,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// envAPIKey has the key of a server that wants one, for the server and for those who ask it.
+// envAPIKey holds the API key of a server, for the server and for its clients.
 const envAPIKey = "INGOT_API_KEY"
 
-// keyFlag says where a server's API key is: in a file, else in the environment.
+// keyFlag chooses a server's API key: from a file, or else from the environment.
 type keyFlag struct{ file string }
 
 func (k *keyFlag) add(c *cobra.Command, whose string) {
-	c.Flags().StringVar(&k.file, "api-key-file", "", "`file` whose first line is the "+whose+" (default $"+envAPIKey+")")
+	c.Flags().StringVar(&k.file, "api-key-file", "", "`file` with the "+whose+" (default $"+envAPIKey+")")
 }
 
-// read gives the key, "" where there is none.
+// read returns the key, or "" if there is none.
 func (k keyFlag) read(a *app) (string, error) {
 	if k.file == "" {
 		return os.Getenv(envAPIKey), nil
@@ -34,12 +34,12 @@ func (k keyFlag) read(a *app) (string, error) {
 		return "", fmt.Errorf("--api-key-file: %w", err)
 	}
 	if mode.IsRegular() && mode.Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		a.note("note: other users may read the key in %s (mode %04o); `chmod 600` keeps it yours", k.file, mode.Perm())
+		a.note("note: other users may read the key in %s (mode %04o); restrict it with `chmod 600`", k.file, mode.Perm())
 	}
 	return key, nil
 }
 
-// readKey reads the first line of a file, which may be a pipe, and gives its mode too.
+// readKey reads the first line of a file, which may be a pipe, and returns it with the file's mode.
 func readKey(path string) (string, fs.FileMode, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func readKey(path string) (string, fs.FileMode, error) {
 	if err != nil {
 		return "", 0, err
 	}
-	line, err := bufio.NewReader(io.LimitReader(f, limits.APIKey+2)).ReadString('\n') // a line may end with two bytes
+	line, err := bufio.NewReader(io.LimitReader(f, limits.APIKey+2)).ReadString('\n') // plus a line end of two bytes
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", 0, err
 	}
@@ -59,9 +59,10 @@ func readKey(path string) (string, fs.FileMode, error) {
 	case len(key) > limits.APIKey || !strings.HasSuffix(line, "\n") && len(line) > limits.APIKey:
 		return "", 0, fmt.Errorf("%s: the first line is longer than %d bytes; it is not a key", path, limits.APIKey)
 	case key == "":
-		return "", 0, fmt.Errorf("%s: the first line is empty; it has to be the key", path)
+		return "", 0, fmt.Errorf("%s: the first line is empty; it must be the key", path)
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return "", 0, fmt.Errorf("%s: the first line holds spaces, control characters or letters beyond ASCII; it is not a key", path)
+		return "", 0, fmt.Errorf("%s: the first line contains spaces, control characters or non-ASCII characters; "+
+			"it is not a key", path)
 	}
 	return key, info.Mode(), nil
 }

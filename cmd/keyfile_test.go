@@ -12,7 +12,8 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// TestKeyFile: the key is the first line of a file; what cannot be a key is one error that names the file.
+// TestKeyFile checks that the key is the first line of the file, and that an invalid key is one error that names the
+// file.
 func TestKeyFile(t *testing.T) {
 	t.Setenv(envAPIKey, "of-the-environment")
 	longest := strings.Repeat("k", limits.APIKey)
@@ -29,9 +30,9 @@ func TestKeyFile(t *testing.T) {
 		"long spaces":   {strings.Repeat(" ", 1<<20), "", "the first line is longer than 4096 bytes"},
 		"empty":         {"", "", "the first line is empty"},
 		"empty line":    {"\nkey\n", "", "the first line is empty"},
-		"two words":     {"a key\n", "", "holds spaces, control characters"},
-		"an escape":     {"a\x1b[2Jkey\n", "", "holds spaces, control characters"},
-		"not ASCII":     {"schlüssel\n", "", "letters beyond ASCII"},
+		"two words":     {"a key\n", "", "contains spaces, control characters"},
+		"an escape":     {"a\x1b[2Jkey\n", "", "contains spaces, control characters"},
+		"not ASCII":     {"schlüssel\n", "", "non-ASCII characters"},
 	} {
 		path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
 		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
@@ -40,7 +41,7 @@ func TestKeyFile(t *testing.T) {
 		var errs bytes.Buffer
 		key, err := keyFlag{path}.read(&app{err: terminal.Notes(&errs)})
 		if key != test.key || (err != nil) != (test.fault != "") || errs.Len() > 0 {
-			t.Errorf("%s: %q, %v; it says %q", name, key, err, errs.String())
+			t.Errorf("%s: %q, %v; notes %q", name, key, err, errs.String())
 		}
 		if err != nil && (!strings.Contains(err.Error(), test.fault) || !strings.Contains(err.Error(), path)) {
 			t.Errorf("%s: error %v, want %s", name, err, test.fault)
@@ -55,7 +56,7 @@ func TestKeyFile(t *testing.T) {
 		t.Errorf("without the flag: %q, %v", key, err)
 	}
 	if runtime.GOOS == "windows" {
-		return // files have no such modes
+		return // Windows has no such modes
 	}
 	path := filepath.Join(dir, "plain")
 	for mode, noted := range map[os.FileMode]bool{0o400: false, 0o640: true, 0o604: true} {
@@ -70,7 +71,7 @@ func TestKeyFile(t *testing.T) {
 	}
 }
 
-// TestKeyFileFlag: every command that needs a server's key takes its file, and the key gets to the server.
+// TestKeyFileFlag checks that every command with a server's key reads the file and sends the key.
 func TestKeyFileFlag(t *testing.T) {
 	h := withImpostor(t, nil)
 	t.Setenv(envAPIKey, "of-the-environment")
@@ -85,7 +86,7 @@ func TestKeyFileFlag(t *testing.T) {
 			t.Errorf("%v: code %d, %s", args, code, errs)
 		}
 		if got := h.String()[before:]; !strings.Contains(got, "Bearer of-the-file]") {
-			t.Errorf("%v: the server heard %s", args, got)
+			t.Errorf("%v: the server received %s", args, got)
 		}
 	}
 	for _, args := range [][]string{
@@ -101,16 +102,17 @@ func TestKeyFileFlag(t *testing.T) {
 		t.Errorf("%v: code %d, %s", withArgs, code, errs)
 	}
 	code, _, errs := runMain([]string{"serve", "--api-key", "k", "--api-key-file", path}, "")
-	if code != exitUsage || !strings.Contains(errs, "exclude each other") {
+	if code != exitUsage || !strings.Contains(errs, "cannot be combined") {
 		t.Errorf("code %d, %s", code, errs)
 	}
 }
 
-// TestChildEnviron: processes that run models get no secrets.
+// TestChildEnviron checks that processes that run models get no secrets.
 func TestChildEnviron(t *testing.T) {
 	for name, kept := range map[string]bool{
-		envAPIKey: false, "INGOT_KEY_PASSWORD": false, "COSIGN_PASSWORD": false, "HF_TOKEN": false, "hf_token": false, "AWS_SECRET_ACCESS_KEY": false,
-		"INGOT_HOME": true, "INGOT_ENGINE": true, "LD_LIBRARY_PATH": true, "SOME_TOKENS": true,
+		envAPIKey: false, "INGOT_KEY_PASSWORD": false, "COSIGN_PASSWORD": false, "HF_TOKEN": false, "hf_token": false,
+		"AWS_SECRET_ACCESS_KEY": false,
+		"INGOT_HOME":            true, "INGOT_ENGINE": true, "LD_LIBRARY_PATH": true, "SOME_TOKENS": true,
 	} {
 		t.Setenv(name, "s3cret")
 		found := false
@@ -118,7 +120,7 @@ func TestChildEnviron(t *testing.T) {
 			found = found || variable == name+"=s3cret"
 		}
 		if found != kept {
-			t.Errorf("%s is there: %v, want %v", name, found, kept)
+			t.Errorf("%s is set: %v, want %v", name, found, kept)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// newKey writes a key pair as openssl does: newkey ecdsa|ed25519 NAME writes NAME.key and NAME.pub.
+// newKey writes a key pair like openssl: newkey ecdsa|ed25519 NAME writes NAME.key and NAME.pub.
 func newKey(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(writeKeys(args[0], ts.MkAbs(args[1])))
 }
 
-// writeKeys writes a key pair of a kind, ecdsa or ed25519, as path.key and path.pub.
+// writeKeys writes an ecdsa or ed25519 key pair as path.key and path.pub.
 func writeKeys(kind, path string) error {
 	var key crypto.Signer
 	var err error
@@ -38,7 +38,8 @@ func writeKeys(kind, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600); err != nil {
+	if err := os.WriteFile(path+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+		0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(path+".pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o644)

@@ -19,17 +19,17 @@ import (
 	"github.com/ingotml/ingot/registry"
 )
 
-// killSizes are the blobs of the model that is pushed and pulled, and how often that is killed.
+// killSizes are the sizes of the model's blobs, and how many times a transfer is killed.
 type killSizes struct {
 	large, tensor, tensors int
-	small                  int // blobs of a few bytes
-	chunk                  int // most of a blob that goes again, of a push
+	small                  int // number of blobs of a few bytes
+	chunk                  int // maximum number of bytes of a blob that a push repeats
 	kills                  int
 }
 
-// TestKilledTransfers kills push and pull at random moments, and runs the same command again: it has to end well, with the
-// same model, nothing stray, and without moving again what had moved. With INGOT_SOAK set it does so 20 times
-// with 300 MB each way.
+// TestKilledTransfers kills push and pull at random moments and runs the same command again. It must succeed with the
+// same model, leave no stray files, and not repeat what was transferred. With INGOT_SOAK the test does so 20 times with
+// 300 MB in each direction.
 func TestKilledTransfers(t *testing.T) {
 	sizes := killSizes{large: 18 << 20, tensor: 2 << 20, tensors: 6, small: 12, chunk: 4 << 20, kills: 3}
 	if os.Getenv("INGOT_SOAK") != "" {
@@ -41,7 +41,7 @@ func TestKilledTransfers(t *testing.T) {
 	push := []string{"push", name, "--chunk-size", fmt.Sprint(sizes.chunk)}
 	total := makeModel(t, source, name, sizes)
 
-	// whole runs a command to its end and gives how many ticks there were.
+	// whole runs a command to its end and returns the number of ticks.
 	whole := func(home string, args ...string) int {
 		peer.count(0, nil)
 		ingot(t, home, args...)
@@ -62,7 +62,7 @@ func TestKilledTransfers(t *testing.T) {
 		}
 		checkTwice(t, what, peer.counted().received-total, sizes, sizes.chunk)
 		checkStore(t, what, source, name, want)
-		check := filepath.Join(t.TempDir(), "check") // what the registry holds
+		check := filepath.Join(t.TempDir(), "check") // what the registry stores
 		if got := ingot(t, check, "pull", name); got != want {
 			t.Fatalf("%s: what was pushed is pulled as %q, want %q", what, got, want)
 		}
@@ -77,13 +77,13 @@ func TestKilledTransfers(t *testing.T) {
 		if got := ingot(t, home, "pull", name); got != want {
 			t.Fatalf("%s: it prints %q, want %q", what, got, want)
 		}
-		checkTwice(t, what, peer.counted().sent-total, sizes, 8<<20) // the least size of a pull's parts
+		checkTwice(t, what, peer.counted().sent-total, sizes, 8<<20) // the minimum part size of a pull
 		checkStore(t, what, home, name, want)
 		os.RemoveAll(home)
 	}
 }
 
-// ingot runs a command to its end and gives what it printed.
+// ingot runs a command to its end and returns its output.
 func ingot(t *testing.T, home string, args ...string) string {
 	t.Helper()
 	c := command(home, args...)
@@ -95,15 +95,16 @@ func ingot(t *testing.T, home string, args ...string) string {
 	return out.String()
 }
 
-// command is the program as the scripts have it, with a store of its own.
+// command returns a command of the program with its own store.
 func command(home string, args ...string) *exec.Cmd {
 	c := exec.Command("ingot", args...)
-	// The race detector makes a process wait a second before it ends.
-	c.Env = append(os.Environ(), "INGOT_HOME="+home, "DOCKER_CONFIG="+home, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+	// Without this, the race detector delays the end of a process by a second.
+	c.Env = append(os.Environ(), "INGOT_HOME="+home, "DOCKER_CONFIG="+home,
+		"GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	return c
 }
 
-// killed runs a command and kills it at a tick of the registry. Most runs get there; one that was through before has ended well.
+// killed runs a command and kills it at a tick of the registry. A command that ends before the tick must succeed.
 func killed(t *testing.T, peer *testRegistry, at int, home string, args ...string) {
 	t.Helper()
 	c := command(home, args...)
@@ -113,7 +114,7 @@ func killed(t *testing.T, peer *testRegistry, at int, home string, args ...strin
 	var hit atomic.Bool
 	peer.count(at, func() {
 		<-began
-		hit.Store(true) // before it is, since it ends at once
+		hit.Store(true) // before the kill, since the process ends at once
 		_ = c.Process.Kill()
 	})
 	if err := c.Start(); err != nil {
@@ -127,7 +128,7 @@ func killed(t *testing.T, peer *testRegistry, at int, home string, args ...strin
 	}
 }
 
-// makeModel stores a model of random blobs under a name, and gives the bytes of its blobs.
+// makeModel stores a model of random blobs and returns their total size.
 func makeModel(t *testing.T, home, name string, sizes killSizes) (total int64) {
 	t.Helper()
 	ctx := t.Context()
@@ -186,7 +187,7 @@ func makeModel(t *testing.T, home, name string, sizes killSizes) (total int64) {
 	return total
 }
 
-// checkTwice: of each blob that was under way, at most a chunk goes again.
+// checkTwice checks that at most one chunk of each active blob was transferred again.
 func checkTwice(t *testing.T, what string, twice int64, sizes killSizes, chunk int) {
 	t.Helper()
 	const active = registry.DefaultConcurrency
@@ -197,7 +198,7 @@ func checkTwice(t *testing.T, what string, twice int64, sizes killSizes, chunk i
 	}
 }
 
-// checkBlobs: what a store shows under a digest has this digest, at any moment.
+// checkBlobs checks that every blob has the digest of its name, at any moment.
 func checkBlobs(t *testing.T, what, home string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(home, "blobs", "sha256", "*"))
@@ -221,10 +222,10 @@ func checkBlobs(t *testing.T, what, home string) {
 	}
 }
 
-// checkStore: the model is there and whole, and nothing else is.
+// checkStore checks that the store contains exactly the intact model.
 func checkStore(t *testing.T, what, home, name, digest string) {
 	t.Helper()
-	ingot(t, home, "fsck") // which hashes every blob
+	ingot(t, home, "fsck") // hashes every blob
 	if got := ingot(t, home, "ls", "--format", "{{.Name}} {{.Digest}}"); got != name+" "+digest {
 		t.Errorf("%s: the store has %q, want %s %s", what, got, name, digest)
 	}

@@ -5,11 +5,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// kvFlag is how caches keep keys and values, for commands that run a model.
+// kvFlag is the number format of KV caches, for commands that run a model.
 type kvFlag string
 
 func (o *kvFlag) add(c *cobra.Command) {
-	c.Flags().StringVar((*string)(o), "kv-type", "auto", "how caches keep keys and values: auto (as computed), q8 or q4")
+	c.Flags().StringVar((*string)(o), "kv-type", "auto", "KV cache `type`: auto (as computed), q8 or q4")
 }
 
 func (o kvFlag) value() (runtime.KVType, error) {

@@ -18,22 +18,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// launchRun is what is launched that is no client: this program's own `run`.
+// launchRun names the only choice that is not a client: this program's own `run`.
 const launchRun = "run"
 
 func (a *app) launchCmd() *cobra.Command {
 	var o launchOptions
 	c := &cobra.Command{
 		Use:   "launch [CLIENT] [-- ARGS]",
-		Short: "Start a coding client on the server's models",
-		Long: `Start a coding client, set up so that it asks this server: claude (Claude Code), codex, openclaw or opencode. What follows -- goes
-to the client as it is. "run" is no client but a conversation on the terminal.
+		Short: "Start a coding client with the server's models",
+		Long: `Start a coding client that uses this server: claude (Claude Code), codex, openclaw or opencode.
+Arguments after -- are passed to the client. "run" starts a conversation on the terminal instead.
 
-The client has to be installed (openclaw is installed with npm when asked for) and the server has to run: "ingot serve". Without
---model the terminal asks, and offers the model that the client had last. A model that the server lacks is pulled when you say so.
+The client must be installed (launch offers to install openclaw with npm) and the server must be
+running: "ingot serve". Without --model, launch asks for the model; the default is the client's last one.
+If the server lacks the model, launch offers to pull it.
 
-Claude Code, Codex and OpenCode get environment and arguments, and no file is written. OpenClaw's configuration gets this server as
-a provider and keeps all else; a copy of it as it was stays beside it.`,
+Claude Code, Codex and OpenCode are configured by environment and arguments; no file is written. In
+OpenClaw's configuration, launch adds this server as a provider and keeps everything else. It backs up
+the file first.`,
 		Example: `  ingot launch claude
   ingot launch claude --model qwen3:int4 --yes -- -p "What does this program do?"
   eval "$(ingot launch opencode --model qwen3 --config-only)"`,
@@ -44,9 +46,9 @@ a provider and keeps all else; a copy of it as it was stays beside it.`,
 		RunE: func(c *cobra.Command, args []string) error { return a.launch(c, args, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.model, "model", "", "`name` of the model")
-	f.BoolVar(&o.yes, "yes", false, "ask nothing: install and pull what is missing; needs --model")
-	f.BoolVar(&o.configOnly, "config-only", false, "set up and print what the shell has to do, but start nothing")
+	f.StringVar(&o.model, "model", "", "`name` of the model (default: ask)")
+	f.BoolVar(&o.yes, "yes", false, "install and pull without asking; requires --model")
+	f.BoolVar(&o.configOnly, "config-only", false, "configure and print the shell commands; start nothing")
 	o.server.add(c)
 	return c
 }
@@ -57,7 +59,7 @@ type launchOptions struct {
 	yes, configOnly bool
 }
 
-// splitDash splits arguments at --.
+// splitDash splits the arguments at --.
 func splitDash(c *cobra.Command, args []string) (before, after []string) {
 	if n := c.ArgsLenAtDash(); n >= 0 {
 		return args[:n], args[n:]
@@ -65,12 +67,12 @@ func splitDash(c *cobra.Command, args []string) (before, after []string) {
 	return args, nil
 }
 
-// launcher is one run of launch.
+// launcher is one invocation of launch.
 type launcher struct {
 	*app
 	o     launchOptions
-	args  []string // of the user, for the client
-	saved string   // the file with what was launched before; "" where there can be none
+	args  []string // passed on to the client
+	saved string   // the file that records the last choices; "" if it has no place
 }
 
 func (a *app) launch(c *cobra.Command, args []string, o launchOptions) error {
@@ -84,32 +86,32 @@ func (a *app) launch(c *cobra.Command, args []string, o launchOptions) error {
 		}
 		l.o.model = name.String()
 	case o.yes:
-		return usagef("--yes asks nothing: it needs --model NAME")
+		return usagef("--yes requires --model NAME, since it asks nothing")
 	}
-	what := launchRun
+	target := launchRun
 	switch {
 	case len(given) == 1:
-		what = given[0]
+		target = given[0]
 	case a.onTerminal() && !o.yes:
 		var err error
-		if what, err = l.chooseClient(c.Context()); err != nil {
+		if target, err = l.chooseClient(c.Context()); err != nil {
 			return err
 		}
 	}
-	if what == launchRun {
+	if target == launchRun {
 		return l.run(c.Context())
 	}
-	client, known := launch.ByName(what)
+	client, known := launch.ByName(target)
 	if !known {
-		return usagef("%q cannot be launched; give %s", what, strings.Join(launchNames(), ", "))
+		return usagef("unknown client %q; use one of %s", target, strings.Join(launchNames(), ", "))
 	}
 	if l.o.model == "" && !a.onTerminal() {
-		return usagef("give --model NAME: there is no terminal to ask for it")
+		return usagef("not a terminal: pass --model NAME")
 	}
 	return l.client(c.Context(), client)
 }
 
-// launchNames are all that can be launched.
+// launchNames lists everything that can be launched.
 func launchNames() []string {
 	var names []string
 	for _, c := range launch.Clients() {
@@ -167,7 +169,7 @@ func (l *launcher) client(ctx context.Context, client launch.Client) error {
 	return start.Run()
 }
 
-// remember saves which model was launched.
+// remember saves the launched model as the next default.
 func (l *launcher) remember(client string) error {
 	if l.saved == "" {
 		return nil
@@ -175,7 +177,7 @@ func (l *launcher) remember(client string) error {
 	return launch.Save(l.saved, client, l.o.model)
 }
 
-// find gives the client's program, which is installed first where that can be done and is wanted.
+// find returns the path of the client's program. It installs the client first if that is possible and the user agrees.
 func (l *launcher) find(ctx context.Context, client launch.Client, home string) (string, error) {
 	path, absent := client.Find(home)
 	if !errors.Is(absent, launch.ErrAbsent) {
@@ -191,7 +193,7 @@ func (l *launcher) find(ctx context.Context, client launch.Client, home string) 
 	line := strings.Join(command, " ")
 	if !l.o.yes {
 		if !l.onTerminal() {
-			return "", fmt.Errorf("%w; `%s` installs it, and so does --yes", absent, line)
+			return "", fmt.Errorf("%w; install it with `%s`, or pass --yes", absent, line)
 		}
 		wanted, err := l.confirm(ctx, fmt.Sprintf("%s is not installed; install it with `%s`?", client.Title, line))
 		if err != nil {
@@ -208,12 +210,12 @@ func (l *launcher) find(ctx context.Context, client launch.Client, home string) 
 		return "", fmt.Errorf("%s: %w", line, err)
 	}
 	if path, err = client.Find(home); err != nil {
-		return "", fmt.Errorf("%s is installed, but not on the PATH; a new shell may find it", client.Title)
+		return "", fmt.Errorf("%s is installed, but not on the PATH; try a new shell", client.Title)
 	}
 	return path, nil
 }
 
-// launchPatience is how long the server may take for what needs no model.
+// launchPatience is the timeout of requests that need no model.
 const launchPatience = 20 * time.Second
 
 func (l *launcher) ask(ctx context.Context, s serverClient, method, path string, body, to any) error {
@@ -222,13 +224,13 @@ func (l *launcher) ask(ctx context.Context, s serverClient, method, path string,
 	return s.get(ctx, method, path, body, to)
 }
 
-// modelShown is what matters here of what the server says of a model.
+// modelShown is the part of the server's /api/show response that launch uses.
 type modelShown struct {
 	Capabilities []string       `json:"capabilities"`
 	Info         map[string]any `json:"model_info"`
 }
 
-// ready has the server have the model, and says what there is to say of it.
+// ready makes sure that the server has the model, and returns the model's properties.
 func (l *launcher) ready(ctx context.Context, s serverClient, version server.VersionJSON) (launch.Model, error) {
 	m := launch.Model{Name: l.o.model}
 	var show modelShown
@@ -262,15 +264,17 @@ func (l *launcher) ready(ctx context.Context, s serverClient, version server.Ver
 		}
 	}
 	if !tools {
-		l.note("note: %s has no template for tools, which coding clients work with", m.Name)
+		l.note("note: the template of %s does not support tools, which coding clients need", m.Name)
 	}
 	if m.Context > 0 && m.Context < launch.WantedContext {
-		l.note("note: %s holds %d tokens; coding clients want %d or more", m.Name, m.Context, launch.WantedContext)
+		l.note("note: the context of %s is %d tokens; coding clients need %d or more", m.Name, m.Context,
+			launch.WantedContext)
 	}
 	return m, nil
 }
 
-// pull fetches a model that the server lacks, if that is wanted: into the store that both share, or by the server into its own.
+// pull pulls a model that the server lacks, if the user agrees: into the store if server and program share it, or else
+// through the server.
 func (l *launcher) pull(ctx context.Context, s serverClient, version server.VersionJSON, missing error) error {
 	name, err := manifest.ParseName(l.o.model)
 	if err != nil {
@@ -286,7 +290,7 @@ func (l *launcher) pull(ctx context.Context, s serverClient, version server.Vers
 		_, _, err := l.fetch(ctx, name, pullOptions{transfer: transferFlags{concurrency: registry.DefaultConcurrency}})
 		return err
 	}
-	l.note("the server pulls %s", name)
+	l.note("the server is pulling %s", name)
 	var done struct {
 		Status string `json:"status"`
 		Error  string `json:"error"`
@@ -298,22 +302,22 @@ func (l *launcher) pull(ctx context.Context, s serverClient, version server.Vers
 	return err
 }
 
-// wantPull asks whether to pull a model; the error is that it is missing, where it is not to be pulled.
+// wantPull asks whether to pull a model. It returns missing if the user declines.
 func (l *launcher) wantPull(ctx context.Context, name manifest.Name, missing error) error {
 	switch {
 	case l.o.yes:
 		return nil
 	case !l.onTerminal():
-		return fmt.Errorf("%w; --yes pulls it", missing)
+		return fmt.Errorf("%w; pull it with --yes", missing)
 	}
-	wanted, err := l.confirm(ctx, fmt.Sprintf("%s is not here; pull it?", name))
+	wanted, err := l.confirm(ctx, fmt.Sprintf("%s is missing; pull it?", name))
 	if err == nil && !wanted {
 		err = missing
 	}
 	return err
 }
 
-// run is a conversation with a model, or one answer where there is no terminal.
+// run starts a conversation with a model, or prints one response if there is no terminal.
 func (l *launcher) run(ctx context.Context) error {
 	if l.o.configOnly {
 		return usagef("%s has no configuration", launchRun)
@@ -330,10 +334,10 @@ func (l *launcher) run(ctx context.Context) error {
 			return err
 		}
 		if saved.Last == "" {
-			return usagef("give --model NAME: none was launched before")
+			return usagef("pass --model NAME: no model was launched before")
 		}
 		l.o.model, remember = saved.Last, false
-		l.note("running %s, which was launched last", saved.Last)
+		l.note("running %s, the last launched model", saved.Last)
 	}
 	if err := l.stored(ctx); err != nil {
 		return err
@@ -355,7 +359,7 @@ func (l *launcher) run(ctx context.Context) error {
 	return root.ExecuteContext(ctx)
 }
 
-// stored has the store have the model.
+// stored makes sure that the store has the model.
 func (l *launcher) stored(ctx context.Context) error {
 	name, err := manifest.ParseName(l.o.model)
 	if err != nil {

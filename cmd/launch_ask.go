@@ -16,7 +16,8 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// choose has the user pick from a list, by number or by its text; an empty line is the one that is offered, or the first.
+// choose asks the user to pick from a list, by number or by text. An empty line picks the offered entry, or the first
+// if offered is not on the list.
 func (l *launcher) choose(ctx context.Context, what string, list []string, offered string) (string, error) {
 	if !slices.Contains(list, offered) {
 		offered = list[0]
@@ -36,7 +37,7 @@ func (l *launcher) choose(ctx context.Context, what string, list []string, offer
 		switch {
 		case err != nil && line == "":
 			fmt.Fprintln(l.err)
-			return "", errors.New("nothing was chosen")
+			return "", errors.New("no choice was made")
 		case line == "":
 			return offered, nil
 		case notNumber == nil && n >= 1 && n <= len(list):
@@ -48,9 +49,9 @@ func (l *launcher) choose(ctx context.Context, what string, list []string, offer
 	}
 }
 
-// chooseClient has the user pick what to launch, of what is there. OpenClaw can be installed.
+// chooseClient asks the user which of the installed clients to launch. It prints why the others are not available.
 func (l *launcher) chooseClient(ctx context.Context) (string, error) {
-	home, _ := os.UserHomeDir() // without one the PATH is all there is
+	home, _ := os.UserHomeDir() // without a home folder, only the PATH is searched
 	list := []string{launchRun}
 	for _, c := range launch.Clients() {
 		if _, err := c.Find(home); err == nil {
@@ -62,7 +63,8 @@ func (l *launcher) chooseClient(ctx context.Context) (string, error) {
 	return l.choose(ctx, "launch", list, launchRun)
 }
 
-// chooseModel has the user pick a model of the server. The one that the client had last is offered, else the last of all.
+// chooseModel asks the user to pick a model of the server. The default is the client's last model, or else the last
+// launched one.
 func (l *launcher) chooseModel(ctx context.Context, s serverClient, client string) (string, error) {
 	var tags struct {
 		Models []struct {
@@ -79,7 +81,7 @@ func (l *launcher) chooseModel(ctx context.Context, s serverClient, client strin
 	return l.chooseOf(ctx, list, client)
 }
 
-// chooseStored has the user pick a model of the store.
+// chooseStored asks the user to pick a model of the store.
 func (l *launcher) chooseStored(ctx context.Context) (string, error) {
 	store, err := manifest.Open("")
 	if err != nil {
@@ -98,7 +100,8 @@ func (l *launcher) chooseStored(ctx context.Context) (string, error) {
 
 func (l *launcher) chooseOf(ctx context.Context, list []string, client string) (string, error) {
 	if len(list) == 0 {
-		return "", errors.New("there are no models; `ingot pull` and `ingot create` bring some, --model names one to be pulled")
+		return "", errors.New("there are no models; add one with `ingot pull` or `ingot create`, " +
+			"or name one to pull with --model")
 	}
 	offered := ""
 	if l.saved != "" {
@@ -113,7 +116,7 @@ func (l *launcher) chooseOf(ctx context.Context, list []string, client string) (
 	return l.choose(ctx, "model", list, offered)
 }
 
-// printStart prints what a shell does to start a client.
+// printStart prints shell commands that start a client.
 func (l *launcher) printStart(s launch.Start) error {
 	var b strings.Builder
 	for _, name := range s.Removed {
@@ -127,12 +130,12 @@ func (l *launcher) printStart(s launch.Start) error {
 	for _, arg := range s.Args {
 		line = append(line, shellQuote(arg))
 	}
-	fmt.Fprintf(&b, "# %s\n", terminal.Line(strings.Join(line, " "))) // a line break would end the comment
+	fmt.Fprintf(&b, "# %s\n", terminal.Line(strings.Join(line, " "))) // escaped, since a line break would end the comment
 	_, err := fmt.Fprint(l.out, b.String())
 	return err
 }
 
-// shellQuote makes one word of a POSIX shell of a text.
+// shellQuote quotes a text as one word for a POSIX shell.
 func shellQuote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)

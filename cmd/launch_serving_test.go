@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// serving starts a server of the store's models at INGOT_HOST, one that can load none: serving [STORE] [KEY].
+// serving starts a server of the store at INGOT_HOST that cannot load models: serving [STORE] [KEY].
 func serving(ts *testscript.TestScript, _ bool, args []string) {
 	home, key := ts.Getenv("INGOT_HOME"), ""
 	if len(args) > 0 {

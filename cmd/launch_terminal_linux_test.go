@@ -14,18 +14,18 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 )
 
-// seated is a program on a terminal of its own.
-type seated struct {
+// terminalProcess is a program with a terminal of its own.
+type terminalProcess struct {
 	*exec.Cmd
 	control *os.File
 	screen  *lockedBuffer
 }
 
-// sitDown starts a command of the program on a terminal.
-func sitDown(t *testing.T, home string, env []string, args ...string) *seated {
+// startOnTerminal starts a command of the program on a terminal.
+func startOnTerminal(t *testing.T, home string, env []string, args ...string) *terminalProcess {
 	t.Helper()
 	control, tty := terminaltest.PTY(t, 120, 30)
-	s := &seated{Cmd: command(home, args...), control: control, screen: &lockedBuffer{}}
+	s := &terminalProcess{Cmd: command(home, args...), control: control, screen: &lockedBuffer{}}
 	s.Env = append(s.Env, env...)
 	s.Stdin, s.Stdout, s.Stderr = tty, tty, tty
 	s.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -38,26 +38,27 @@ func sitDown(t *testing.T, home string, env []string, args ...string) *seated {
 	return s
 }
 
-// hear waits until the screen has a text.
-func (s *seated) hear(t *testing.T, text string) {
+// expect waits until the screen contains a text.
+func (s *terminalProcess) expect(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(s.screen.String(), text); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(s.screen.String(),
+		text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the screen lacks %q:\n%s", text, s.screen)
 		}
 	}
 }
 
-// say types keys.
-func (s *seated) say(t *testing.T, keys string) {
+// press types keys.
+func (s *terminalProcess) press(t *testing.T, keys string) {
 	t.Helper()
 	if _, err := s.control.WriteString(keys); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// ends checks the exit status.
-func (s *seated) ends(t *testing.T, want int) {
+// ends waits for the end and checks the exit status.
+func (s *terminalProcess) ends(t *testing.T, want int) {
 	t.Helper()
 	err := s.Wait()
 	var exit *exec.ExitError
@@ -66,7 +67,7 @@ func (s *seated) ends(t *testing.T, want int) {
 	}
 }
 
-// TestLaunchOnTerminal: what is not said is asked for, and the client has the terminal afterwards.
+// TestLaunchOnTerminal checks that launch asks for missing arguments, and that the client gets the terminal.
 func TestLaunchOnTerminal(t *testing.T) {
 	dir := t.TempDir()
 	home, bin := filepath.Join(dir, "store"), filepath.Join(dir, "bin")
@@ -93,44 +94,44 @@ func TestLaunchOnTerminal(t *testing.T) {
 	env := []string{"HOME=" + dir, "XDG_STATE_HOME=", "INGOT_HOST=" + addr, "PATH=" + bin + ":" + os.Getenv("PATH")}
 	saved := filepath.Join(dir, ".local", "state", "ingot", "launch.json")
 
-	s := sitDown(t, home, env, "launch", "claude")
-	s.hear(t, "model [demo:latest]: ")
-	s.say(t, "\x03")
+	s := startOnTerminal(t, home, env, "launch", "claude")
+	s.expect(t, "model [demo:latest]: ")
+	s.press(t, "\x03")
 	s.ends(t, 130)
 	if _, err := os.Stat(saved); err == nil {
 		t.Error("a model is remembered that was not chosen")
 	}
 
-	s = sitDown(t, home, env, "launch", "claude")
-	s.hear(t, "model [demo:latest]: ")
-	s.say(t, "2\n")
-	s.hear(t, "model other:latest> ")
-	s.say(t, "hello\n")
-	s.hear(t, "heard hello")
+	s = startOnTerminal(t, home, env, "launch", "claude")
+	s.expect(t, "model [demo:latest]: ")
+	s.press(t, "2\n")
+	s.expect(t, "model other:latest> ")
+	s.press(t, "hello\n")
+	s.expect(t, "heard hello")
 	s.ends(t, 3)
 
-	s = sitDown(t, home, env, "launch") // what to launch is asked first; the last model is offered
-	s.hear(t, "launch [run]: ")
-	s.say(t, "claude\n")
-	s.hear(t, "model [other:latest]: ")
-	s.say(t, "\n")
-	s.hear(t, "model other:latest> ")
-	s.say(t, "\x03") // the client's
+	s = startOnTerminal(t, home, env, "launch") // asks for the client first, and offers the last model
+	s.expect(t, "launch [run]: ")
+	s.press(t, "claude\n")
+	s.expect(t, "model [other:latest]: ")
+	s.press(t, "\n")
+	s.expect(t, "model other:latest> ")
+	s.press(t, "\x03") // handled by the client
 	_ = s.Wait()
 	if status, ok := s.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
 		t.Errorf("the client ends with %v", s.ProcessState)
 	}
 
-	s = sitDown(t, home, env, "launch", "openclaw", "--model", "demo")
-	s.hear(t, "install it with `npm install -g openclaw@latest`? [y/N] ")
-	s.say(t, "n\n")
-	s.hear(t, "OpenClaw is not installed")
+	s = startOnTerminal(t, home, env, "launch", "openclaw", "--model", "demo")
+	s.expect(t, "install it with `npm install -g openclaw@latest`? [y/N] ")
+	s.press(t, "n\n")
+	s.expect(t, "OpenClaw is not installed")
 	s.ends(t, 1)
 
-	s = sitDown(t, home, env, "launch", "claude", "--model", "registry.example/none")
-	s.hear(t, "registry.example/none:latest is not here; pull it? [y/N] ")
-	s.say(t, "\n")
-	s.hear(t, "not found")
+	s = startOnTerminal(t, home, env, "launch", "claude", "--model", "registry.example/none")
+	s.expect(t, "registry.example/none:latest is missing; pull it? [y/N] ")
+	s.press(t, "\n")
+	s.expect(t, "not found")
 	s.ends(t, 1)
 	for _, path := range []string{".openclaw", ".clawdbot"} {
 		if _, err := os.Stat(filepath.Join(dir, path)); err == nil {

@@ -12,30 +12,30 @@ import (
 )
 
 func TestChoose(t *testing.T) {
-	for _, c := range []struct{ in, offered, want, says string }{
+	for _, c := range []struct{ in, offered, want, text string }{
 		{"\n", "", "a", "a [a]"},
 		{"\n", "b", "b", "[b]"},
 		{"2\n", "", "b", ""},
 		{"b\n", "", "b", ""},
 		{"3\nx\n1\n", "b", "a", `"3" is not on the list`},
 		{"2", "", "b", ""},
-		{"", "", "", "nothing was chosen"},
-		{"x", "", "", "nothing was chosen"},
+		{"", "", "", "no choice was made"},
+		{"x", "", "", "no choice was made"},
 	} {
 		var errs bytes.Buffer
 		l := &launcher{app: &app{in: strings.NewReader(c.in), err: terminal.Notes(&errs)}}
 		got, err := l.choose(t.Context(), "a", []string{"a", "b"}, c.offered)
-		said := errs.String()
+		text := errs.String()
 		if err != nil {
-			said += err.Error()
+			text += err.Error()
 		}
-		if got != c.want || !strings.Contains(said, c.says) {
-			t.Errorf("%q: %q, says %q; want %q, %q", c.in, got, said, c.want, c.says)
+		if got != c.want || !strings.Contains(text, c.text) {
+			t.Errorf("%q: %q, %q; want %q, %q", c.in, got, text, c.want, c.text)
 		}
 	}
 }
 
-// The model that a client had is offered, else the last of all.
+// TestChooseOffered checks that the client's last model is offered, or else the last launched one.
 func TestChooseOffered(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "launch.json")
 	for _, s := range []struct{ client, model string }{{"claude", "b"}, {"codex", "gone"}, {"", "c"}} {
@@ -56,7 +56,8 @@ func TestChooseOffered(t *testing.T) {
 }
 
 func TestShellQuote(t *testing.T) {
-	for text, want := range map[string]string{"": "''", "a/b:1": "a/b:1", "a b": "'a b'", "it's": `'it'\''s'`, "$x": "'$x'", "~": "'~'"} {
+	for text, want := range map[string]string{"": "''", "a/b:1": "a/b:1", "a b": "'a b'", "it's": `'it'\''s'`,
+		"$x": "'$x'", "~": "'~'"} {
 		if got := shellQuote(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}

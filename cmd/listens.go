@@ -16,7 +16,8 @@ import (
 	"github.com/ingotml/ingot/server/address"
 )
 
-// listenError says why an address cannot be had: where it is taken by whom, as far as can be told, and how to choose another.
+// listenError explains why listening on an address failed. If the address is in use, it names the program that uses it
+// as far as possible, and says how to choose another address.
 func listenError(ctx context.Context, at address.Address, err error) error {
 	taken := isTaken(err)
 	var inner *os.SyscallError
@@ -26,29 +27,31 @@ func listenError(ctx context.Context, at address.Address, err error) error {
 	what := err.Error()
 	if taken {
 		if by := whoListens(ctx, at); by != "" {
-			what = by + " is there already"
+			what = by + " uses it already"
 		}
 	}
 	other := at
 	if other.Port++; at.Port == 0 || other.Port > 65535 {
 		other.Port = address.DefaultPort
 	}
-	return fmt.Errorf("listen on %s: %s; `ingot serve --host %s` or %s chooses another address", at.Listen(), what, other.Listen(), address.Env)
+	return fmt.Errorf("listen on %s: %s; choose another address with `ingot serve --host %s` or %s",
+		at.Listen(), what, other.Listen(), address.Env)
 }
 
-// isTaken tells whether somebody else listens where an error says that one could not.
+// isTaken reports whether an error means that the address is in use.
 func isTaken(err error) bool {
-	const windows = syscall.Errno(10048) // WSAEADDRINUSE, which is not syscall.EADDRINUSE there
+	const windows = syscall.Errno(10048) // WSAEADDRINUSE, which differs from syscall.EADDRINUSE on Windows
 	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windows)
 }
 
-// whoListens names the program at an address, "" where nothing tells: it is asked as a server of models, and the system for its process.
+// whoListens names the program that listens at an address, or returns "". It sends the program a version request, and
+// asks the system for the process.
 func whoListens(ctx context.Context, at address.Address) string {
 	by := []string{askVersion(ctx, at), portOwner(at.Port)}
 	return strings.Trim(strings.Join(by, ", "), ", ")
 }
 
-// askVersion names a server that answers like ours, or like Ollama's.
+// askVersion identifies a server by its response to /api/version: ingot, Ollama, or another HTTP server.
 func askVersion(ctx context.Context, at address.Address) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -59,7 +62,7 @@ func askVersion(ctx context.Context, at address.Address) string {
 	var v server.VersionJSON
 	switch {
 	case status == http.StatusUnauthorized:
-		return "a server that wants an API key"
+		return "a server that requires an API key"
 	case status != http.StatusOK || json.Unmarshal(b, &v) != nil || v.Version == "":
 		return "an HTTP server"
 	case v.Ingot != "":
@@ -76,16 +79,16 @@ func fetchText(ctx context.Context, url string) (int, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
-	return answer.StatusCode, b, err
+	defer response.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	return response.StatusCode, b, err
 }
 
-// lsofOwner names the process in what `lsof -Fpc` prints.
+// lsofOwner returns the process named in the output of `lsof -Fpc`.
 func lsofOwner(text string) string {
 	var pid, name string
 	for line := range strings.Lines(text) {

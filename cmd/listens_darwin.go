@@ -7,7 +7,7 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// portOwner names the process that listens on a port, as far as this user may see it.
+// portOwner names the process that listens on a port, if this user may see it.
 func portOwner(port int) string {
 	lsof := child.Command(context.Background(), nil, "lsof", "-nP", fmt.Sprintf("-iTCP:%d", port), "-sTCP:LISTEN", "-Fpc")
 	out, err := lsof.Output()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// portOwner names the process that listens on a port, as far as this user may see it.
+// portOwner names the process that listens on a port, if this user may see it.
 func portOwner(port int) string {
 	inodes := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -22,7 +22,7 @@ func portOwner(port int) string {
 	if len(inodes) == 0 {
 		return ""
 	}
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is a good one
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is valid
 	for _, link := range links {
 		if to, err := os.Readlink(link); err != nil || !inodes[to] {
 			continue
@@ -37,7 +37,7 @@ func portOwner(port int) string {
 	return "another user's process"
 }
 
-// listeners gives the inodes of sockets that listen on a port, from a table as Linux has it in /proc/net/tcp.
+// listeners returns the inodes of sockets that listen on a port. The table has the format of /proc/net/tcp.
 func listeners(table string, port int) map[string]bool {
 	const listening = "0A"
 	inodes := map[string]bool{}

@@ -2,5 +2,5 @@
 
 package cmd
 
-// portOwner is "" where the system does not tell whose a port is.
+// portOwner returns "": this system has no supported way to find a port's process.
 func portOwner(int) string { return "" }

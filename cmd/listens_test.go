@@ -12,16 +12,16 @@ import (
 	"github.com/ingotml/ingot/server/address"
 )
 
-// Who has an address is told, and how to choose another.
+// TestListenError checks that the error names the program at the address and another address.
 func TestListenError(t *testing.T) {
 	for name, c := range map[string]struct {
-		answers map[string]string // by path; "401" is that status
+		answers map[string]string // by path; "401" is the status
 		want    string
 	}{
 		"ingot":    {map[string]string{"/api/version": `{"version":"1.2","ingot":"1.2","store":"x"}`}, "ingot 1.2"},
 		"Ollama":   {map[string]string{"/api/version": `{"version":"0.33.1"}`, "/": "Ollama is running"}, "Ollama 0.33.1"},
 		"alike":    {map[string]string{"/api/version": `{"version":"7\u001b[2J"}`}, "a server with Ollama's API, version 7"},
-		"locked":   {map[string]string{"/api/version": "401"}, "a server that wants an API key"},
+		"locked":   {map[string]string{"/api/version": "401"}, "a server that requires an API key"},
 		"a server": {map[string]string{"/": "hello"}, "an HTTP server"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,35 +42,41 @@ func TestListenError(t *testing.T) {
 				t.Fatal("the address is free")
 			}
 			text := listenError(t.Context(), at, err).Error()
-			other := fmt.Sprintf("`ingot serve --host 127.0.0.1:%d` or INGOT_HOST chooses another address", at.Port+1)
-			if !strings.HasPrefix(text, "listen on "+at.Listen()+": "+c.want) || !strings.Contains(text, "is there already; "+other) || strings.Contains(text, "\x1b") {
+			other := fmt.Sprintf("choose another address with `ingot serve --host 127.0.0.1:%d` or INGOT_HOST", at.Port+1)
+			if !strings.HasPrefix(text, "listen on "+at.Listen()+": "+c.want) ||
+				!strings.Contains(text, "uses it already; "+other) || strings.Contains(text, "\x1b") {
 				t.Errorf("%q, want %s, %s", text, c.want, other)
 			}
 		})
 	}
-	// An address that is not this machine's is nobody's, and nobody is asked.
+	// An address of another machine is not in use, and no request is sent to it.
 	at, _ := address.Parse("192.0.2.1:1")
 	_, err := net.Listen("tcp", at.Listen())
 	if err == nil {
 		t.Skip("this machine has an address for documentation (RFC 5737)")
 	}
-	if text := listenError(t.Context(), at, err).Error(); strings.Contains(text, "there already") || !strings.Contains(text, "--host 192.0.2.1:2") {
+	text := listenError(t.Context(), at, err).Error()
+	if strings.Contains(text, "uses it already") || !strings.Contains(text, "--host 192.0.2.1:2") {
 		t.Error(text)
 	}
 }
 
 func TestLsofOwner(t *testing.T) {
-	for text, want := range map[string]string{"p812\ncollama\nf3\n": "process 812 (ollama)", "p1\nca\nf1\np2\ncb\n": "process 1 (a)", "": ""} {
+	for text, want := range map[string]string{
+		"p812\ncollama\nf3\n":  "process 812 (ollama)",
+		"p1\nca\nf1\np2\ncb\n": "process 1 (a)",
+		"":                     "",
+	} {
 		if got := lsofOwner(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
 
-// What other machines reach takes a key, or a word that it shall not.
+// TestWhoMayListen checks that an address that other machines can reach requires a key or an explicit flag.
 func TestWhoMayListen(t *testing.T) {
 	t.Setenv("INGOT_HOME", t.TempDir())
-	t.Setenv("INGOT_ENGINE", t.TempDir()) // there is none in it: a server that would begin ends with that
+	t.Setenv("INGOT_ENGINE", t.TempDir()) // has no engine, which ends a server that would start
 	t.Setenv(envAPIKey, "")
 	for args, refused := range map[string]bool{
 		"":                                   false,
@@ -88,7 +94,8 @@ func TestWhoMayListen(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		code := Main(append([]string{"serve"}, strings.Fields(args)...), strings.NewReader(""), &out, &errs)
-		if got := code == exitUsage && strings.Contains(errs.String(), "other machines may reach"); got != refused || !refused && code != exitFailed {
+		got := code == exitUsage && strings.Contains(errs.String(), "other machines can reach")
+		if got != refused || !refused && code != exitFailed {
 			t.Errorf("serve %s: exit code %d, %s", args, code, errs.String())
 		}
 	}

@@ -21,12 +21,12 @@ func (a *app) loginCmd() *cobra.Command {
 	var fromStdin bool
 	c := &cobra.Command{
 		Use:   "login HOST",
-		Short: "Store the credentials for a registry",
+		Short: "Store credentials for a registry",
 		Long: `Check a user name and password with a registry, and store them where docker does: in the credential
-helper that docker's config.json names ($DOCKER_CONFIG, else ~/.docker), else in that file.
+helper that docker's config.json names (in $DOCKER_CONFIG, or else ~/.docker), or else in that file.
 
-The password is asked for on a terminal, or read from standard input with --password-stdin; there is no flag for it,
-since other programs see command lines. A registry may want a token in place of the password.`,
+login asks for the password on a terminal, or reads it from standard input with --password-stdin. There
+is no flag for it, since other users can see command lines. Some registries require a token as password.`,
 		Example: `  ingot login ghcr.io -u octocat
   ingot login registry.example.com -u ci --password-stdin < token`,
 		Args: between(1, 1),
@@ -48,28 +48,29 @@ since other programs see command lines. A registry may want a token in place of 
 				return err
 			}
 			if !result.Checked {
-				a.note("note: %s asks nobody for credentials, so these were not checked", host)
+				a.note("note: %s requires no credentials, so these were not checked", host)
 			}
 			a.note("credentials for %s are stored in %s", host, result.Stored)
 			return nil
 		},
 	}
 	flags.addConnection(c)
-	c.Flags().StringVarP(&user, "username", "u", "", "`name` of the user")
+	c.Flags().StringVarP(&user, "username", "u", "", "user `name` (default: ask)")
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
 	return c
 }
 
-// registryHost checks that an argument is a host, not a model's name or an address of the web.
+// registryHost checks that an argument is a registry's host, and not a model name or a URL with a path.
 func registryHost(arg string) (string, error) {
 	host := strings.TrimSuffix(strings.TrimPrefix(arg, "https://"), "/")
 	if host == "" || strings.ContainsAny(host, "/@ ") {
-		return "", usagef("%q is not a registry's host; give host[:port], such as ghcr.io", arg)
+		return "", usagef("%q is not a registry host; use host[:port], such as ghcr.io", arg)
 	}
 	return host, nil
 }
 
-// credentials asks for what the command line does not say. Nothing is asked where nobody answers.
+// credentials asks for the user name and password that the command line does not give. Without a terminal it fails
+// instead of asking.
 func (a *app) credentials(ctx context.Context, host, user string, fromStdin bool) (string, string, error) {
 	if fromStdin {
 		if user == "" {
@@ -80,7 +81,7 @@ func (a *app) credentials(ctx context.Context, host, user string, fromStdin bool
 	}
 	f, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return "", "", usagef("there is no terminal to ask for the password; give it on standard input with --password-stdin")
+		return "", "", usagef("not a terminal: pass the password on standard input with --password-stdin")
 	}
 	if user == "" {
 		fmt.Fprintf(a.err, "user name for %s: ", terminal.Line(host))
@@ -89,7 +90,7 @@ func (a *app) credentials(ctx context.Context, host, user string, fromStdin bool
 			return "", "", fmt.Errorf("ask for the user name: %w", err)
 		}
 		if user = strings.TrimSpace(line); user == "" {
-			return "", "", usagef("there is no user name")
+			return "", "", usagef("the user name is empty")
 		}
 	}
 	b, err := a.askSecret(ctx, f, "password or token of "+user)
@@ -97,12 +98,12 @@ func (a *app) credentials(ctx context.Context, host, user string, fromStdin bool
 		return "", "", fmt.Errorf("ask for the password: %w", err)
 	}
 	if len(b) == 0 {
-		return "", "", usagef("there is no password")
+		return "", "", usagef("the password is empty")
 	}
 	return user, string(b), nil
 }
 
-// askSecret asks a terminal for what is not shown while it is typed.
+// askSecret reads a secret from a terminal without echo.
 func (a *app) askSecret(ctx context.Context, f *os.File, what string) ([]byte, error) {
 	state, err := term.GetState(int(f.Fd()))
 	if err != nil {
@@ -112,12 +113,12 @@ func (a *app) askSecret(ctx context.Context, f *os.File, what string) ([]byte, e
 	b, err := await(ctx, func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })
 	fmt.Fprintln(a.err)
 	if err != nil {
-		_ = term.Restore(int(f.Fd()), state) // an interrupted read leaves the terminal without echo
+		_ = term.Restore(int(f.Fd()), state) // an interrupted read leaves echo off
 	}
 	return b, err
 }
 
-// Longest password that is read: tokens have a few thousand bytes.
+// maxPassword bounds the password in bytes. Tokens have a few thousand.
 const maxPassword = 64 << 10
 
 func readPassword(from io.Reader) (string, error) {
@@ -128,9 +129,9 @@ func readPassword(from io.Reader) (string, error) {
 	password := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
 	switch {
 	case password == "":
-		return "", usagef("standard input holds no password")
+		return "", usagef("standard input contains no password")
 	case len(b) > maxPassword || strings.ContainsAny(password, "\r\n\x00"):
-		return "", usagef("standard input holds more than a password of one line")
+		return "", usagef("standard input must contain only a password of one line")
 	}
 	return password, nil
 }
@@ -138,9 +139,9 @@ func readPassword(from io.Reader) (string, error) {
 func (a *app) logoutCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout HOST",
-		Short: "Forget the credentials for a registry",
-		Long: `Remove the credentials for a registry from docker's config.json and from the credential helper that it names. Docker
-then has none for it either.`,
+		Short: "Remove credentials for a registry",
+		Long: `Remove the credentials for a registry from docker's config.json and from the credential helper that it
+names. Docker shares them, so it is logged out too.`,
 		Args: between(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			host, err := registryHost(args[0])
@@ -152,7 +153,7 @@ then has none for it either.`,
 			case err != nil:
 				return err
 			case found:
-				a.note("forgot the credentials for %s", host)
+				a.note("removed the credentials for %s", host)
 			default:
 				a.note("there are no credentials for %s", host)
 			}

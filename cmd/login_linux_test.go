@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 )
 
-// TestLoginAsks: on a terminal the user is asked for name and password, and the password is not shown.
+// TestLoginAsks checks that login asks for name and password on a terminal, and does not echo the password.
 func TestLoginAsks(t *testing.T) {
 	control, tty := terminaltest.PTY(t, 80, 24)
 	var out bytes.Buffer
@@ -52,6 +52,6 @@ func TestLoginAsks(t *testing.T) {
 		t.Errorf("the terminal shows %q", all)
 	}
 	if want := "user name for example.com: password or token of ann: \n"; out.String() != want {
-		t.Errorf("it says %q", out.String())
+		t.Errorf("notes %q", out.String())
 	}
 }

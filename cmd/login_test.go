@@ -17,8 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// authRegistry starts a registry in memory where ann's password is secret, and puts its host into $AUTH_REGISTRY; with "tls", one whose certificate
-// nobody trusts.
+// authRegistry starts a registry in memory that accepts user ann with the password secret, and puts its host into
+// $AUTH_REGISTRY. With "tls" its certificate is untrusted.
 func authRegistry(ts *testscript.TestScript, _ bool, args []string) {
 	inner := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
 	ts.Defer(func() { inner.Close() })
@@ -43,7 +43,8 @@ func authRegistry(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("AUTH_REGISTRY", u.Host)
 }
 
-// credentialHelper is a docker credential helper that keeps the credentials of one server, in the file kept of the folder $HELPER_DIR.
+// credentialHelper is a docker credential helper that keeps the credentials of one server in the file kept in
+// $HELPER_DIR.
 func credentialHelper() {
 	file := filepath.Join(os.Getenv("HELPER_DIR"), "kept")
 	in, err := io.ReadAll(os.Stdin)

@@ -19,13 +19,14 @@ func (a *app) lsCmd() *cobra.Command {
 		Use:     "ls [NAME]...",
 		Aliases: []string{"list"},
 		Short:   "List the models in the store",
-		Long: `List the models in the store, or those with the names. A name may be a pattern in quotes, in which * and ? stand for
-anything but a slash; one without a tag means every tag.
+		Long: `List the models in the store, or only those that match a NAME. A name may be a quoted pattern, in which
+* and ? match anything except a slash. A name without a tag matches every tag.
 
-SIZE is what the model's blobs take, SHARED how much of that other names use too: removing the model frees the rest.
+SIZE is the size of the model's blobs. SHARED is the part that other models use too; removing the model
+frees the rest.
 
-A Go template sees .Name, .Digest, .Size and .Shared (bytes), .Type, .Partial (blobs that were not pulled) and
-.Modified (a time) of one model, and the functions json and size (bytes for people).`,
+A Go template can use .Name, .Digest, .Size and .Shared (bytes), .Type, .Partial (the number of blobs
+that are not pulled) and .Modified (a time) of one model, and the functions json and size (formats bytes).`,
 		Example: `  ingot ls 'team/*'
   ingot ls --format '{{.Name}} {{size .Size}}'
   ingot rm $(ingot ls -q)`,
@@ -36,7 +37,7 @@ A Go template sees .Name, .Digest, .Size and .Shared (bytes), .Type, .Partial (b
 				return err
 			}
 			if names && (asJSON || template != nil) {
-				return usagef("--names excludes --json and --format")
+				return usagef("--names cannot be combined with --json or --format")
 			}
 			store, err := manifest.Open("")
 			if err != nil {
@@ -62,8 +63,8 @@ A Go template sees .Name, .Digest, .Size and .Shared (bytes), .Type, .Partial (b
 	return c
 }
 
-// listed gives the models that any of the names means. A name that is no pattern has to be there. Sizes that are shared take
-// a look at every manifest, and are left out where only names are wanted.
+// listed returns the models that match any of the names. A name that is not a pattern must exist. Computing shared
+// sizes reads every manifest, so onlyNames skips it.
 func listed(ctx context.Context, store *manifest.Store, names []string, onlyNames bool) ([]lsEntry, error) {
 	var wanted []func(manifest.Summary) bool
 	for _, name := range names {
@@ -87,7 +88,7 @@ func listed(ctx context.Context, store *manifest.Store, names []string, onlyName
 		}
 		want, err := manifest.ParseName(name)
 		if err == nil {
-			_, err = store.ResolveRaw(ctx, want) // says what the name resembles
+			_, err = store.ResolveRaw(ctx, want) // the error suggests similar names
 		}
 		if err != nil {
 			return nil, err
@@ -95,17 +96,18 @@ func listed(ctx context.Context, store *manifest.Store, names []string, onlyName
 	}
 	list := []lsEntry{}
 	for _, m := range models {
-		if len(names) == 0 || slices.ContainsFunc(wanted, func(match func(manifest.Summary) bool) bool { return match(m) }) {
+		matches := func(match func(manifest.Summary) bool) bool { return match(m) }
+		if len(names) == 0 || slices.ContainsFunc(wanted, matches) {
 			list = append(list, newLsEntry(m))
 		}
 	}
 	return list, nil
 }
 
-// isPattern reports whether a name may mean several. One that begins with a bracket has an IPv6 address for its host.
+// isPattern reports whether a name is a pattern. A leading bracket belongs to an IPv6 host.
 func isPattern(name string) bool { return strings.ContainsAny(strings.TrimPrefix(name, "["), "*?[") }
 
-// matcher tells which models a name or a pattern means.
+// matcher returns a predicate for the models that a name or a pattern selects.
 func matcher(name string) (func(manifest.Summary) bool, error) {
 	if !isPattern(name) {
 		want, err := manifest.ParseName(name)
@@ -133,7 +135,7 @@ func matcher(name string) (func(manifest.Summary) bool, error) {
 	}, nil
 }
 
-// hasTag reports whether a colon comes after the last slash.
+// hasTag reports whether a name has a tag: a colon after the last slash.
 func hasTag(name string) bool {
 	name, _, _ = strings.Cut(name, "@")
 	return strings.LastIndexByte(name, ':') > strings.LastIndexByte(name, '/')
@@ -156,7 +158,7 @@ func (a *app) printModels(list []lsEntry) error {
 		if m.Partial > 0 {
 			kind = strings.TrimSpace(kind + " (partial)")
 		}
-		if !m.Modified.IsZero() { // another tool wrote the entry
+		if !m.Modified.IsZero() { // zero if another tool wrote the entry
 			modified = m.Modified.Local().Format(time.DateTime)
 		}
 		w.row(m.Name, short(m.Digest), size(m.Size), size(m.Shared), kind, modified)

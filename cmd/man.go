@@ -17,9 +17,10 @@ func (a *app) manCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages of all commands",
-		Long: `Writes a page of section 1 for each command into the folder DIR, which is made if need be, and prints their names.
+		Long: `Write a manual page of section 1 for each command into the folder DIR, and print their names. DIR is
+created if it does not exist.
 
-The pages carry the date of SOURCE_DATE_EPOCH, else that of the program's own commit; the same program writes the same pages.`,
+The pages are dated by SOURCE_DATE_EPOCH, or else by the program's commit, so they are reproducible.`,
 		Example: `  ingot man ~/.local/share/man/man1`,
 		Args:    between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,15 +52,19 @@ The pages carry the date of SOURCE_DATE_EPOCH, else that of the program's own co
 
 var manSections = []manpage.Section{
 	{Title: "Exit status", Text: `0: done. 1: failed. 2: wrong usage. 130: interrupted.`},
-	{Title: "Environment", Text: `INGOT_HOME names the store, else ~/.ingot. The page docs/cli.md of the project lists all variables.`},
+	{
+		Title: "Environment",
+		Text: `INGOT_HOME is the store (default ~/.ingot). ` +
+			`The page docs/cli.md of the project lists all variables.`,
+	},
 }
 
-// manDate is a date that does not change from run to run, or "".
+// manDate returns the date of the pages, or "". It does not change from run to run, so that builds are reproducible.
 func manDate() (string, error) {
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		s, err := strconv.ParseInt(epoch, 10, 64)
 		if err != nil {
-			return "", usagef("SOURCE_DATE_EPOCH %q is no number of seconds", epoch)
+			return "", usagef("SOURCE_DATE_EPOCH %q is not a number of seconds", epoch)
 		}
 		return time.Unix(s, 0).UTC().Format(time.DateOnly), nil
 	}

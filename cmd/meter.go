@@ -2,10 +2,10 @@ package cmd
 
 import "time"
 
-// meter knows how fast bytes move now: over the last few seconds, not over the whole run, whose start says nothing about what
-// is left.
+// meter measures the current transfer rate over the last few seconds. An average over the whole run would be dominated
+// by its start, which does not predict the time left.
 type meter struct {
-	marks []mark // the oldest first, at least markEvery apart
+	marks []mark // oldest first, at least markEvery apart
 	total int64
 }
 
@@ -21,7 +21,7 @@ const (
 
 func newMeter(now time.Time) meter { return meter{marks: []mark{{now, 0}}} }
 
-// add counts bytes that have moved.
+// add counts transferred bytes.
 func (m *meter) add(now time.Time, bytes int64) {
 	m.total += bytes
 	if now.Sub(m.marks[len(m.marks)-1].at) >= markEvery {
@@ -29,7 +29,7 @@ func (m *meter) add(now time.Time, bytes int64) {
 	}
 }
 
-// rate is in bytes per second; 0 as long as too little is known.
+// rate returns bytes per second, or 0 while there are too few samples.
 func (m *meter) rate(now time.Time) float64 {
 	for len(m.marks) > 1 && now.Sub(m.marks[1].at) >= markFor {
 		m.marks = m.marks[1:]
@@ -37,7 +37,7 @@ func (m *meter) rate(now time.Time) float64 {
 	if now.Sub(m.marks[len(m.marks)-1].at) >= markFor {
 		return 0
 	}
-	since := min(now.Sub(m.marks[0].at), markFor) // a mark from before a stall: what came since came after it
+	since := min(now.Sub(m.marks[0].at), markFor) // after a stall the first mark may be older than markFor
 	if since < markEvery {
 		return 0
 	}

@@ -17,7 +17,7 @@ import (
 
 const foulText = "a\x1b[2J\x1b]52;c;eA==\x07\u009b1m\rb\nforged\u202e"
 
-// clean fails the test unless a text is its own clean form.
+// clean fails the test if a text is not its own clean form.
 func clean(t *testing.T, what, text string) {
 	t.Helper()
 	if terminal.Clean(text) != text || !strings.Contains(text, `\u001b[2J`) {
@@ -25,11 +25,11 @@ func clean(t *testing.T, what, text string) {
 	}
 }
 
-// TestNotesAreLines: what goes to standard error is clean in a file too, and a note or an error is one line.
+// TestNotesAreLines checks that standard error is clean in a file too, and that a note or an error is one line.
 func TestNotesAreLines(t *testing.T) {
 	var errs bytes.Buffer
 	a := &app{err: terminal.Notes(&errs)}
-	a.note("the server says: %s", foulText) // so does the log of `ingot serve`
+	a.note("the server says: %s", foulText) // like the log of `ingot serve`
 	a.exitCode(t.Context(), fmt.Errorf("pull: %s", foulText))
 	a.exitCode(t.Context(), usagef("%s", foulText))
 	clean(t, "notes", errs.String())
@@ -41,7 +41,7 @@ func TestNotesAreLines(t *testing.T) {
 	clean(t, "what a model's process says", errs.String())
 }
 
-// TestLogIsFiltered: libraries that use package log have no way around the filter.
+// TestLogIsFiltered checks that the log package writes through the filter.
 func TestLogIsFiltered(t *testing.T) {
 	var out, errs bytes.Buffer
 	before := log.Writer()
@@ -61,8 +61,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestProgressIsClean: names of blobs and what went wrong with them are drawn around the filter, and are clean all
-// the same.
+// TestProgressIsClean checks that blob names and errors are clean in progress lines, which bypass the filter.
 func TestProgressIsClean(t *testing.T) {
 	var b bytes.Buffer
 	now := time.Now()
@@ -84,7 +83,7 @@ func TestProgressIsClean(t *testing.T) {
 	}
 }
 
-// TestStartIsOneComment: an argument with a line break does not end the comment that shells skip.
+// TestStartIsOneComment checks that a line break in an argument does not end the shell comment.
 func TestStartIsOneComment(t *testing.T) {
 	var out bytes.Buffer
 	l := &launcher{app: &app{out: terminal.Data(&out)}}

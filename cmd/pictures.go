@@ -13,10 +13,10 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// maxPictureFile bounds a picture file.
+// maxPictureFile is the maximum size of a picture file in bytes.
 const maxPictureFile = 64 << 20
 
-// pictureExtensions are those of files that a prompt shows.
+// pictureExtensions are the extensions of files that a prompt may show to a model.
 var pictureExtensions = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"}
 
 // readPicture reads a regular file.
@@ -29,7 +29,7 @@ func readPicture(path string) ([]byte, error) {
 		return nil, fmt.Errorf("picture %s is not a regular file", path)
 	}
 	if info.Size() > maxPictureFile {
-		return nil, fmt.Errorf("picture %s has more than %d MiB", path, maxPictureFile>>20)
+		return nil, fmt.Errorf("picture %s is larger than %d MiB", path, maxPictureFile>>20)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -54,8 +54,9 @@ func readPictures(paths []string) (pictures []runtime.Picture, err error) {
 	return pictures, nil
 }
 
-// takePictures takes paths of pictures out of a prompt: words that have a slash, or begin with ~/, and end like a picture
-// file, quoted or with escaped spaces where they have some. Paths of files that do not exist stay, and are missing.
+// takePictures removes the paths of existing picture files from a prompt. A path is a word with a slash and a picture
+// extension; it may be quoted or contain escaped spaces. Paths of files that do not exist stay in the text and are
+// returned in missing.
 func takePictures(prompt string) (text string, paths, missing []string) {
 	var out strings.Builder
 	for rest := prompt; rest != ""; {
@@ -80,14 +81,14 @@ func takePictures(prompt string) (text string, paths, missing []string) {
 	return strings.TrimSpace(out.String()), paths, missing
 }
 
-// word is a piece of a prompt.
+// word is a word of a prompt.
 type word struct {
-	start, length int // with its quotes
+	start, length int // includes quotes
 	text          string
 }
 
-// nextWord is the first word of a text: what stands in quotes, or goes up to white space that no backslash precedes. Marks
-// of punctuation at its end are not a part of a path.
+// nextWord returns the first word of a text: a quoted path, or the text up to unescaped white space. Trailing
+// punctuation is not part of a path.
 func nextWord(s string) word {
 	start := len(s) - len(strings.TrimLeft(s, " \t\r\n("))
 	s = s[start:]
@@ -111,27 +112,28 @@ func nextWord(s string) word {
 		i++
 	}
 	w := word{start, i, text.String()}
-	if bare := strings.TrimRight(w.text, ".,;:!?)\"'`"); !w.isPicture() && strings.HasSuffix(s[:i], w.text[len(bare):]) {
+	bare := strings.TrimRight(w.text, ".,;:!?)\"'`")
+	if !w.isPicture() && strings.HasSuffix(s[:i], w.text[len(bare):]) {
 		w.length -= len(w.text) - len(bare)
 		w.text = bare
 	}
-	w.length = max(w.length, min(i, 1)) // a word of punctuation alone
+	w.length = max(w.length, min(i, 1)) // a word of punctuation only
 	return w
 }
 
-// isPicture tells whether the word reads like the path of a picture.
+// isPicture reports whether the word looks like a path of a picture.
 func (w word) isPicture() bool {
 	slash := strings.Contains(w.text, "/") || goruntime.GOOS == "windows" && strings.Contains(w.text, `\`)
 	return slash && slices.Contains(pictureExtensions, strings.ToLower(filepath.Ext(w.text)))
 }
 
-// isWhole tells a path in quotes from a sentence in quotes that ends in one.
+// isWhole reports whether a quoted text is a path, and not a sentence that ends with one.
 func (w word) isWhole() bool {
 	_, err := os.Stat(w.path())
 	return err == nil || strings.IndexAny(w.text, "./~\\") == 0
 }
 
-// path is the word with ~ as the user's folder.
+// path returns the path with ~ expanded to the user's home.
 func (w word) path() string {
 	if rest, ok := strings.CutPrefix(w.text, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {

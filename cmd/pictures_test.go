@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Words of a prompt that lead to picture files are taken out of it, whatever they are quoted with.
+// TestTakePictures checks that paths of picture files are removed from a prompt, with any kind of quotes.
 func TestTakePictures(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 )
 
-// printPlan prints what would be made: a table of tensors, totals, and what is left out and why.
+// printPlan prints the plan: a table of tensors, the dropped tensors with reasons, and totals.
 func (a *app) printPlan(p *convert.Plan, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(p)
@@ -23,7 +23,7 @@ func (a *app) printPlan(p *convert.Plan, asJSON bool) error {
 		return err
 	}
 	if len(p.Dropped) > 0 {
-		fmt.Fprintln(a.out, "\nleft out:")
+		fmt.Fprintln(a.out, "\ndropped:")
 		for _, d := range p.Dropped {
 			w.row("  "+d.Name, shape(d.Shape), strings.ToLower(string(d.DType)), d.Reason)
 		}
@@ -34,7 +34,7 @@ func (a *app) printPlan(p *convert.Plan, asJSON bool) error {
 	return a.printTotals(p)
 }
 
-// printRecognized prints what was found by reading, and what showed it.
+// printRecognized prints the architectures that were recognized, and the evidence.
 func (a *app) printRecognized(p *convert.Plan) {
 	if len(p.Recognized) == 0 {
 		return
@@ -49,7 +49,7 @@ func (a *app) printRecognized(p *convert.Plan) {
 	fmt.Fprintln(a.out)
 }
 
-// sourceType is how a tensor's source is packed, or its plain type.
+// sourceType returns the packed format of a tensor's source, or else its plain type.
 func sourceType(t convert.Tensor) string {
 	if t.Format != "" {
 		return t.Format

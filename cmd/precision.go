@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// precision puts the recipe and the flags together.
+// precision combines the recipe and the flags.
 func (o createOptions) precision(a *app) (convert.Precision, error) {
 	var p convert.Precision
 	if o.recipe != "" {
@@ -56,12 +56,12 @@ func (o createOptions) precision(a *app) (convert.Precision, error) {
 	}
 	p.Uniform = p.Uniform || o.uniform
 	if p.Uniform && p.Type == 0 && p.Draft == 0 {
-		return p, usagef("--uniform needs a type; give --quantize TYPE")
+		return p, usagef("--uniform requires a type: pass --quantize TYPE")
 	}
 	return p, nil
 }
 
-// parseSize reads a number of bytes: 1GiB, 512MiB, 1.5GB, 800M (the short units are powers of two).
+// parseSize parses a size in bytes: 1GiB, 512MiB, 1.5GB, 800M. Units of one letter are powers of two.
 func parseSize(s string) (int64, error) {
 	text := strings.ToLower(strings.TrimSpace(s))
 	unit := 1.0
@@ -69,7 +69,8 @@ func parseSize(s string) (int64, error) {
 		suffix string
 		of     float64
 	}{
-		{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12},
+		{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9},
+		{"tb", 1e12},
 		{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1},
 	} {
 		if number, ok := strings.CutSuffix(text, u.suffix); ok {
@@ -79,10 +80,10 @@ func parseSize(s string) (int64, error) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n > 0) || n*unit > math.MaxInt64/2 {
-		return 0, fmt.Errorf("%q is no size; give one such as 1GiB", s)
+		return 0, fmt.Errorf("%q is not a size; use one such as 1GiB", s)
 	}
 	return int64(n * unit), nil
 }
 
-// limitMemory makes the collector keep the whole process below a limit: what a run takes in buffers leaves room for that.
+// limitMemory sets the garbage collector's limit. It reserves a sixteenth for memory that the collector does not count.
 func limitMemory(limit int64) { debug.SetMemoryLimit(limit - limit/16) }

@@ -10,17 +10,17 @@ import (
 	"github.com/ingotml/ingot/convert"
 )
 
-// progressStyle is how a command shows how far it is.
+// progressStyle is how a command shows its progress.
 type progressStyle int
 
 const (
 	noProgress progressStyle = iota
-	onTerminal               // lines that are drawn over
-	plainLines               // a line now and then
+	onTerminal               // redrawn in place
+	plainLines               // an occasional line
 	jsonLines
 )
 
-// How often progress is drawn on a terminal, and written elsewhere.
+// Intervals of progress on a terminal and elsewhere.
 const (
 	progressEvery = 100 * time.Millisecond
 	plainEvery    = 10 * time.Second
@@ -36,20 +36,20 @@ func (s progressStyle) every() time.Duration {
 	return plainEvery
 }
 
-// progressStyle chooses by what standard error is.
+// progressStyle chooses the style from the flags and the type of standard error.
 func (a *app) progressStyle(asJSON bool) progressStyle {
 	switch {
 	case a.quiet:
 		return noProgress
 	case asJSON:
 		return jsonLines
-	case a.err.IsTerminal() && os.Getenv("TERM") != "dumb": // which knows no escape sequences
+	case a.err.IsTerminal() && os.Getenv("TERM") != "dumb": // a dumb terminal supports no escape sequences
 		return onTerminal
 	}
 	return plainLines
 }
 
-// screen is the end of the terminal that standard error is.
+// screen returns a screen that draws on standard error.
 func (a *app) screen() *screen {
 	return &screen{to: a.err.Drawing(), size: func() (int, int) {
 		if columns, rows := a.err.Size(); columns > 0 {
@@ -59,15 +59,15 @@ func (a *app) screen() *screen {
 	}}
 }
 
-// createProgress shows how far a create is: one line that is drawn over on a terminal, now and then a line elsewhere, or
-// lines of JSON.
+// createProgress shows the progress of a create: a line that is redrawn on a terminal, occasional lines elsewhere, or
+// JSON lines.
 type createProgress struct {
 	to     io.Writer
 	style  progressStyle
 	screen *screen
 	begun  time.Time
 	shown  time.Time
-	ended  bool // the last line was shown
+	ended  bool // the final line is out
 }
 
 func (a *app) createProgress(asJSON bool) *createProgress {
@@ -75,9 +75,9 @@ func (a *app) createProgress(asJSON bool) *createProgress {
 	return &createProgress{to: a.err, style: a.progressStyle(asJSON), screen: a.screen(), begun: now, shown: now}
 }
 
-// progressJSON is a line of progress for programs.
+// progressJSON is a progress event of --json.
 type progressJSON struct {
-	Event        string  `json:"event"` // progress
+	Event        string  `json:"event"` // always "progress"
 	Bytes        int64   `json:"bytes"`
 	TotalBytes   int64   `json:"total_bytes"`
 	Tensors      int     `json:"tensors"`
@@ -90,7 +90,7 @@ type progressJSON struct {
 func (p *createProgress) set(e convert.Event) {
 	done := e.Tensors == e.TotalTensors && e.Bytes == e.TotalBytes
 	now := time.Now()
-	last := done && p.style == jsonLines // programs see the end of it, however short it was
+	last := done && p.style == jsonLines // programs always get a final event, even of a short run
 	if p.style == noProgress || p.ended || now.Sub(p.shown) < p.style.every() && !last {
 		return
 	}
@@ -104,7 +104,8 @@ func (p *createProgress) set(e convert.Event) {
 		writeJSONLine(p.to, progressJSON{"progress", e.Bytes, e.TotalBytes, e.Tensors, e.TotalTensors, e.Resumed, rate, left})
 		return
 	}
-	text := fmt.Sprintf("packing %s of %s, %d of %d tensors, %s/s, %s left", size(e.Bytes), size(e.TotalBytes), e.Tensors, e.TotalTensors,
+	text := fmt.Sprintf("packing %s of %s, %d of %d tensors, %s/s, %s left", size(e.Bytes), size(e.TotalBytes), e.Tensors,
+		e.TotalTensors,
 		size(int64(rate)), time.Duration(left*float64(time.Second)).Round(time.Second))
 	if p.style == onTerminal {
 		p.screen.draw(text)
@@ -113,21 +114,21 @@ func (p *createProgress) set(e convert.Event) {
 	fmt.Fprintln(p.to, text)
 }
 
-// end clears the line.
+// end clears the progress line.
 func (p *createProgress) end() {
 	if p.style == onTerminal {
 		p.screen.clear()
 	}
 }
 
-// writeJSONLine writes a line of progress for programs. One that cannot be written is no reason to stop what it is about.
+// writeJSONLine writes a progress event. It ignores errors: failing to report progress must not stop the operation.
 func writeJSONLine(to io.Writer, v any) {
 	e := json.NewEncoder(to)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v)
 }
 
-// size is a number of bytes for people, in powers of ten.
+// size formats a number of bytes for people, in powers of ten.
 func size(n int64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d B", n)

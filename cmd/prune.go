@@ -16,19 +16,21 @@ func (a *app) pruneCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove blobs that no model uses",
-		Long: `Remove the blobs that no model uses, and what interrupted runs have left that nobody has taken up for two weeks.
+		Long: `Remove the blobs that no model uses, and the partial work of interrupted runs that were not resumed for
+two weeks.
 
-On a terminal it lists what would go and asks; elsewhere it needs --yes. "ingot rm" does the same without being asked, so
-there is something to prune only after models were replaced, or where a removal could not wait for other processes.`,
+On a terminal, prune lists what it would remove and asks; elsewhere it requires --yes. "ingot rm" removes
+unused blobs itself, so there is something to prune only after models were replaced, or if a removal
+could not wait for other processes.`,
 		Example: `  ingot prune --dry-run
   ingot prune --yes --unfinished`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return a.prune(c.Context(), o) },
 	}
 	f := c.Flags()
-	f.BoolVar(&o.dryRun, "dry-run", false, "list what would go and remove nothing")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&o.unfinished, "unfinished", false, "also what interrupted runs would go on with, whatever its age")
+	f.BoolVar(&o.dryRun, "dry-run", false, "list what would be deleted, and delete nothing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "delete without asking")
+	f.BoolVar(&o.unfinished, "unfinished", false, "delete all partial work of interrupted runs too")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -38,7 +40,7 @@ type pruneOptions struct{ dryRun, yes, unfinished, json bool }
 func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	ask := !o.dryRun && !o.yes
 	if ask && (o.json || !a.onTerminal()) {
-		return usagef("prune asks on a terminal only; --yes removes, --dry-run lists what would go")
+		return usagef("not a terminal: pass --yes to delete, or --dry-run to list what would be deleted")
 	}
 	store, err := a.openStore()
 	if err != nil {
@@ -111,12 +113,12 @@ func newPruneJSON(r manifest.PruneReport, dryRun bool) pruneJSON {
 	return j
 }
 
-// onTerminal reports whether a question can be asked: both ends of it are a terminal.
+// onTerminal reports whether the program can ask a question: standard input and standard error are terminals.
 func (a *app) onTerminal() bool {
 	return isTerminal(a.in) && a.err.IsTerminal()
 }
 
-// confirm asks a question; anything but y or yes is no.
+// confirm asks a yes-no question. The default is no.
 func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.err, "%s [y/N] ", terminal.Line(question))
 	answer, err := bufio.NewReader(a.stdin(ctx)).ReadString('\n')
@@ -125,7 +127,7 @@ func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	if answer == "" && err != nil {
-		fmt.Fprintln(a.err) // the line ended without a key
+		fmt.Fprintln(a.err) // end of input without Enter: end the line of the question
 	}
 	return answer == "y" || answer == "yes", nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// TestPruneAsks: on a terminal, what would go is listed first, and only a yes removes it.
+// TestPruneAsks checks that prune on a terminal lists what it would delete, and deletes only on yes.
 func TestPruneAsks(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "store")
 	t.Setenv("INGOT_HOME", root)
@@ -36,9 +36,10 @@ func TestPruneAsks(t *testing.T) {
 			t.Errorf("answer %q: exit code %d", test.answer, code)
 		}
 		if _, err := os.Stat(store.BlobPath(d)); (err != nil) != test.gone {
-			t.Errorf("answer %q: the blob is gone: %v", test.answer, err != nil)
+			t.Errorf("answer %q: the blob is deleted: %v", test.answer, err != nil)
 		}
-		if listed := strings.Contains(out.String(), string(d)); listed != (test.answer != "") { // the last has nothing to ask
+		// in the last case there is nothing to delete
+		if listed := strings.Contains(out.String(), string(d)); listed != (test.answer != "") {
 			t.Errorf("answer %q: printed %q", test.answer, out.String())
 		}
 	}

@@ -16,9 +16,11 @@ func (a *app) psCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ps",
 		Short: "List the models that the server has loaded",
-		Long: `List the models that the server has loaded or is loading. SIZE is the memory that each has room for, UNTIL how long it
-stays if nobody asks for it. With -v come its process, the requests that it runs and has waiting, the bytes that their state takes and
-that of past requests, and how much of the prompts was found there.`,
+		Long: `List the models that the server has loaded or is loading. SIZE is the memory that the model may use.
+UNTIL is when the model is unloaded if it gets no requests.
+
+-v adds the process ID, the running and the waiting requests, the size of their KV caches, the size of the
+prefix cache, and the share of prompt tokens that were found in the prefix cache (REUSED).`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			path := "/api/ps"
@@ -40,7 +42,7 @@ that of past requests, and how much of the prompts was found there.`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVarP(&verbose, "verbose", "v", false, "print what the models do too")
+	f.BoolVarP(&verbose, "verbose", "v", false, "also print processes, requests and caches")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.add(c)
 	return c
@@ -50,39 +52,40 @@ func (a *app) printPs(list []server.PsModel, verbose bool) error {
 	w := newTable(a.out)
 	head := []string{"NAME", "DIGEST", "SIZE", "REQUESTS", "UNTIL"}
 	if verbose {
-		head = append(head, "PID", "RUNNING", "WAITING", "STATE", "PAST", "REUSED")
+		head = append(head, "PID", "RUNNING", "WAITING", "KV CACHE", "PREFIX CACHE", "REUSED")
 	}
 	w.row(head...)
 	for _, m := range list {
 		cells := []string{m.Name, short(m.Digest), size(m.Size), strconv.Itoa(m.Requests), until(m, time.Now())}
 		if verbose {
-			cells = append(cells, work(m)...)
+			cells = append(cells, usageCells(m)...)
 		}
 		w.row(cells...)
 	}
 	return w.flush()
 }
 
-// work is what a model does: requests, the bytes of their state and of past ones', and how much of all prompts was found there.
-func work(m server.PsModel) []string {
+// usageCells returns the cells of --verbose: process, requests, KV memory, prefix cache, and the share of prompt tokens
+// found in that cache.
+func usageCells(m server.PsModel) []string {
 	u := m.Usage
 	if u == nil {
 		return []string{strconv.Itoa(m.PID), "-", "-", "-", "-", "-"}
 	}
-	past, reused := "off", "-"
+	cached, reused := "off", "-"
 	if p := u.Prefix; p != nil {
-		past = size(p.Bytes)
+		cached = size(p.Bytes)
 		if u.Disk != nil {
-			past += " + " + size(u.Disk.Bytes) + " on disk"
+			cached += " + " + size(u.Disk.Bytes) + " on disk"
 		}
 		if p.Keys > 0 {
 			reused = fmt.Sprintf("%.0f%% of %d tokens", 100*float64(p.Cached)/float64(p.Keys), p.Keys)
 		}
 	}
-	return []string{strconv.Itoa(m.PID), strconv.Itoa(u.Running), strconv.Itoa(u.Waiting), size(u.State), past, reused}
+	return []string{strconv.Itoa(m.PID), strconv.Itoa(u.Running), strconv.Itoa(u.Waiting), size(u.State), cached, reused}
 }
 
-// until says how long a model stays.
+// until describes when a model will be unloaded.
 func until(m server.PsModel, now time.Time) string {
 	left := m.ExpiresAt.Sub(now)
 	switch {
@@ -91,7 +94,7 @@ func until(m server.PsModel, now time.Time) string {
 	case m.Requests > 0:
 		return "in use"
 	case left > 365*24*time.Hour:
-		return "its room is needed"
+		return "memory is needed"
 	}
 	return fmt.Sprintf("%s from now", max(left, 0).Round(time.Second))
 }

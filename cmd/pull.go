@@ -15,25 +15,27 @@ func (a *app) pullCmd() *cobra.Command {
 	var o pullOptions
 	c := &cobra.Command{
 		Use:   "pull NAME",
-		Short: "Bring a model from a registry into the store",
-		Long: `Bring a model from a registry into the store.
+		Short: "Pull a model from a registry into the store",
+		Long: `Pull a model from a registry into the store.
 
-Only what is not here yet moves, and a pull that was interrupted goes on where it was when it is run again. Every byte is
-checked against its digest before it counts, and the name appears when all is here. With --no-draft or --only the
-model is marked partial; a pull without them completes it.
+Only blobs that the store lacks are downloaded. To resume an interrupted pull, run it again. Every blob is
+verified against its digest, and the name appears when all blobs are present. --no-draft and --only leave
+blobs out and mark the model as partial; a pull without these flags completes it.
 
-With --require-signature nothing is fetched unless the holder of the key has signed the model (see ` + "`ingot sign --help`" + `) under
-NAME; for NAME with a digest, under any tag of its repository. The signature is stored with the model, for
-` + "`ingot verify --key`" + `. A signature that names no reference, as of cosign, is accepted with a warning; --signed-identity RULE
-refuses it, and says which name is expected in a copy (docs/registries.md):
+--require-signature downloads nothing unless the holder of the key has signed the model under NAME, or
+under any tag of its repository if NAME has a digest (see ` + "`ingot sign --help`" + `). The signature is stored
+with the model, for ` + "`ingot verify --key`" + `. A signature without a name, such as cosign's, is accepted with a
+warning. --signed-identity RULE rejects it, and sets the name that the signature of a copy must have
+(docs/registries.md):
 
   matchRepoDigestOrExact           the default, as above
-  matchExact, matchRepository      NAME exactly; any tag of its repository
+  matchExact                       exactly NAME
+  matchRepository                  any tag of NAME's repository
   exactReference=NAME              this name
   exactRepository=REPOSITORY       any tag of this repository
-  remapIdentity=PREFIX=SIGNED,...  NAME, after SIGNED has replaced PREFIX
+  remapIdentity=PREFIX=SIGNED,...  NAME with PREFIX replaced by SIGNED
 
-The digest of the manifest is printed on standard output.`,
+pull prints the digest of the manifest.`,
 		Example: `  ingot pull registry.example.com/team/mymodel
   ingot pull registry.example.com/team/mymodel:v2 --no-draft
   ingot pull registry.example.com/team/mymodel@sha256:... --only '*.json' --only README.md`,
@@ -44,24 +46,24 @@ The digest of the manifest is printed on standard output.`,
 				return err
 			}
 			if o.signed && o.key == "" {
-				return usagef("--require-signature needs --key FILE, the public key of who signed the model")
+				return usagef("--require-signature requires --key FILE, the signer's public key")
 			}
 			if o.key != "" && !o.signed {
-				return usagef("--key FILE needs --require-signature: the signature would not be checked")
+				return usagef("--key FILE requires --require-signature: otherwise the signature is not checked")
 			}
 			if o.identity.rule != "" && !o.signed {
-				return usagef("--signed-identity needs --require-signature: the signature would not be checked")
+				return usagef("--signed-identity requires --require-signature: otherwise the signature is not checked")
 			}
 			return a.pull(c.Context(), name, o)
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&o.pull.NoDraft, "no-draft", false, "leave out the draft model that speeds the model up")
-	f.StringArrayVar(&o.pull.Only, "only", nil, "of the layers take those whose file or tensor name matches this `GLOB` (repeatable)")
-	f.BoolVar(&o.signed, "require-signature", false, "fetch the model only when it is signed by --key")
-	f.StringVar(&o.key, "key", "", "public key `file` in PEM form")
+	f.BoolVar(&o.pull.NoDraft, "no-draft", false, "leave out the draft model")
+	f.StringArrayVar(&o.pull.Only, "only", nil, "pull only files and tensors that match `GLOB` (repeatable)")
+	f.BoolVar(&o.signed, "require-signature", false, "pull only if the model is signed with --key")
+	f.StringVar(&o.key, "key", "", "PEM `file` with the public key")
 	o.identity.add(c)
-	f.BoolVar(&o.json, "json", false, "print the result as JSON, and progress as lines of JSON")
+	f.BoolVar(&o.json, "json", false, "print the result as JSON, progress as JSON lines")
 	o.transfer.add(c)
 	return c
 }
@@ -81,20 +83,23 @@ func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error
 		return err
 	}
 	if o.json {
-		return a.printJSON(pullJSON{transferJSON{result.Name.String(), result.Digest.String(), progress.counts()}, result.Partial})
+		transfer := transferJSON{result.Name.String(), result.Digest.String(), progress.counts()}
+		return a.printJSON(pullJSON{transfer, result.Partial})
 	}
 	if result.Name.Tag != name.Tag {
 		a.note("stored as %s", result.Name)
 	}
 	if result.Partial > 0 {
-		a.note("%s is partial: %d of its blobs were left out; `ingot pull %s` completes it", result.Name, result.Partial, result.Name)
+		a.note("%s is partial: %d of its blobs were left out; complete it with `ingot pull %s`",
+			result.Name, result.Partial, result.Name)
 	}
 	_, err = fmt.Fprintln(a.out, result.Digest)
 	return err
 }
 
-// fetch brings a model, with progress.
-func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*registry.PullResult, *transferProgress, error) {
+// fetch pulls a model and shows progress.
+func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*registry.PullResult, *transferProgress,
+	error) {
 	progress := a.transferProgress("pull", o.json)
 	defer progress.end()
 	client, err := a.client(&o.transfer, progress.set)
@@ -119,7 +124,7 @@ type pullJSON struct {
 	Partial int `json:"absent_blobs"`
 }
 
-// listAbsent makes of an error about a blob that is missing one that lists all that a model lacks.
+// listAbsent replaces an error about one missing blob by an error that lists all missing blobs of the model.
 func listAbsent(ctx context.Context, store *manifest.Store, name manifest.Name, err error) error {
 	if !errors.Is(err, manifest.ErrBlobMissing) {
 		return err

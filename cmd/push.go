@@ -15,12 +15,13 @@ func (a *app) pushCmd() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "push NAME [DEST]",
-		Short: "Send a model to a registry",
-		Long: `Send a model of the store to an OCI registry, and print the digest of its manifest.
+		Short: "Push a model to a registry",
+		Long: `Push a model of the store to an OCI registry, and print the digest of its manifest.
 
-DEST is where it goes: host/path:tag. Without it the model goes where its own name says. What the registry has is not sent
-again, and what it has in another repository is taken over from there. Signatures and what else belongs to the model go
-along. A push that was interrupted goes on where it was when it is run again, in the middle of a large tensor too.`,
+DEST is the destination: host/path:tag (default NAME itself). Blobs that the registry has are not
+uploaded, and blobs that it has in another repository are mounted from there. Signatures and other
+attached artifacts are pushed too. To resume an interrupted push, run it again; large tensors resume in
+the middle.`,
 		Example: `  ingot push registry.example.com/team/mymodel:v1
   ingot push mymodel ghcr.io/me/mymodel`,
 		Args: between(1, 2),
@@ -34,10 +35,11 @@ along. A push that was interrupted goes on where it was when it is run again, in
 				return err
 			}
 			if dst.IsLocal() {
-				return usagef("%s names no registry; say where it goes: `ingot push %s HOST/PATH`, such as registry.example.com/me/%s", dst, src, dst.Path)
+				return usagef("%s names no registry; give a destination: `ingot push %s HOST/PATH`, "+
+					"such as registry.example.com/me/%s", dst, src, dst.Path)
 			}
 			if o.Format != "" && o.Format != manifest.FormatModelPack && o.Format != manifest.FormatOllama {
-				return usagef("--format %q is none of %s and %s", o.Format, manifest.FormatModelPack, manifest.FormatOllama)
+				return usagef("--format %q: want %s or %s", o.Format, manifest.FormatModelPack, manifest.FormatOllama)
 			}
 			if chunk != "" {
 				if o.ChunkSize, err = parseSize(chunk); err != nil || o.ChunkSize < 1<<20 {
@@ -68,10 +70,11 @@ along. A push that was interrupted goes on where it was when it is run again, in
 	}
 	flags.add(c)
 	f := c.Flags()
-	f.StringVar(&o.Format, "format", "", "encoding of the manifest: modelpack or ollama; else as it is")
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{manifest.FormatModelPack, manifest.FormatOllama}, cobra.ShellCompDirectiveNoFileComp))
-	f.BoolVar(&o.NoReferrers, "no-referrers", false, "leave signatures and what else belongs to the model here")
-	f.StringVar(&chunk, "chunk-size", "", "`size` of the pieces that large tensors go up in (64MiB)")
-	f.BoolVar(&asJSON, "json", false, "print the result as JSON, and progress as lines of JSON")
+	f.StringVar(&o.Format, "format", "", "encoding: modelpack or ollama (default the source's)")
+	formats := []string{manifest.FormatModelPack, manifest.FormatOllama}
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	f.BoolVar(&o.NoReferrers, "no-referrers", false, "do not push signatures and other artifacts")
+	f.StringVar(&chunk, "chunk-size", "", "`size` of upload chunks of large tensors (default 64MiB)")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON, progress as JSON lines")
 	return c
 }

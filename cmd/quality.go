@@ -9,31 +9,52 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/quality"
+	"github.com/spf13/cobra"
 )
 
-// qualityCheck is what --min-quality asks for. nil asks for nothing.
+// The flag of the quality check, and its hidden former name.
+const (
+	maxKLFlag    = "max-kl"
+	oldMaxKLFlag = "min-quality"
+)
+
+// checkRenamed handles the former name of --max-kl: it works alone, with a note.
+func (o createOptions) checkRenamed(a *app, c *cobra.Command) error {
+	if !c.Flags().Changed(oldMaxKLFlag) {
+		return nil
+	}
+	if c.Flags().Changed(maxKLFlag) {
+		return usagef("--%s is the former name of --%s: give only --%s", oldMaxKLFlag, maxKLFlag, maxKLFlag)
+	}
+	a.note("note: --%s is now called --%s", oldMaxKLFlag, maxKLFlag)
+	return nil
+}
+
+// qualityCheck implements --max-kl. A nil check accepts everything.
 type qualityCheck struct {
 	a      *app
 	store  *manifest.Store
 	name   manifest.Name
-	worst  float64
+	maxKL  float64
 	text   string
 	thread *mlx.Thread
 	report *quality.Report
 }
 
-// qualityCheck prepares the check before anything is written: what it needs has to be there.
-func (a *app) qualityCheck(ctx context.Context, store *manifest.Store, name manifest.Name, o createOptions) (*qualityCheck, error) {
-	if o.worst == 0 {
-		if o.text != "" {
-			return nil, usagef("--quality-text needs --min-quality")
+// qualityCheck prepares the check. It fails before anything is written if the text or the engine is missing.
+func (a *app) qualityCheck(
+	ctx context.Context, store *manifest.Store, name manifest.Name, o createOptions,
+) (*qualityCheck, error) {
+	if o.maxKL == 0 {
+		if o.qualityText != "" {
+			return nil, usagef("--quality-text requires --max-kl")
 		}
 		return nil, nil
 	}
-	if !(o.worst > 0) {
-		return nil, usagef("--min-quality: %v is no divergence; take one such as 0.05, in nats", o.worst)
+	if !(o.maxKL > 0) {
+		return nil, usagef("--max-kl %v must be positive; use a divergence in nats, such as 0.05", o.maxKL)
 	}
-	text, err := readText(o.text)
+	text, err := readText(o.qualityText)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +62,7 @@ func (a *app) qualityCheck(ctx context.Context, store *manifest.Store, name mani
 	if err != nil {
 		return nil, err
 	}
-	return &qualityCheck{a: a, store: store, name: name, worst: o.worst, text: text, thread: thread}, nil
+	return &qualityCheck{a: a, store: store, name: name, maxKL: o.maxKL, text: text, thread: thread}, nil
 }
 
 func (q *qualityCheck) close() {
@@ -50,27 +71,31 @@ func (q *qualityCheck) close() {
 	}
 }
 
-// accept is what decides, nil where everything is accepted.
+// accept returns the function that accepts or rejects an image, or nil without a check.
 func (q *qualityCheck) accept() func(context.Context, manifest.Image, manifest.Image) error {
 	if q == nil {
 		return nil
 	}
 	return func(ctx context.Context, img, plain manifest.Image) error {
-		rows, err := q.a.judge(ctx, q.thread, q.store, &manifest.Entry{Name: q.name, Image: img}, &manifest.Entry{Name: q.name, Image: plain}, q.text, runtime.Options{})
+		result := &manifest.Entry{Name: q.name, Image: img}
+		source := &manifest.Entry{Name: q.name, Image: plain}
+		rows, err := q.a.compare(ctx, q.thread, q.store, result, source, q.text, runtime.Options{})
 		if err != nil {
 			return err
 		}
 		r := quality.Summarize(rows)
-		if q.report = &r; !(r.MeanKL.Value <= q.worst) {
-			return fmt.Errorf("%w: its mean divergence from the weights as they were is %.3g nats over %d tokens, --min-quality asks for at most %.3g; nothing was stored, take a type of more bits",
-				convert.ErrRefused, r.MeanKL.Value, r.Tokens, q.worst)
+		if q.report = &r; !(r.MeanKL.Value <= q.maxKL) {
+			return fmt.Errorf("%w: its mean KL divergence from the source is %.3g nats over %d tokens, "+
+				"which exceeds --max-kl %.3g; nothing was stored: use a type with more bits",
+				convert.ErrRefused, r.MeanKL.Value, r.Tokens, q.maxKL)
 		}
-		q.a.note("mean divergence from the weights as they were: %.3g nats over %d tokens (at most %.3g)", r.MeanKL.Value, r.Tokens, q.worst)
+		q.a.note("mean KL divergence from the source: %.3g nats over %d tokens (limit %.3g)",
+			r.MeanKL.Value, r.Tokens, q.maxKL)
 		return nil
 	}
 }
 
-// found is the mean divergence, nil where none was measured.
+// found returns the mean KL divergence, or nil if none was measured.
 func (q *qualityCheck) found() *float64 {
 	if q == nil || q.report == nil {
 		return nil

@@ -11,17 +11,20 @@ func (a *app) quantizeCmd() *cobra.Command {
 	var o createOptions
 	c := &cobra.Command{
 		Use:   "quantize SRC DST TYPE",
-		Short: "Make a quantized image of a model in the store, or of a checkpoint folder",
-		Long: `Make the image DST from SRC, a model in the store or a checkpoint folder, with the weights as TYPE.
+		Short: "Quantize a model of the store or a checkpoint folder",
+		Long: `Make the image DST from SRC, a model of the store or a checkpoint folder, with weights of TYPE.
 
-It is what "create --quantize" does: see there for the types and the rules. Files, parameters and tensors that stay as
-they are take no space twice.`,
+This is the same as "create --quantize"; see "ingot create --help" for the types and the rules. The images
+share the files, parameters and tensors that do not change.`,
 		Example: `  ingot quantize mymodel mymodel:int4 int4
   ingot quantize ./checkpoint mymodel:mxfp8 mxfp8 --dry-run`,
 		Args: between(3, 3),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, err := manifest.ParseName(args[1])
 			if err != nil {
+				return err
+			}
+			if err := o.checkRenamed(a, c); err != nil {
 				return err
 			}
 			o.quantize = args[2]

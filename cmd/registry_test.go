@@ -13,7 +13,7 @@ import (
 	"github.com/olareg/olareg/config"
 )
 
-// testRegistry is a registry on this machine that keeps all in memory and counts what goes through it.
+// testRegistry is a local in-memory registry that counts its traffic.
 type testRegistry struct {
 	addr string // host:port
 
@@ -21,9 +21,9 @@ type testRegistry struct {
 	inner   *olareg.Server
 
 	mu       sync.Mutex
-	ticks    int    // requests, and pieces of their bodies
-	at       int    // the tick at which then is called; 0 for none
-	then     func() // is called once
+	ticks    int    // requests, and reads and writes of their bodies
+	at       int    // tick at which then is called; 0: never
+	then     func() // called once
 	received int64  // bytes of uploads
 	sent     int64  // bytes of blobs
 }
@@ -32,7 +32,7 @@ func newTestRegistry(cleanup func(func())) *testRegistry {
 	r := &testRegistry{}
 	r.empty()
 	server := httptest.NewUnstartedServer(r)
-	// What it has sent is what the other side has read, but for little.
+	// Keep the socket's buffer small, so that bytes sent are nearly bytes received by the client.
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if tcp, ok := c.(*net.TCPConn); ok {
 			_ = tcp.SetWriteBuffer(64 << 10)
@@ -48,7 +48,7 @@ func newTestRegistry(cleanup func(func())) *testRegistry {
 	return r
 }
 
-// empty makes it a registry that holds nothing, once the requests that are under way have ended.
+// empty removes everything from the registry after the active requests have ended.
 func (r *testRegistry) empty() {
 	r.serving.Lock()
 	defer r.serving.Unlock()
@@ -58,27 +58,27 @@ func (r *testRegistry) empty() {
 	r.inner = olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
 }
 
-// count begins to count anew; then is called at the tick, 0 for never.
+// count resets the counters, and sets the tick at which then is called; 0 means never.
 func (r *testRegistry) count(at int, then func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ticks, r.at, r.then, r.received, r.sent = 0, at, then, 0, 0
 }
 
-// never makes it call nothing any more.
+// never cancels the call of then.
 func (r *testRegistry) never() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.then = nil
 }
 
-// traffic is what went through a registry.
+// traffic is the traffic of a registry.
 type traffic struct {
 	ticks          int
 	received, sent int64
 }
 
-// counted is what was counted since.
+// counted returns the traffic since the last reset.
 func (r *testRegistry) counted() traffic {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +134,7 @@ func (a *countedAnswer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// denied is the address of a registry that lets nobody in.
+// denied starts a registry that denies all access, and returns its address.
 func denied(cleanup func(func())) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -149,7 +149,7 @@ func denied(cleanup func(func())) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// leading is the address of a registry that leads to a private one, and of a proxy that does.
+// leading starts a registry that redirects to a private one, and returns its address. It is also a proxy that does so.
 func leading(cleanup func(func())) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path != "/v2/" {

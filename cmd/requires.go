@@ -5,7 +5,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// checkRequires refuses to run a model that needs a later version of the program.
+// checkRequires fails if the model requires a later version of this program.
 func checkRequires(store *manifest.Store, entry *manifest.Entry) error {
 	texts, err := convert.ReadTexts(store, entry)
 	if err != nil {

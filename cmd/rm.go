@@ -12,8 +12,8 @@ func (a *app) rmCmd() *cobra.Command {
 		Use:     "rm NAME...",
 		Aliases: []string{"remove"},
 		Short:   "Remove models from the store",
-		Long: `Remove models from the store: all of them or, when one is not there, none. Blobs that no other model uses go with
-them, and so do the signatures and other referrers of a model that has no name left.`,
+		Long: `Remove models from the store. If one of them does not exist, none is removed. Blobs that no other model
+uses are removed too, and so are the signatures and other artifacts of a model without any name left.`,
 		Args: between(1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
 			names, err := parseNames(args)
@@ -26,7 +26,7 @@ them, and so do the signatures and other referrers of a model that has no name l
 			}
 			err = store.Remove(c.Context(), names...)
 			if errors.Is(err, manifest.ErrBlobsKept) {
-				a.note("note: %v", err) // the names are gone, which is what was asked for
+				a.note("note: %v", err) // the names are removed; only the blobs remain for now
 			} else if err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ func parseNames(args []string) ([]manifest.Name, error) {
 	var names []manifest.Name
 	for _, arg := range args {
 		if isPattern(arg) {
-			return nil, usagef("%q is a pattern; `ingot rm $(ingot ls -q '%s')` removes what it means", arg, arg)
+			return nil, usagef("%q is a pattern; to remove the models that match, run `ingot rm $(ingot ls -q '%s')`", arg, arg)
 		}
 		name, err := manifest.ParseName(arg)
 		if err != nil {

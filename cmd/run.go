@@ -19,23 +19,26 @@ func (a *app) runCmd() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use:   "run NAME [PROMPT]",
-		Short: "Talk with a model, or let it continue a prompt",
-		Long: `Talk with a model on a terminal, or have it answer a prompt that is an argument, standard input (which comes first where both
-are given), or token ids. What flags leave open, the image's parameters decide. A model without a tokenizer answers with token ids, too.
+		Short: "Chat with a model or complete a prompt",
+		Long: `Chat with a model on a terminal, or generate the response to a prompt. The prompt is an argument, standard
+input (placed before the argument if both are given) or token ids. Flags override the image's parameters.
+A model without a tokenizer responds with token ids.
 
-Where the model has a chat template, the prompt is the user's turn of a conversation that begins with the image's own
-system text and messages. The answer goes to standard output, calls of tools as lines of JSON; what the model thinks goes
-to standard error, on a terminal or with --verbose. --raw gives prompt and answer as they are.
+If the model has a chat template, the prompt is the user's turn after the image's own system prompt and
+messages. The response goes to standard output, with tool calls as JSON lines. The model's thinking goes
+to standard error, on a terminal or with --verbose. --raw skips the template and the parsing of the
+response.
 
-Without a prompt, on a terminal, there is a conversation: /? lists its commands, Ctrl-C stops an answer, Ctrl-D leaves. What was
-said is kept for the keys Up and Down of later ones.
+Without a prompt on a terminal, run starts a conversation: /? lists its commands, Ctrl-C stops a response,
+Ctrl-D leaves. Your messages are kept for the keys Up and Down in later conversations.
 
-Models that see are shown the pictures whose paths are in a prompt given as an argument: words with a slash that end in
-.png, .jpg, .jpeg, .gif, .webp or .bmp, in quotes or with \ before spaces where they have some. They come before the text,
-in their order, and their paths are taken out of it. A path that leads to no file stays text.
+For a vision model, the prompt argument may contain paths of pictures: words with a slash that end in
+.png, .jpg, .jpeg, .gif, .webp or .bmp. Quote a path with spaces, or escape them with \. The pictures are
+placed before the text in their order, and their paths are removed from it. A path of a file that does not
+exist stays in the text.
 
-A server at $INGOT_HOST with the same store is asked for the answer; where there is none, and with --local, --float32, --prompt-ids,
---threads or --cpu-math, the model is loaded in this process.`,
+If a server at $INGOT_HOST serves the same store, it generates the response. Otherwise, or with --local,
+--float32, --prompt-ids, --threads, --cpu-math or --kv-type, run loads the model in its own process.`,
 		Example: `  ingot run mymodel
   ingot run mymodel "Once upon a time"
   ingot run mymodel "Summarise this text." < text
@@ -45,27 +48,27 @@ A server at $INGOT_HOST with the same store is asked for the answer; where there
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c, args, o) },
 	}
 	f := c.Flags()
-	f.BoolVar(&o.raw, "raw", false, "give the prompt to the model as it is, without a chat template")
-	f.StringVar(&o.system, "system", "", "system `text` of the conversation, in place of the image's")
-	f.StringVar(&o.think, "think", "", "whether the model thinks before it answers: on, off, low, medium or high")
-	f.StringVar(&o.format, "format", "", "what the answer has to be: json, a JSON schema or a `file` with one or with an EBNF grammar, regex:PATTERN or ebnf:GRAMMAR")
-	f.StringVar(&o.promptIDs, "prompt-ids", "", "JSON array of token ids in `file`, - for standard input; taken as they are")
-	f.Float64Var(&o.sampling.Temperature, "temperature", 0, "0 takes the most likely token")
-	f.IntVar(&o.sampling.TopK, "top-k", 0, "choose among the K most likely tokens; 0 is off")
-	f.Float64Var(&o.sampling.TopP, "top-p", 0, "choose among the most likely tokens that sum to P; 1 is off")
-	f.Float64Var(&o.sampling.MinP, "min-p", 0, "drop tokens less likely than P times the likeliest; 0 is off")
-	f.Int64Var(&o.seed, "seed", -1, "repeat a run exactly; negative is a new one each time")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens to generate; 0 is what the context leaves")
-	f.StringArrayVar(&o.stop, "stop", nil, "end before this text (repeatable)")
-	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "go on after the end of the text")
-	f.BoolVar(&o.float32, "float32", false, "compute in float32, in this process")
-	f.StringVar(&o.draft, "draft", "auto", "tokens to draft in each step, which the model judges in one go: a number, auto or off; answers stay the same")
+	f.BoolVar(&o.raw, "raw", false, "use the prompt as it is, without a chat template")
+	f.StringVar(&o.system, "system", "", "system prompt `text` (default the image's)")
+	f.StringVar(&o.think, "think", "", "thinking: on, off, low, medium or high")
+	f.StringVar(&o.format, "format", "", "json, schema, regex:PATTERN, ebnf:GRAMMAR or `file`")
+	f.StringVar(&o.promptIDs, "prompt-ids", "", "`file` with a JSON array of token ids, or - for stdin")
+	f.Float64Var(&o.sampling.Temperature, "temperature", 0, "sampling temperature; 0 picks the most likely token")
+	f.IntVar(&o.sampling.TopK, "top-k", 0, "sample from the K most likely tokens; 0 is off")
+	f.Float64Var(&o.sampling.TopP, "top-p", 0, "sample from the top tokens of total probability P")
+	f.Float64Var(&o.sampling.MinP, "min-p", 0, "drop tokens below P times the top probability")
+	f.Int64Var(&o.seed, "seed", -1, "seed of the random numbers; negative is random")
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "token limit; 0 is the rest of the context")
+	f.StringArrayVar(&o.stop, "stop", nil, "stop before this `text` (repeatable)")
+	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "continue after an end-of-text token")
+	f.BoolVar(&o.float32, "float32", false, "compute in float32 in this process")
+	f.StringVar(&o.draft, "draft", "auto", "draft depth in tokens per step: a number, auto or off")
 	o.key.add(c, "server's API key")
-	f.BoolVar(&o.local, "local", false, "load the model in this process, although a server may have it")
+	f.BoolVar(&o.local, "local", false, "load the model in this process; use no server")
 	o.kv.add(c)
 	o.cpu.add(c)
-	f.BoolVar(&o.json, "json", false, "print one JSON object at the end, no text before")
-	f.BoolVar(&o.verbose, "verbose", false, "print statistics to standard error")
+	f.BoolVar(&o.json, "json", false, "print one JSON object at the end")
+	f.BoolVar(&o.verbose, "verbose", false, "print statistics on standard error")
 	return c
 }
 
@@ -83,13 +86,13 @@ type runOptions struct {
 	key                keyFlag
 	kv                 kvFlag
 	cpu                cpuFlags
-	idsOnly            bool // the model has no text
+	idsOnly            bool // the model has no tokenizer
 }
 
 func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	ctx := c.Context()
 	if o.promptIDs != "" && len(args) > 1 {
-		return usagef("a prompt and --prompt-ids exclude each other")
+		return usagef("a prompt and --prompt-ids cannot be combined")
 	}
 	if err := o.checkChat(c); err != nil {
 		return err
@@ -112,7 +115,7 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 		return err
 	}
 	if prompt.ids == nil && prompt.text == "" && prompt.pictures == nil {
-		return errors.New("the prompt is empty") // before a tokenizer adds its own
+		return errors.New("the prompt is empty") // check before a tokenizer adds special tokens
 	}
 	store, entry, err := resolve(c, args[0])
 	if err != nil {
@@ -131,18 +134,18 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	voices := a.voices(c, store, o)
-	defer voices.close()
-	voice, err := voices.open(ctx, entry, style)
+	backends := a.backends(c, store, o)
+	defer backends.close()
+	model, err := backends.open(ctx, entry, style)
 	if err != nil {
 		return err
 	}
-	defer voice.close()
-	o.idsOnly = voice.idsOnly()
-	q := o.question(c, style, prompt, pictures)
-	q.format = format
+	defer model.close()
+	o.idsOnly = model.idsOnly()
+	r := o.modelRequest(c, style, prompt, pictures)
+	r.format = format
 	result := newRunJSON()
-	if err := a.hear(voice.answer(ctx, q), a.answer(&result, o), o); err != nil {
+	if err := a.collect(model.generate(ctx, r), a.responseWriter(&result, o), o); err != nil {
 		return err
 	}
 	if o.json {
@@ -151,14 +154,14 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	return nil
 }
 
-// request puts flags over the image's defaults.
+// request applies the flags to the image's defaults.
 func (o runOptions) request(d runtime.Defaults) runtime.Request {
 	r := runtime.Request{Sampling: d.Sampling, MaxTokens: d.MaxTokens, Stop: d.Stop, IgnoreEOS: o.ignoreEOS}
-	r.Draft, _ = runtime.ParseDraft(o.draft) // that was looked at first
+	r.Draft, _ = runtime.ParseDraft(o.draft) // already validated
 	return r
 }
 
-// parameters are those that flags set, by the names of a Modelfile.
+// parameters returns the generation parameters that flags set, by their Modelfile names.
 func (o runOptions) parameters(c *cobra.Command) map[string]any {
 	set := map[string]any{}
 	for _, p := range []struct {
@@ -180,7 +183,7 @@ func (o runOptions) parameters(c *cobra.Command) map[string]any {
 	return set
 }
 
-// prompt is a text and the paths of its pictures, or token ids.
+// prompt is a text with paths of pictures, or token ids.
 type prompt struct {
 	text     string
 	pictures []string
@@ -197,18 +200,18 @@ func (a *app) readPrompt(ctx context.Context, args []string, o runOptions) (prom
 		var missing []string
 		p.text, p.pictures, missing = takePictures(args[0])
 		for _, path := range missing {
-			a.note("there is no file %s: the path is a part of the text", path)
+			a.note("note: file %s does not exist: the path stays in the text", path)
 		}
 	}
 	if isTerminal(a.in) {
 		if len(args) == 0 {
-			return p, usagef("no prompt: give one as an argument or on standard input")
+			return p, usagef("no prompt: pass one as an argument or on standard input")
 		}
 		return p, nil
 	}
 	text, err := io.ReadAll(a.stdin(ctx))
 	if err != nil {
-		return p, fmt.Errorf("reading the prompt: %w", err)
+		return p, fmt.Errorf("read the prompt: %w", err)
 	}
 	given := strings.TrimSuffix(string(text), "\n")
 	if given != "" && p.text != "" {
@@ -227,7 +230,7 @@ func (a *app) readIDs(ctx context.Context, path string) ([]int32, error) {
 		text, err = await(ctx, func() ([]byte, error) { return os.ReadFile(path) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading token ids: %w", err)
+		return nil, fmt.Errorf("read token ids: %w", err)
 	}
 	ids := []int32{}
 	if err := json.Unmarshal(text, &ids); err != nil {
@@ -247,19 +250,19 @@ type runJSON struct {
 
 func newRunJSON() runJSON { return runJSON{IDs: []int32{}} }
 
-// hear takes an answer as it comes.
-func (a *app) hear(pieces iter.Seq2[said, error], w *answer, o runOptions) error {
+// collect consumes a response and passes its events to w.
+func (a *app) collect(parts iter.Seq2[responsePart, error], w *responseWriter, o runOptions) error {
 	var damage error
-	for s, err := range pieces {
+	for part, err := range parts {
 		if err != nil {
 			return err
 		}
-		w.result.IDs = append(w.result.IDs, s.ids...)
-		w.result.DoneReason, w.result.Stats = s.done, s.stats
-		if s.damage != nil {
-			damage = s.damage
+		w.result.IDs = append(w.result.IDs, part.ids...)
+		w.result.DoneReason, w.result.Stats = part.done, part.stats
+		if part.damage != nil {
+			damage = part.damage
 		}
-		if err := w.add(s.events); err != nil {
+		if err := w.add(part.events); err != nil {
 			return err
 		}
 	}
@@ -267,7 +270,7 @@ func (a *app) hear(pieces iter.Seq2[said, error], w *answer, o runOptions) error
 		return err
 	}
 	if damage != nil {
-		a.note("the answer is shown as it is where it could not be read: %v", damage)
+		a.note("note: a part of the response is shown unparsed: %v", damage)
 	}
 	if o.verbose {
 		fmt.Fprintf(a.err, "\n%s\n", statsText(w.result.Stats))
@@ -275,16 +278,18 @@ func (a *app) hear(pieces iter.Seq2[said, error], w *answer, o runOptions) error
 	return nil
 }
 
-// statsText says what an answer took.
+// statsText formats the statistics of a response.
 func statsText(s server.Stats) string {
 	cached := ""
 	if s.CachedTokens > 0 {
 		cached = fmt.Sprintf(", %d of them cached,", s.CachedTokens)
 	}
 	text := fmt.Sprintf("prompt: %d tokens%s in %.2f s (%.1f tokens/s); generated: %d tokens in %.2f s (%.1f tokens/s)",
-		s.PromptTokens, cached, s.PromptSeconds, rate(s.PromptTokens-s.CachedTokens, s.PromptSeconds), s.Tokens, s.Seconds, rate(s.Tokens, s.Seconds))
+		s.PromptTokens, cached, s.PromptSeconds, rate(s.PromptTokens-s.CachedTokens, s.PromptSeconds),
+		s.Tokens, s.Seconds, rate(s.Tokens, s.Seconds))
 	if s.Drafted > 0 {
-		text += fmt.Sprintf("\ndrafts: %d tokens, %d of them accepted; steps of the model: %d", s.Drafted, s.Accepted, s.TargetSteps)
+		text += fmt.Sprintf("\ndrafts: %d tokens, %d of them accepted; target steps: %d",
+			s.Drafted, s.Accepted, s.TargetSteps)
 	}
 	return text
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// thinkLevels are the values of --think beside on and off.
+// thinkLevels are the values of --think besides on and off.
 var thinkLevels = []string{"low", "medium", "high"}
 
 func (o runOptions) checkChat(c *cobra.Command) error {
@@ -21,13 +21,13 @@ func (o runOptions) checkChat(c *cobra.Command) error {
 	}
 	for _, name := range []string{"think", "system"} {
 		if c.Flags().Changed(name) && (o.raw || o.promptIDs != "") {
-			return usagef("--%s goes into the chat template, which --raw and --prompt-ids leave out", name)
+			return usagef("--%s needs the chat template, which --raw and --prompt-ids skip", name)
 		}
 	}
 	return nil
 }
 
-// openStyle reads how a model of the store is talked to, if it can be run at all.
+// openStyle reads the prompt format of a model in the store. It fails if the model cannot be run.
 func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error) {
 	if err := store.CheckPresent(entry, false); err != nil {
 		return nil, err
@@ -39,34 +39,45 @@ func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error
 	return style, style.Texts.CheckRequires(entry.Name.String(), Version)
 }
 
-// readTemplate adds the chat template to a style, and refuses flags that would go into one where there is none.
-func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry, style *talk.Style) error {
+// readTemplate adds the chat template to a style. It fails if a flag needs a template and the model has none.
+func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry,
+	style *talk.Style) error {
 	if err := style.ReadTemplate(c.Context(), store, entry); err != nil {
-		return fmt.Errorf("%w; --raw gives the model the prompt as it is", err)
+		return fmt.Errorf("%w; pass the prompt without a template with --raw", err)
 	}
 	for _, name := range []string{"think", "system"} {
 		if style.Template == nil && c.Flags().Changed(name) {
-			return fmt.Errorf("%s has no chat template, which --%s would go into", entry.Name, name)
+			return fmt.Errorf("%s has no chat template, which --%s needs", entry.Name, name)
 		}
 	}
 	return nil
 }
 
-// question is what the command line asks.
-func (o runOptions) question(c *cobra.Command, style *talk.Style, p prompt, pictures []runtime.Picture) question {
-	q := question{prompt: p, pictures: pictures, think: o.think, parameters: o.parameters(c), ignoreEOS: o.ignoreEOS, draft: o.draft, wantIDs: o.json}
+// modelRequest returns the request that the command line describes.
+func (o runOptions) modelRequest(
+	c *cobra.Command, style *talk.Style, p prompt, pictures []runtime.Picture,
+) modelRequest {
+	r := modelRequest{
+		prompt:     p,
+		pictures:   pictures,
+		think:      o.think,
+		parameters: o.parameters(c),
+		ignoreEOS:  o.ignoreEOS,
+		draft:      o.draft,
+		wantIDs:    o.json,
+	}
 	if style.Template == nil {
-		return q
+		return r
 	}
-	q.system = style.Texts.System
+	r.system = style.Texts.System
 	if c.Flags().Changed("system") {
-		q.system = o.system
+		r.system = o.system
 	}
-	q.turns = []chat.Message{userTurn(p.text, len(pictures))}
-	return q
+	r.turns = []chat.Message{userTurn(p.text, len(pictures))}
+	return r
 }
 
-// userTurn is a message that shows pictures before its text.
+// userTurn returns a user message with pictures before its text.
 func userTurn(text string, pictures int) chat.Message {
 	m := chat.Message{Role: "user", Content: text}
 	if pictures > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/modelfile"
 )
 
-// sessionCommand is what begins with a slash in a session. Its name may have two words.
+// sessionCommand is a slash command of a session. Its name has one or two words.
 type sessionCommand struct {
 	name, arguments, help string
 	run                   func(s *session, ctx context.Context, rest string) error
@@ -23,30 +23,40 @@ type sessionCommand struct {
 // errLeave ends a session.
 var errLeave = errors.New("leave")
 
-// sessionCommands are in the order of the help. It is a function, as the help lists them.
+// sessionCommands lists the commands in the order of the help. It is a function because the help command refers to it.
 func sessionCommands() []sessionCommand {
 	return append(append(sessionSettings(), sessionParts()...),
-		sessionCommand{"/load", "NAME", "go on with another model, and with what was saved in it", func(s *session, ctx context.Context, rest string) error {
-			if err := oneWord(rest, "/load NAME"); err != nil {
-				return err
-			}
-			return s.load(ctx, rest)
-		}},
-		sessionCommand{"/save", "NAME", "store the model with what is set and what was said", (*session).save},
-		sessionCommand{"/clear", "", "forget what was said", func(s *session, _ context.Context, rest string) error {
-			s.clear()
-			return noWords(rest, "/clear")
-		}},
-		sessionCommand{"/help", "", "this list; so does /?", func(s *session, _ context.Context, _ string) error { return s.help("") }},
-		sessionCommand{"/bye", "", "leave; so does Ctrl-D", func(*session, context.Context, string) error { return errLeave }},
+		sessionCommand{"/load", "NAME", "switch to another model or a saved session", (*session).loadCommand},
+		sessionCommand{"/save", "NAME", "save the model with the settings and the messages", (*session).save},
+		sessionCommand{"/clear", "", "clear the conversation", (*session).clearCommand},
+		sessionCommand{"/help", "", "show this list (also /?)", (*session).helpCommand},
+		sessionCommand{"/bye", "", "leave (also Ctrl-D)", (*session).bye},
 	)
 }
 
-// sessionAliases are other words for commands.
+func (s *session) loadCommand(ctx context.Context, rest string) error {
+	if err := oneWord(rest, "/load NAME"); err != nil {
+		return err
+	}
+	return s.load(ctx, rest)
+}
+
+func (s *session) clearCommand(_ context.Context, rest string) error {
+	s.clear()
+	return noWords(rest, "/clear")
+}
+
+func (s *session) helpCommand(context.Context, string) error { return s.help("") }
+
+func (s *session) bye(context.Context, string) error {
+	return errLeave
+}
+
+// sessionAliases are alternative names of commands.
 var sessionAliases = map[string]string{"/?": "/help", "/exit": "/bye", "/quit": "/bye"}
 
-// obey carries a command out, and tells whether the text is one. A path is none.
-func (s *session) obey(ctx context.Context, text string) (bool, error) {
+// runCommand executes text if it is a slash command, and reports whether it is one. A path is not a command.
+func (s *session) runCommand(ctx context.Context, text string) (bool, error) {
 	first, rest := cutWord(text)
 	if !strings.HasPrefix(first, "/") {
 		return false, nil
@@ -72,14 +82,14 @@ func (s *session) obey(ctx context.Context, text string) (bool, error) {
 	case group && word == "":
 		return true, s.help(first)
 	case group:
-		return true, fmt.Errorf("unknown command %q; %s lists what there is", first+" "+word, first)
+		return true, fmt.Errorf("unknown command %q; %s lists the commands", first+" "+word, first)
 	case strings.Contains(first[1:], "/") || strings.Contains(first, "."):
 		return false, nil
 	}
-	return true, fmt.Errorf("unknown command %q; /? lists them, and a space before it makes it a message", first)
+	return true, fmt.Errorf("unknown command %q; /? lists the commands. To send it as a message, put a space first", first)
 }
 
-// cutWord takes the first word off a text.
+// cutWord splits a text after its first word.
 func cutWord(text string) (word, rest string) {
 	text = strings.TrimSpace(text)
 	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
@@ -102,16 +112,16 @@ func noWords(rest, usage string) error {
 	return nil
 }
 
-// sessionKeys are what else the help tells.
+// sessionKeys are the keys and notations that the help lists.
 var sessionKeys = [][2]string{
-	{`"""`, "begins and ends a message of several lines"},
-	{"Alt-Enter", "breaks the line in a message; text that is pasted keeps its lines"},
-	{"Up, Down", "what was said before, also in earlier sessions; what begins with a space is not kept"},
-	{"./cat.png", "a path with a slash shows a picture to a model that sees"},
-	{"Ctrl-C", "stops the answer"},
+	{`"""`, "start and end of a message of several lines"},
+	{"Alt-Enter", "line break in a message; pasted text keeps its lines"},
+	{"Up, Down", "earlier messages, also of past sessions, except those that begin with a space"},
+	{"./cat.png", "a path with a slash shows a picture to a vision model"},
+	{"Ctrl-C", "stop the response"},
 }
 
-// help lists the commands that begin with a word, or all of them, and the keys.
+// help lists the commands of a group, or all commands and the keys.
 func (s *session) help(group string) error {
 	w := newTable(s.out)
 	for _, c := range sessionCommands() {
@@ -127,7 +137,7 @@ func (s *session) help(group string) error {
 	return w.flush()
 }
 
-// save stores the session as a model: the same weights, with what is set and what was said.
+// save stores the session as a model: the same weights with the session's settings and messages.
 func (s *session) save(ctx context.Context, rest string) error {
 	if err := oneWord(rest, "/save NAME"); err != nil {
 		return err
@@ -137,7 +147,7 @@ func (s *session) save(ctx context.Context, rest string) error {
 		return err
 	}
 	from := s.entry.Name
-	from.Digest = s.entry.Digest // whatever the name has come to mean
+	from.Digest = s.entry.Digest // the name may refer to another model by now
 	file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: from.String()}}}
 	add := func(c modelfile.Command) { file.Commands = append(file.Commands, c) }
 	if s.system != s.style.Texts.System {
@@ -148,7 +158,7 @@ func (s *session) save(ctx context.Context, rest string) error {
 			add(modelfile.Command{Name: modelfile.Parameter, Key: key, Value: v})
 		}
 	}
-	if len(s.messages) > 0 { // these lines replace those of the image
+	if len(s.messages) > 0 { // these replace all messages of the image
 		for _, m := range s.style.Texts.Messages {
 			add(modelfile.Command{Name: modelfile.Message, Key: m.Role, Value: m.Content})
 		}
@@ -170,7 +180,7 @@ func (s *session) save(ctx context.Context, rest string) error {
 	return err
 }
 
-// setParameter reads what /set parameter says.
+// setParameter implements /set parameter.
 func (s *session) setParameter(_ context.Context, rest string) error {
 	name, value := cutWord(rest)
 	if name == "" {
@@ -179,7 +189,7 @@ func (s *session) setParameter(_ context.Context, rest string) error {
 	}
 	p, ok := modelfile.LookupParameter(name)
 	if !ok {
-		return fmt.Errorf("there is no parameter %q; /set parameter lists them", name)
+		return fmt.Errorf("unknown parameter %q; /set parameter lists them", name)
 	}
 	values := []string{value}
 	if p.Type == modelfile.Strings {
@@ -204,7 +214,7 @@ func (s *session) setParameter(_ context.Context, rest string) error {
 	return err
 }
 
-// words are those of a text, in double quotes where they have spaces.
+// words splits a text into words. Words with spaces are in double quotes.
 func words(text string) (list []string) {
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		if rest, ok := strings.CutPrefix(text, `"`); ok {

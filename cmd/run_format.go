@@ -12,7 +12,8 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// readFormat reads what --format says: json, a schema, regex:PATTERN, ebnf:GRAMMAR, or a file with a schema or a grammar.
+// readFormat parses the value of --format: json, a JSON schema, regex:PATTERN, ebnf:GRAMMAR, or a file with a schema or
+// a grammar.
 func readFormat(ctx context.Context, value string) (runtime.Format, error) {
 	kind, _, _ := strings.Cut(value, ":")
 	switch {
@@ -29,7 +30,8 @@ func readFormat(ctx context.Context, value string) (runtime.Format, error) {
 	}
 	text, err := await(ctx, func() ([]byte, error) { return os.ReadFile(value) })
 	if err != nil {
-		return runtime.Format{}, fmt.Errorf("--format is neither json, regex:PATTERN nor ebnf:GRAMMAR, nor a file: %w", err)
+		return runtime.Format{}, fmt.Errorf("--format: not json, a schema, regex:PATTERN or ebnf:GRAMMAR, and not a file: %w",
+			err)
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return runtime.Format{Kind: runtime.FormatSchema, Source: string(text)}, nil

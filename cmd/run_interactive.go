@@ -17,16 +17,16 @@ import (
 	"golang.org/x/term"
 )
 
-// onTerminals tells whether somebody sits there who can be talked with.
+// onTerminals reports whether standard input and standard output are terminals.
 func (a *app) onTerminals() bool { return isTerminal(a.in) && a.out.IsTerminal() }
 
-// isTerminal tells whether a reader is a terminal.
+// isTerminal reports whether a reader is a terminal.
 func isTerminal(f io.Reader) bool {
 	file, ok := f.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// converse leads a conversation on a terminal.
+// converse runs an interactive session on a terminal.
 func (a *app) converse(c *cobra.Command, arg string, o runOptions, format runtime.Format) error {
 	ctx := c.Context()
 	store, entry, err := resolve(c, arg)
@@ -40,11 +40,11 @@ func (a *app) converse(c *cobra.Command, arg string, o runOptions, format runtim
 	if err := o.readTemplate(c, store, entry, style); err != nil {
 		return err
 	}
-	voices := a.voices(c, store, o)
-	voices.prefix = true
-	defer voices.close()
-	s := &session{app: a, o: o, store: store, open: voices.open, format: format}
-	defer s.sleep()
+	backends := a.backends(c, store, o)
+	backends.prefix = true
+	defer backends.close()
+	s := &session{app: a, o: o, store: store, open: backends.open, format: format}
+	defer s.closeBackend()
 	if err := s.begin(entry, style, o.parameters(c)); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *app) converse(c *cobra.Command, arg string, o runOptions, format runtim
 	if err := s.takeTerminal(ctx); err != nil {
 		return err
 	}
-	if err := s.wake(ctx); err != nil {
+	if err := s.openBackend(ctx); err != nil {
 		return err
 	}
 	if err := s.showMessages(); err != nil {
@@ -63,7 +63,7 @@ func (a *app) converse(c *cobra.Command, arg string, o runOptions, format runtim
 	return s.run(ctx)
 }
 
-// takeTerminal sets up who reads what the user writes.
+// takeTerminal sets up the history and the line editor.
 func (s *session) takeTerminal(ctx context.Context) (err error) {
 	if s.history, err = terminal.OpenHistory(historyPath()); err != nil {
 		s.note("note: %v", err)
@@ -83,13 +83,13 @@ func (s *session) takeTerminal(ctx context.Context) (err error) {
 	return nil
 }
 
-// terminalColumns is how wide the terminal is; 0 where it does not say.
+// terminalColumns returns the terminal's width, or 0 if it is unknown.
 func (s *session) terminalColumns() int {
 	columns, _ := s.out.Size()
 	return columns
 }
 
-// run carries out what the user writes, until that is to leave.
+// run reads and executes the user's input until the user leaves.
 func (s *session) run(ctx context.Context) error {
 	for {
 		text, err := s.next(ctx)
@@ -98,7 +98,7 @@ func (s *session) run(ctx context.Context) error {
 			return nil
 		case errors.Is(err, terminal.ErrInterrupted):
 			if text == "" {
-				fmt.Fprintln(s.out, "Ctrl-D or /bye leaves.")
+				fmt.Fprintln(s.out, "Press Ctrl-D or type /bye to leave.")
 			}
 			continue
 		case err != nil:
@@ -108,7 +108,7 @@ func (s *session) run(ctx context.Context) error {
 		}
 		if err := s.history.Add(text); err != nil {
 			s.note("note: %v", err)
-			s.history.Path = "" // it was said once
+			s.history.Path = "" // warn only once
 		}
 		err = s.turn(ctx, text)
 		switch {
@@ -124,21 +124,22 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// turn carries out a command, or shows the answer to a message. Ctrl-C ends it, and nothing else.
+// turn executes a command, or sends a message and shows the response. Ctrl-C ends only the turn.
 func (s *session) turn(ctx context.Context, text string) error {
 	ctx, release := s.catchInterrupt(ctx)
 	defer release()
-	if is, err := s.obey(ctx, text); is || err != nil {
+	if isCommand, err := s.runCommand(ctx, text); isCommand || err != nil {
 		return err
 	}
-	err := s.say(ctx, unquote(text))
+	err := s.send(ctx, unquote(text))
 	fmt.Fprintln(s.out)
 	return err
 }
 
 const quotes = `"""`
 
-// next reads a message. One that begins with three quotes, or sets the system text to what does, ends with three quotes.
+// next reads a message. A message that begins with three quotes, or a /set system whose text does, continues until
+// three quotes.
 func (s *session) next(ctx context.Context) (string, error) {
 	text, err := s.read(ctx, promptFirst)
 	for err == nil && quoted(text) == 1 {
@@ -149,7 +150,7 @@ func (s *session) next(ctx context.Context) (string, error) {
 	return text, err
 }
 
-// quoted counts the three quotes of a text that begins with some.
+// quoted counts the triple quotes in a text that begins with them, up to 2. It returns 0 for other texts.
 func quoted(text string) int {
 	if first, rest := cutWord(text); first == "/set" {
 		if word, value := cutWord(rest); word == "system" {
@@ -162,7 +163,7 @@ func quoted(text string) int {
 	return min(2, strings.Count(text, quotes))
 }
 
-// unquote takes three quotes away, with a line break behind the first and before the last of them.
+// unquote removes the triple quotes, with a line break after the first and before the last.
 func unquote(text string) string {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), quotes)
 	if !ok {
@@ -172,7 +173,7 @@ func unquote(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(inside, "\n"), "\n") + after
 }
 
-// plainLineReader reads lines from a terminal that knows no escape sequences.
+// plainLineReader reads lines from a terminal without escape sequences.
 type plainLineReader struct {
 	in  io.Reader
 	out io.Writer
@@ -196,10 +197,10 @@ func (r *plainLineReader) read(_ context.Context, prompt string) (string, error)
 	}
 }
 
-// historyPath is where messages are kept for later sessions; "" where the system has no place for that.
+// historyPath returns the file that keeps messages for later sessions, or "" if the system has no place for it.
 func historyPath() string { return statePath("run-history") }
 
-// statePath is where a file lies that is kept from run to run; "" where the system has no place for that.
+// statePath returns the path of a state file, or "" if the system has no place for it.
 func statePath(name string) string {
 	if goruntime.GOOS == "windows" || goruntime.GOOS == "darwin" {
 		dir, err := os.UserConfigDir()

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// inProcess tells whether a flag asks for what a server does not do: to compute in another way than it does, or for ids.
+// inProcess reports whether a flag requires the model in this process: flags of computation and of token ids do.
 func (o runOptions) inProcess(c *cobra.Command) bool {
 	for _, name := range []string{"local", "float32", "prompt-ids", "cpu-math", "threads", "kv-type"} {
 		if c.Flags().Changed(name) {
@@ -29,22 +29,22 @@ func (o runOptions) inProcess(c *cobra.Command) bool {
 	return false
 }
 
-// errServerGone says that a server has stopped in the middle of an answer.
+// errServerGone means that a server stopped in the middle of a response.
 var errServerGone = errors.New("the server is gone")
 
-// serverPatience is how long a server may take to say what it is.
+// serverPatience is the timeout for identifying the server.
 const serverPatience = 2 * time.Second
 
-// findServer gives the server at INGOT_HOST, if there is one that proves that it is the user's and serves the store;
-// else nil. What is there and does not gets nothing, and a note tells the user. The error is that of a key's file.
-func (v *voices) findServer(ctx context.Context, entry *manifest.Entry, style *talk.Style) (voice, error) {
-	key, err := v.o.key.read(v.app)
+// findServer returns a backend for the server at INGOT_HOST, or nil. The server must prove that it belongs to the user
+// and serves the store; otherwise it receives nothing and a note says so. The only other error is that of the key file.
+func (b *backends) findServer(ctx context.Context, entry *manifest.Entry, style *talk.Style) (backend, error) {
+	key, err := b.o.key.read(b.app)
 	if err != nil {
 		return nil, err
 	}
 	brief, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
-	client, err := v.storeClient(v.store, key)
+	client, err := b.storeClient(b.store, key)
 	if err == nil {
 		var version server.VersionJSON
 		err = client.get(brief, http.MethodGet, "/api/version", nil, &version)
@@ -55,28 +55,28 @@ func (v *voices) findServer(ctx context.Context, entry *manifest.Entry, style *t
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		v.note("note: the model runs in this process, as with --local: %v", err)
+		b.note("note: the model runs in this process, as with --local: %v", err)
 		return nil, nil
 	}
-	if v.o.verbose {
-		v.note("asking the server at %s; --local does not", client.at.URL())
+	if b.o.verbose {
+		b.note("using the server at %s; to use none, pass --local", client.at.URL())
 	}
-	return &serverVoice{client, entry.Name.String(), style}, nil
+	return &serverBackend{client, entry.Name.String(), style}, nil
 }
 
-// serverVoice is a model that a server has.
-type serverVoice struct {
+// serverBackend runs a model on a server.
+type serverBackend struct {
 	client serverClient
 	model  string
 	style  *talk.Style
 }
 
-func (v *serverVoice) close() {}
+func (b *serverBackend) close() {}
 
-func (v *serverVoice) idsOnly() bool { return false }
+func (b *serverBackend) idsOnly() bool { return false }
 
-// serverQuestion is the body of /api/chat, or with a prompt of /api/generate.
-type serverQuestion struct {
+// serverRequest is the body of /api/chat, or of /api/generate if it has a prompt.
+type serverRequest struct {
 	Model    string          `json:"model"`
 	Messages []serverTurn    `json:"messages,omitempty"`
 	Prompt   string          `json:"prompt,omitempty"`
@@ -96,7 +96,7 @@ type serverTurn struct {
 	Images   [][]byte     `json:"images,omitempty"`
 }
 
-// serverCalls are those of a message.
+// serverCalls are the tool calls of a message.
 type serverCalls struct {
 	Calls *[]serverCall `json:"tool_calls"`
 }
@@ -109,7 +109,7 @@ type serverCall struct {
 	} `json:"function"`
 }
 
-// serverLine is a line of the answer of either.
+// serverLine is a line of the response of /api/chat or /api/generate.
 type serverLine struct {
 	Message  serverTurn    `json:"message"`
 	Response string        `json:"response"`
@@ -120,40 +120,40 @@ type serverLine struct {
 	Error    string        `json:"error"`
 }
 
-// body gives the question to a server, and where it goes.
-func (v *serverVoice) body(q question) (path string, body serverQuestion, err error) {
-	body = serverQuestion{Model: v.model, Options: map[string]any{}, IDs: q.wantIDs}
-	if q.format.Kind != "" {
-		body.Format = q.format.Value()
+// body converts a request to an API path and body.
+func (b *serverBackend) body(r modelRequest) (path string, body serverRequest, err error) {
+	body = serverRequest{Model: b.model, Options: map[string]any{}, IDs: r.wantIDs}
+	if r.format.Kind != "" {
+		body.Format = r.format.Value()
 	}
-	for name, value := range q.parameters {
+	for name, value := range r.parameters {
 		body.Options[name] = value
 	}
-	if q.ignoreEOS {
+	if r.ignoreEOS {
 		body.Options["ignore_eos"] = true
 	}
-	if q.draft != "" && q.draft != "auto" {
-		body.Options["draft"] = q.draft
+	if r.draft != "" && r.draft != "auto" {
+		body.Options["draft"] = r.draft
 	}
-	if q.turns == nil {
-		body.Prompt, body.Raw = q.prompt.text, true
-		for _, p := range q.pictures {
+	if r.turns == nil {
+		body.Prompt, body.Raw = r.prompt.text, true
+		for _, p := range r.pictures {
 			body.Images = append(body.Images, p.Data)
 		}
 		return "/api/generate", body, nil
 	}
-	switch q.think {
+	switch r.think {
 	case "":
 	case "on", "off":
-		body.Think = q.think == "on"
+		body.Think = r.think == "on"
 	default:
-		body.Think = q.think
+		body.Think = r.think
 	}
-	if q.system != v.style.Texts.System { // an empty one is none
-		body.Messages = append(body.Messages, serverTurn{Role: "system", Content: q.system})
+	if r.system != b.style.Texts.System { // an empty system message removes the image's
+		body.Messages = append(body.Messages, serverTurn{Role: "system", Content: r.system})
 	}
-	rest := q.pictures
-	for _, m := range q.turns {
+	rest := r.pictures
+	for _, m := range r.turns {
 		turn := serverTurn{Role: m.Role, Content: m.Content, Thinking: m.Reasoning}
 		for _, p := range m.Parts {
 			if p.Type == "image" && len(rest) > 0 {
@@ -167,7 +167,7 @@ func (v *serverVoice) body(q question) (path string, body serverQuestion, err er
 				err = json.Unmarshal(text, &serverCalls{&turn.Calls})
 			}
 			if err != nil {
-				return "", body, fmt.Errorf("calls of tools: %w", err)
+				return "", body, fmt.Errorf("tool calls: %w", err)
 			}
 		}
 		body.Messages = append(body.Messages, turn)
@@ -175,26 +175,26 @@ func (v *serverVoice) body(q question) (path string, body serverQuestion, err er
 	return "/api/chat", body, nil
 }
 
-func (v *serverVoice) answer(ctx context.Context, q question) iter.Seq2[said, error] {
-	return func(yield func(said, error) bool) {
-		path, body, err := v.body(q)
+func (b *serverBackend) generate(ctx context.Context, r modelRequest) iter.Seq2[responsePart, error] {
+	return func(yield func(responsePart, error) bool) {
+		path, body, err := b.body(r)
 		if err != nil {
-			yield(said{}, err)
+			yield(responsePart{}, err)
 			return
 		}
-		answer, err := v.client.do(ctx, http.MethodPost, path, body)
+		response, err := b.client.do(ctx, http.MethodPost, path, body)
 		if errors.Is(err, errNoServer) {
-			err = fmt.Errorf("%w: nothing listens at %s any more", errServerGone, v.client.at.URL())
+			err = fmt.Errorf("%w: nothing listens at %s any more", errServerGone, b.client.at.URL())
 		}
 		if errors.Is(err, identity.ErrUnproven) {
-			err = fmt.Errorf("%w: another one is there: %w", errServerGone, err)
+			err = fmt.Errorf("%w: another server uses its address: %w", errServerGone, err)
 		}
 		if err != nil {
-			yield(said{}, err)
+			yield(responsePart{}, err)
 			return
 		}
-		defer answer.Body.Close()
-		lines := json.NewDecoder(bufio.NewReader(answer.Body))
+		defer response.Body.Close()
+		lines := json.NewDecoder(bufio.NewReader(response.Body))
 		for {
 			var line serverLine
 			err := lines.Decode(&line)
@@ -202,35 +202,39 @@ func (v *serverVoice) answer(ctx context.Context, q question) iter.Seq2[said, er
 			case err != nil && ctx.Err() != nil:
 				err = ctx.Err()
 			case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-				err = fmt.Errorf("%w: %s ended in the middle of the answer", errServerGone, v.client.at.URL())
+				err = fmt.Errorf("%w: %s stopped in the middle of the response", errServerGone, b.client.at.URL())
 			case err != nil:
-				err = fmt.Errorf("%w: %s in the middle of the answer: %w", errServerGone, v.client.at.URL(), err)
+				err = fmt.Errorf("%w: %s in the middle of the response: %w", errServerGone, b.client.at.URL(), err)
 			case line.Error != "":
-				err = fmt.Errorf("%s: %s", v.client.at.URL(), line.Error)
+				err = fmt.Errorf("%s: %s", b.client.at.URL(), line.Error)
 			}
-			if !yield(line.said(), err) || err != nil || line.Done {
+			if !yield(line.part(), err) || err != nil || line.Done {
 				return
 			}
 		}
 	}
 }
 
-// said is a line as a piece of an answer.
-func (l serverLine) said() said {
-	s := said{ids: l.IDs}
-	for _, piece := range []parse.Event{{Kind: parse.Thinking, Text: l.Message.Thinking}, {Kind: parse.Content, Text: l.Message.Content + l.Response}} {
-		if piece.Text != "" {
-			s.events = append(s.events, piece)
+// part converts a line to a part of the response.
+func (l serverLine) part() responsePart {
+	p := responsePart{ids: l.IDs}
+	for _, e := range []parse.Event{
+		{Kind: parse.Thinking, Text: l.Message.Thinking},
+		{Kind: parse.Content, Text: l.Message.Content + l.Response},
+	} {
+		if e.Text != "" {
+			p.events = append(p.events, e)
 		}
 	}
 	for _, c := range l.Message.Calls {
-		s.events = append(s.events, parse.Event{Kind: parse.Call, Call: parse.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments}})
+		call := parse.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments}
+		p.events = append(p.events, parse.Event{Kind: parse.Call, Call: call})
 	}
 	if l.Stats != nil {
-		s.stats = *l.Stats
+		p.stats = *l.Stats
 	}
 	if l.Done {
-		s.done = l.Reason
+		p.done = l.Reason
 	}
-	return s
+	return p
 }

@@ -18,19 +18,21 @@ import (
 	"github.com/ingotml/ingot/server/identity"
 )
 
-// fakeServer answers with lines, and keeps what it was asked.
+// fakeServer responds with given lines and records the requests.
 type fakeServer struct {
 	path string
 	body string
 }
 
-// asServer has `ingot run` find a server that has its store, with a model "talk" and one without a template, "plain".
+// asServer makes `ingot run` find a server of its store, with a model "talk" and a model "plain" without a template.
 func asServer(t *testing.T, lines ...string) *fakeServer {
 	t.Helper()
 	t.Setenv("INGOT_HOME", filepath.Join(t.TempDir(), "store"))
 	demo := filepath.Join("..", "testdata", "models", "demo")
 	file := filepath.Join(t.TempDir(), "Modelfile")
-	if err := os.WriteFile(file, []byte("FROM plain\nSYSTEM brief\nMESSAGE user a\nTEMPLATE \"{% for m in messages %}{{ m.content }}{% endfor %}\"\n"), 0o644); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("FROM plain\nSYSTEM brief\nMESSAGE user a\nTEMPLATE \"{% for m in messages %}{{ m.content }}{% endfor %}\"\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"create", "plain", demo}, {"create", "talk", "-f", file}} {
@@ -74,7 +76,7 @@ func asServer(t *testing.T, lines ...string) *fakeServer {
 	}))
 	t.Cleanup(s.Close)
 	t.Setenv("INGOT_HOST", s.URL)
-	t.Setenv("INGOT_ENGINE", filepath.Join(t.TempDir(), "none")) // a model cannot be loaded here
+	t.Setenv("INGOT_ENGINE", filepath.Join(t.TempDir(), "none")) // no model can be loaded in this process
 	return f
 }
 
@@ -84,14 +86,17 @@ func runMain(args []string, in string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
-const lastLine = `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","stats":{"prompt_tokens":5,"cached_tokens":3,"tokens":2}}`
+const lastLine = `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop",` +
+	`"stats":{"prompt_tokens":5,"cached_tokens":3,"tokens":2}}`
 
 func TestRunAsksServer(t *testing.T) {
 	f := asServer(t,
 		`{"message":{"role":"assistant","content":"","thinking":"hm"},"ids":[7]}`,
 		`{"message":{"role":"assistant","content":"Hi"},"ids":[8]}`,
-		`{"message":{"role":"assistant","content":"","tool_calls":[{"id":"x","function":{"name":"f","arguments":{"a":1}}}]}}`, lastLine)
-	code, out, errs := runMain([]string{"run", "talk", "Well?", "--json", "--think", "low", "--temperature", "0.5", "--stop", "X", "--max-tokens", "3", "--ignore-eos", "--format", "regex:a+"}, "text\n")
+		`{"message":{"role":"assistant","content":"","tool_calls":[{"id":"x","function":{"name":"f","arguments":{"a":1}}}]}}`,
+		lastLine)
+	code, out, errs := runMain([]string{"run", "talk", "Well?", "--json", "--think", "low", "--temperature", "0.5",
+		"--stop", "X", "--max-tokens", "3", "--ignore-eos", "--format", "regex:a+"}, "text\n")
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %s", code, errs)
 	}
@@ -99,7 +104,8 @@ func TestRunAsksServer(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	want = runJSON{IDs: []int32{7, 8}, Text: "Hi", Thinking: "hm", ToolCalls: []runToolCall{{"x", "f", json.RawMessage(`{"a":1}`)}}, DoneReason: "stop",
+	want = runJSON{IDs: []int32{7, 8}, Text: "Hi", Thinking: "hm",
+		ToolCalls: []runToolCall{{"x", "f", json.RawMessage(`{"a":1}`)}}, DoneReason: "stop",
 		Stats: server.Stats{PromptTokens: 5, CachedTokens: 3, Tokens: 2}}
 	for i := range got.ToolCalls {
 		var b bytes.Buffer
@@ -109,25 +115,30 @@ func TestRunAsksServer(t *testing.T) {
 		got.ToolCalls[i].Arguments = b.Bytes()
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the answer (- wanted, + printed):\n%s", diff)
+		t.Errorf("the result (- want, + got):\n%s", diff)
 	}
-	const body = `{"model":"talk:latest","messages":[{"role":"user","content":"text\n\nWell?"}],"think":"low","format":"regex:a+","options":{"ignore_eos":true,"num_predict":3,"stop":["X"],"temperature":0.5},"ids":true}`
+	const body = `{"model":"talk:latest","messages":[{"role":"user","content":"text\n\nWell?"}],"think":"low",` +
+		`"format":"regex:a+","options":{"ignore_eos":true,"num_predict":3,"stop":["X"],"temperature":0.5},"ids":true}`
 	if f.path != "/api/chat" || f.body != body {
-		t.Errorf("%s was asked %s", f.path, f.body)
+		t.Errorf("%s received %s", f.path, f.body)
 	}
 
 	code, out, errs = runMain([]string{"run", "talk", "Well?", "--system", "", "--verbose"}, "")
-	if code != 0 || out != "Hi\n{\"id\":\"x\",\"name\":\"f\",\"arguments\":{\"a\":1}}\n" || !strings.Contains(errs, "asking the server at "+os.Getenv("INGOT_HOST")) || !strings.Contains(errs, "thinking: hm\n") || !strings.Contains(errs, "5 tokens, 3 of them cached") {
+	if code != 0 || out != "Hi\n{\"id\":\"x\",\"name\":\"f\",\"arguments\":{\"a\":1}}\n" ||
+		!strings.Contains(errs, "using the server at "+os.Getenv("INGOT_HOST")) ||
+		!strings.Contains(errs, "thinking: hm\n") || !strings.Contains(errs, "5 tokens, 3 of them cached") {
 		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
-	if want := `"messages":[{"role":"system","content":""},{"role":"user","content":"Well?"}]`; !strings.Contains(f.body, want) {
-		t.Errorf("asked %s, want %s", f.body, want)
+	if want := `"messages":[{"role":"system","content":""},{"role":"user","content":"Well?"}]`; !strings.Contains(f.body,
+		want) {
+		t.Errorf("request %s, want %s", f.body, want)
 	}
 
 	pictures := filepath.Join("..", "testdata", "pictures", "shapes.png")
 	code, _, errs = runMain([]string{"run", "talk", "see " + pictures}, "")
-	if data, err := os.ReadFile(pictures); code != 0 || err != nil || !strings.Contains(f.body, `"content":"see","images":["`) || len(f.body) < len(data) {
-		t.Errorf("code %d, %s, %v; asked %.200s", code, errs, err, f.body)
+	if data, err := os.ReadFile(pictures); code != 0 || err != nil ||
+		!strings.Contains(f.body, `"content":"see","images":["`) || len(f.body) < len(data) {
+		t.Errorf("code %d, %s, %v; request %.200s", code, errs, err, f.body)
 	}
 }
 
@@ -135,22 +146,24 @@ func TestRunAsksServerForText(t *testing.T) {
 	f := asServer(t, `{"response":"there"}`, `{"response":"","done":true,"done_reason":"length"}`)
 	for _, args := range [][]string{{"run", "plain", "Once"}, {"run", "talk", "--raw", "Once"}} {
 		code, out, errs := runMain(args, "")
-		if code != 0 || out != "there\n" || errs != "" || f.path != "/api/generate" || !strings.Contains(f.body, `"prompt":"Once","raw":true`) {
-			t.Errorf("%v: code %d, %q, %q; %s was asked %s", args, code, out, errs, f.path, f.body)
+		if code != 0 || out != "there\n" || errs != "" || f.path != "/api/generate" ||
+			!strings.Contains(f.body, `"prompt":"Once","raw":true`) {
+			t.Errorf("%v: code %d, %q, %q; %s received %s", args, code, out, errs, f.path, f.body)
 		}
 	}
 }
 
-// TestRunServerFails: an answer that does not come to its end is an error, whoever is to blame.
+// TestRunServerFails checks that an incomplete response is an error.
 func TestRunServerFails(t *testing.T) {
 	for _, test := range []struct {
 		lines []string
 		want  string
 	}{
-		{[]string{`{"message":{"content":"Hi"}}`, "die"}, "the server is gone: http.*in the middle of the answer"},
-		{[]string{`{"message":{"content":"Hi"}}`}, "the server is gone: http.*in the middle of the answer"},
-		{[]string{`{"message":{"content":"Hi"}}`, `{"mess`}, "in the middle of the answer"},
-		{[]string{`{"message":{"content":"Hi"}}`, `{"error":"the model's process died: signal: killed"}`}, "the model's process died: signal: killed"},
+		{[]string{`{"message":{"content":"Hi"}}`, "die"}, "the server is gone: http.*in the middle of the response"},
+		{[]string{`{"message":{"content":"Hi"}}`}, "the server is gone: http.*in the middle of the response"},
+		{[]string{`{"message":{"content":"Hi"}}`, `{"mess`}, "in the middle of the response"},
+		{[]string{`{"message":{"content":"Hi"}}`, `{"error":"the model's process died: signal: killed"}`},
+			"the model's process died: signal: killed"},
 		{[]string{"status 503", `{"error":"too many requests"}`}, "too many requests"},
 	} {
 		asServer(t, test.lines...)
@@ -161,12 +174,12 @@ func TestRunServerFails(t *testing.T) {
 	}
 }
 
-// TestRunDoesNotAsk: flags that no server can follow, and servers of other stores.
+// TestRunDoesNotAsk checks that no server is used with flags of computation, or if it serves another store.
 func TestRunDoesNotAsk(t *testing.T) {
 	f := asServer(t, lastLine)
 	for _, flag := range []string{"--local", "--float32", "--threads=1", "--cpu-math=exact"} {
 		if code, _, errs := runMain([]string{"run", "talk", "Well?", flag}, ""); code != 1 || f.path != "" {
-			t.Errorf("%s: code %d, %q; %s was asked", flag, code, errs, f.path)
+			t.Errorf("%s: code %d, %q; %s received a request", flag, code, errs, f.path)
 		}
 	}
 	old := os.Getenv("INGOT_HOME")
@@ -175,6 +188,6 @@ func TestRunDoesNotAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _, errs := runMain([]string{"run", "talk", "Well?"}, ""); code != 1 || f.path != "" {
-		t.Errorf("with another store: code %d, %q; %s was asked", code, errs, f.path)
+		t.Errorf("with another store: code %d, %q; %s received a request", code, errs, f.path)
 	}
 }

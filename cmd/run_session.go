@@ -16,13 +16,13 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// The prompts of a session.
+// The input prompts of a session.
 const (
 	promptFirst = ">>> "
 	promptMore  = "... "
 )
 
-// session is a conversation that a user leads on a terminal.
+// session is an interactive conversation on a terminal.
 type session struct {
 	*app
 	o     runOptions
@@ -30,20 +30,20 @@ type session struct {
 	entry *manifest.Entry
 	style *talk.Style
 
-	read    func(ctx context.Context, prompt string) (string, error) // what the user writes up to Enter
-	open    func(ctx context.Context, entry *manifest.Entry, style *talk.Style) (voice, error)
+	read    func(ctx context.Context, prompt string) (string, error) // reads input up to Enter
+	open    func(ctx context.Context, entry *manifest.Entry, style *talk.Style) (backend, error)
 	history *terminal.History
-	columns func() int // of the terminal; nil does not wrap answers
+	columns func() int // width of the terminal; nil: do not wrap
 
-	voice      voice // nil: opened when it is needed
+	backend    backend // nil: opened on demand
 	system     string
 	format     runtime.Format
-	parameters map[string]any    // that flags or the user have set, as an image's are read
-	messages   []chat.Message    // behind those that the image has
+	parameters map[string]any    // set by flags or the user, in the types of an image's parameters
+	messages   []chat.Message    // follow the messages of the image
 	pictures   []runtime.Picture // of the messages, with their indices as IDs
 }
 
-// begin makes it a session with a model that has said no more than its image does.
+// begin resets the session to a model without messages beyond the image's own.
 func (s *session) begin(entry *manifest.Entry, style *talk.Style, parameters map[string]any) error {
 	set, err := plainParameters(parameters)
 	if err != nil {
@@ -54,10 +54,10 @@ func (s *session) begin(entry *manifest.Entry, style *talk.Style, parameters map
 	return nil
 }
 
-// clear forgets what was said.
+// clear removes all messages.
 func (s *session) clear() { s.messages, s.pictures = []chat.Message{}, nil }
 
-// plainParameters are parameters as they are read from an image, where numbers keep their digits.
+// plainParameters converts parameters to the types that reading an image yields: numbers keep their digits.
 func plainParameters(set map[string]any) (map[string]any, error) {
 	text, err := json.Marshal(set)
 	if err != nil {
@@ -73,7 +73,7 @@ func plainParameters(set map[string]any) (map[string]any, error) {
 	return plain, err
 }
 
-// effective are the image's parameters with the session's in their place.
+// effective returns the image's parameters overridden by the session's.
 func (s *session) effective() map[string]any {
 	all := map[string]any{}
 	maps.Copy(all, s.style.Texts.Parameters)
@@ -81,17 +81,17 @@ func (s *session) effective() map[string]any {
 	return all
 }
 
-// say sends a message and shows the answer, which ends when ctx does. What could not be answered is taken back.
-func (s *session) say(ctx context.Context, text string) error {
+// send sends a message and shows the response until ctx is canceled. If there is no response, it removes the message.
+func (s *session) send(ctx context.Context, text string) error {
 	text, paths, missing := takePictures(text)
 	for _, path := range missing {
-		s.note("there is no file %s: the path is a part of the text", path)
+		s.note("note: file %s does not exist: the path stays in the text", path)
 	}
 	pictures, err := readPictures(paths)
 	if err != nil {
 		return err
 	}
-	said, seen := len(s.messages), len(s.pictures)
+	messages, shown := len(s.messages), len(s.pictures)
 	for _, p := range pictures {
 		p.ID = len(s.pictures)
 		s.pictures = append(s.pictures, p)
@@ -102,7 +102,7 @@ func (s *session) say(ctx context.Context, text string) error {
 	if stopped && result.Text != "" || err == nil {
 		s.messages = append(s.messages, result.message())
 	} else {
-		s.messages, s.pictures = s.messages[:said], s.pictures[:seen]
+		s.messages, s.pictures = s.messages[:messages], s.pictures[:shown]
 	}
 	if stopped {
 		return nil
@@ -110,12 +110,12 @@ func (s *session) say(ctx context.Context, text string) error {
 	return err
 }
 
-// ask shows the answer to what was said so far.
+// ask generates and shows the response to the messages so far.
 func (s *session) ask(ctx context.Context) (result runJSON, err error) {
-	if err := s.wake(ctx); err != nil {
+	if err := s.openBackend(ctx); err != nil {
 		return result, err
 	}
-	w := s.answer(&result, s.o)
+	w := s.responseWriter(&result, s.o)
 	out := &terminal.Wrapper{To: s.out.Drawing(), Columns: s.columns}
 	w.out = out
 	if w.thoughts != nil {
@@ -124,43 +124,53 @@ func (s *session) ask(ctx context.Context) (result runJSON, err error) {
 	if w.marks != nil {
 		w.marks = s.out.Drawing()
 	}
-	q := question{turns: s.messages, pictures: s.pictures, system: s.system, think: s.o.think, format: s.format, parameters: s.parameters, ignoreEOS: s.o.ignoreEOS, draft: s.o.draft}
-	err = s.hear(s.voice.answer(ctx, q), w, s.o)
-	if err != nil && (w.printed || w.thinking) { // what follows stands at the beginning of a line
+	r := modelRequest{
+		turns:      s.messages,
+		pictures:   s.pictures,
+		system:     s.system,
+		think:      s.o.think,
+		format:     s.format,
+		parameters: s.parameters,
+		ignoreEOS:  s.o.ignoreEOS,
+		draft:      s.o.draft,
+	}
+	err = s.collect(s.backend.generate(ctx, r), w, s.o)
+	if err != nil && (w.printed || w.thinking) { // later output must start on a new line
 		_ = w.end()
 	}
 	if errors.Is(err, errServerGone) {
-		s.sleep() // the next question looks for a server anew
+		s.closeBackend() // the next message looks for a server again
 	}
 	return result, err
 }
 
-// wake opens the model.
-func (s *session) wake(ctx context.Context) (err error) {
-	if s.voice == nil {
-		s.voice, err = s.open(ctx, s.entry, s.style)
+// openBackend opens the model if it is not open.
+func (s *session) openBackend(ctx context.Context) (err error) {
+	if s.backend == nil {
+		s.backend, err = s.open(ctx, s.entry, s.style)
 	}
 	return err
 }
 
-// sleep closes it.
-func (s *session) sleep() {
-	if s.voice != nil {
-		s.voice.close()
-		s.voice = nil
+// closeBackend closes the model.
+func (s *session) closeBackend() {
+	if s.backend != nil {
+		s.backend.close()
+		s.backend = nil
 	}
 }
 
-// message is the answer as later questions have it.
+// message converts the response to a message of the conversation.
 func (r runJSON) message() chat.Message {
 	m := chat.Message{Role: "assistant", Content: r.Text, Reasoning: r.Thinking}
 	for _, c := range r.ToolCalls {
-		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: c.ID, Name: c.Name, Arguments: chat.Arguments(string(c.Arguments))})
+		call := chat.ToolCall{ID: c.ID, Name: c.Name, Arguments: chat.Arguments(string(c.Arguments))}
+		m.ToolCalls = append(m.ToolCalls, call)
 	}
 	return m
 }
 
-// load goes on with another model. Where that cannot be, the session stays as it is.
+// load switches to another model. If that fails, the session keeps its model.
 func (s *session) load(ctx context.Context, arg string) error {
 	name, err := manifest.ParseName(arg)
 	if err != nil {
@@ -177,19 +187,19 @@ func (s *session) load(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	s.sleep() // there may be room for one model only
-	v, err := s.open(ctx, entry, style)
+	s.closeBackend() // memory may suffice for only one model
+	b, err := s.open(ctx, entry, style)
 	if err != nil {
 		return err
 	}
-	s.voice = v
+	s.backend = b
 	if err := s.begin(entry, style, nil); err != nil {
 		return err
 	}
 	return s.showMessages()
 }
 
-// showMessages shows what the image has said.
+// showMessages shows the messages of the image.
 func (s *session) showMessages() error {
 	out := &terminal.Wrapper{To: s.out.Drawing(), Columns: s.columns}
 	for _, m := range s.style.Texts.Messages {

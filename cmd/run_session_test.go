@@ -22,39 +22,44 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// echo is a voice that says what it was asked.
+// echo is a backend that responds with the user's message.
 type echo struct {
-	asked  []question
+	asked  []modelRequest
 	opened []string
-	stop   func() // called in the middle of an answer
-	fails  error  // in the middle of an answer
+	stop   func() // called in the middle of a response
+	fails  error  // returned in the middle of a response
 }
 
 func (v *echo) close()        { v.opened = append(v.opened, "closed") }
 func (v *echo) idsOnly() bool { return false }
 
-func (v *echo) answer(ctx context.Context, q question) iter.Seq2[said, error] {
+func (v *echo) generate(ctx context.Context, q modelRequest) iter.Seq2[responsePart, error] {
 	v.asked = append(v.asked, q)
 	last := q.turns[len(q.turns)-1].Content
-	return func(yield func(said, error) bool) {
-		if !yield(said{events: []parse.Event{{Kind: parse.Thinking, Text: "hm"}, {Kind: parse.Content, Text: "You said "}}}, nil) {
+	return func(yield func(responsePart, error) bool) {
+		events := []parse.Event{{Kind: parse.Thinking, Text: "hm"}, {Kind: parse.Content, Text: "You said "}}
+		if !yield(responsePart{events: events}, nil) {
 			return
 		}
 		if v.stop != nil {
 			v.stop()
 			<-ctx.Done()
-			yield(said{}, ctx.Err())
+			yield(responsePart{}, ctx.Err())
 			return
 		}
 		if v.fails != nil {
-			yield(said{}, v.fails)
+			yield(responsePart{}, v.fails)
 			return
 		}
-		yield(said{events: []parse.Event{{Kind: parse.Content, Text: last}}, done: "stop", stats: server.Stats{PromptTokens: 9, CachedTokens: 4, PromptSeconds: 1, Tokens: 2, Seconds: 1}}, nil)
+		yield(responsePart{
+			events: []parse.Event{{Kind: parse.Content, Text: last}},
+			done:   "stop",
+			stats:  server.Stats{PromptTokens: 9, CachedTokens: 4, PromptSeconds: 1, Tokens: 2, Seconds: 1},
+		}, nil)
 	}
 }
 
-// scripted is a session whose user says these lines and leaves.
+// scripted is a session whose user enters given lines and leaves.
 type scripted struct {
 	*session
 	*echo
@@ -62,7 +67,7 @@ type scripted struct {
 	errs   *bytes.Buffer
 }
 
-// converse leads a session with a model that has a system text and a message.
+// converse runs a session with a model that has a system prompt and messages.
 func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 	t.Helper()
 	t.Setenv("INGOT_HOME", filepath.Join(t.TempDir(), "store"))
@@ -71,7 +76,9 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "FROM " + demo + "\nSYSTEM brief\nMESSAGE user a\nMESSAGE assistant b\nPARAMETER top_k 7\nTEMPLATE \"{% for m in messages %}{{ m.content }}{% endfor %}\"\n"
+	text := "FROM " + demo +
+		"\nSYSTEM brief\nMESSAGE user a\nMESSAGE assistant b\nPARAMETER top_k 7\n" +
+		"TEMPLATE \"{% for m in messages %}{{ m.content }}{% endfor %}\"\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +92,8 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.session = &session{app: &app{out: terminal.Data(s.screen), err: terminal.Notes(s.errs)}, store: store, history: &terminal.History{}}
+	s.session = &session{app: &app{out: terminal.Data(s.screen), err: terminal.Notes(s.errs)}, store: store,
+		history: &terminal.History{}}
 	s.read = func(_ context.Context, prompt string) (string, error) {
 		s.screen.WriteString(prompt)
 		if len(lines) == 0 {
@@ -99,7 +107,7 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 		}
 		return line, nil
 	}
-	s.open = func(_ context.Context, entry *manifest.Entry, _ *talk.Style) (voice, error) {
+	s.open = func(_ context.Context, entry *manifest.Entry, _ *talk.Style) (backend, error) {
 		s.opened = append(s.opened, entry.Name.String())
 		return s.echo, nil
 	}
@@ -116,7 +124,7 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 	return s
 }
 
-// turns are the roles and texts of messages.
+// turns returns the roles and texts of messages.
 func turns(list []chat.Message) (out []string) {
 	for _, m := range list {
 		out = append(out, m.Role+": "+m.Content)
@@ -127,10 +135,10 @@ func turns(list []chat.Message) (out []string) {
 func (s *scripted) checkAsked(t *testing.T, i int, want ...string) {
 	t.Helper()
 	if i >= len(s.asked) {
-		t.Fatalf("asked %d times", len(s.asked))
+		t.Fatalf("%d requests", len(s.asked))
 	}
 	if diff := cmp.Diff(want, turns(s.asked[i].turns)); diff != "" {
-		t.Errorf("question %d (- wanted, + asked):\n%s", i, diff)
+		t.Errorf("request %d (- want, + got):\n%s", i, diff)
 	}
 }
 
@@ -140,7 +148,7 @@ func (s *scripted) checkScreen(t *testing.T, want ...string) {
 	for _, w := range want {
 		_, after, ok := strings.Cut(rest, w)
 		if !ok {
-			t.Errorf("%q is not, or not in its order, on the screen:\n%s", w, s.screen)
+			t.Errorf("%q is missing or out of order on the screen:\n%s", w, s.screen)
 			return
 		}
 		rest = after
@@ -151,63 +159,75 @@ func TestSession(t *testing.T) {
 	s := converse(t, nil, "hello", "", `"""one`, `two`, `"""`, ` """quoted""" here`, "^C", "/set verbose", "last")
 	s.checkAsked(t, 0, "user: hello")
 	s.checkAsked(t, 1, "user: hello", "assistant: You said hello", "user: one\ntwo")
-	s.checkAsked(t, 2, "user: hello", "assistant: You said hello", "user: one\ntwo", "assistant: You said one\ntwo", "user: quoted here")
-	s.checkScreen(t, ">>> hello\nYou said hello\n\n>>> \n>>> \"\"\"one\n... two\n... \"\"\"\nYou said one\ntwo\n\n", ">>> ^C\nCtrl-D or /bye leaves.\n>>> ")
+	s.checkAsked(t, 2, "user: hello", "assistant: You said hello", "user: one\ntwo", "assistant: You said one\ntwo",
+		"user: quoted here")
+	s.checkScreen(t, ">>> hello\nYou said hello\n\n>>> \n>>> \"\"\"one\n... two\n... \"\"\"\nYou said one\ntwo\n\n",
+		">>> ^C\nPress Ctrl-D or type /bye to leave.\n>>> ")
 	if q := s.asked[0]; q.system != "brief" || q.think != "" || q.turns[0].Parts != nil {
-		t.Errorf("asked %+v", q)
+		t.Errorf("request %+v", q)
 	}
 	if got := s.asked[1].turns[1].Reasoning; got != "hm" {
-		t.Errorf("the thinking of the answer is %q", got)
+		t.Errorf("the thinking is %q", got)
 	}
-	if got := s.errs.String(); got != "\nprompt: 9 tokens, 4 of them cached, in 1.00 s (5.0 tokens/s); generated: 2 tokens in 1.00 s (2.0 tokens/s)\n" {
+	const stats = "\nprompt: 9 tokens, 4 of them cached, in 1.00 s (5.0 tokens/s); " +
+		"generated: 2 tokens in 1.00 s (2.0 tokens/s)\n"
+	if got := s.errs.String(); got != stats {
 		t.Errorf("standard error: %q", got)
 	}
 }
 
 func TestSessionSettings(t *testing.T) {
 	s := converse(t, nil,
-		"/set parameter temperature 0.5", "/set parameter stop X \"two words\"", "/set parameter top_k 9", "/set system \"\"\"be", "very brief\"\"\"", "/set think high", "/set nohistory", "/set format regex:a+",
+		"/set parameter temperature 0.5", "/set parameter stop X \"two words\"", "/set parameter top_k 9",
+		"/set system \"\"\"be", "very brief\"\"\"", "/set think high", "/set nohistory", "/set format regex:a+",
 		"hello", "/show parameters", "/show system", "/set system", "/clear", "/set nothink", "/set noformat", "again",
 		"/show info", "/show modelfile", "/show template")
 	q := s.asked[0]
-	if q.system != "be\nvery brief" || q.think != "high" || q.format != (runtime.Format{Kind: runtime.FormatRegex, Source: "a+"}) {
+	if q.system != "be\nvery brief" || q.think != "high" ||
+		q.format != (runtime.Format{Kind: runtime.FormatRegex, Source: "a+"}) {
 		t.Errorf("system %q, think %q, format %v", q.system, q.think, q.format)
 	}
-	if got, want := convert.ParameterText(q.parameters), "stop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\n"; got != want {
+	if got, want := convert.ParameterText(q.parameters),
+		"stop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\n"; got != want {
 		t.Errorf("parameters %q, want %q", got, want)
 	}
-	s.checkScreen(t, "/show parameters\nstop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\n", "/show system\nbe\nvery brief\n", "architecture", "SYSTEM brief", "{% for m in messages %}")
+	s.checkScreen(t, "/show parameters\nstop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\n",
+		"/show system\nbe\nvery brief\n", "architecture", "SYSTEM brief", "{% for m in messages %}")
 	if q := s.asked[1]; q.system != "" || q.think != "off" || q.format.Kind != "" {
 		t.Errorf("system %q, think %q, format %v", q.system, q.think, q.format)
 	}
 	s.checkAsked(t, 1, "user: again")
-	if !strings.Contains(s.errs.String(), "talk:latest does not say that it can think") {
+	if !strings.Contains(s.errs.String(), "talk:latest is not marked as a thinking model") {
 		t.Errorf("standard error: %q", s.errs)
 	}
 }
 
 func TestSessionMistakes(t *testing.T) {
-	s := converse(t, nil, "/frobnicate", "/set frobnicate", "/set", "/show", "/set parameter frob 1", "/set parameter top_p 7", "/set parameter top_p", "/set think hard", "/clear now",
+	s := converse(t, nil, "/frobnicate", "/set frobnicate", "/set", "/show", "/set parameter frob 1",
+		"/set parameter top_p 7", "/set parameter top_p", "/set think hard", "/clear now",
 		"/load nosuch", "/load", "/save a b", "/save 'bad", "/?", "/home/me/notes.txt says", "/bye", "never")
 	want := []string{
-		`unknown command "/frobnicate"; /? lists them`, `unknown command "/set frobnicate"; /set lists`, `there is no parameter "frob"`, "top_p must be from 0 to 1", "top_p must be a number",
-		`think "hard": want on, off, low, medium, high`, "usage: /clear\n", "nosuch:latest not found", "usage: /load NAME", "usage: /save NAME", "model name",
+		`unknown command "/frobnicate"; /? lists the commands`, `unknown command "/set frobnicate"; /set lists`,
+		`unknown parameter "frob"`, "top_p must be between 0 and 1", "top_p must be a number",
+		`think "hard": want on, off, low, medium, high`, "usage: /clear\n", "nosuch:latest not found", "usage: /load NAME",
+		"usage: /save NAME", "model name",
 	}
 	rest := s.errs.String()
 	for _, w := range want {
 		_, after, ok := strings.Cut(rest, w)
 		if !ok {
-			t.Fatalf("%q is not, or not in its order, in %q", w, s.errs)
+			t.Fatalf("%q is missing or out of order in %q", w, s.errs)
 		}
 		rest = after
 	}
-	s.checkScreen(t, "/set\n/set parameter [NAME VALUE]", "/show\n/show info", "/?\n", "/save NAME", "Ctrl-C", "You said /home/me/notes.txt says")
+	s.checkScreen(t, "/set\n/set parameter [NAME VALUE]", "/show\n/show info", "/?\n", "/save NAME", "Ctrl-C",
+		"You said /home/me/notes.txt says")
 	if len(s.asked) != 1 || strings.Contains(s.screen.String(), "never") {
-		t.Errorf("asked %d times; %s", len(s.asked), s.screen)
+		t.Errorf("%d requests; %s", len(s.asked), s.screen)
 	}
 }
 
-// TestSessionStops: Ctrl-C ends the answer, and what was said of it counts; an error takes the message back.
+// TestSessionStops checks that Ctrl-C ends the response and keeps its text, and that an error removes the message.
 func TestSessionStops(t *testing.T) {
 	s := converse(t, func(s *scripted) {
 		s.echo.stop = func() {
@@ -223,16 +243,16 @@ func TestSessionStops(t *testing.T) {
 		t.Error("Ctrl-C is caught although nothing runs")
 	}
 
-	s = converse(t, func(s *scripted) { s.echo.fails = errors.New("bad luck") }, "hello", "more")
+	s = converse(t, func(s *scripted) { s.echo.fails = errors.New("test failure") }, "hello", "more")
 	s.checkAsked(t, 1, "user: more")
 	s.checkScreen(t, ">>> hello\nYou said \n\n>>> more\n")
-	if got := s.errs.String(); got != "bad luck\nbad luck\n" {
+	if got := s.errs.String(); got != "test failure\ntest failure\n" {
 		t.Errorf("standard error: %q", got)
 	}
 
 	s = converse(t, func(s *scripted) { s.echo.fails = errServerGone }, "hello", "more")
 	if got, want := strings.Join(s.opened, " "), "talk:latest closed talk:latest closed"; got != want {
-		t.Errorf("after a server was gone: %q, want %q", got, want)
+		t.Errorf("after the server stopped: %q, want %q", got, want)
 	}
 }
 
@@ -244,12 +264,13 @@ func TestSessionPictures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &session{app: &app{out: terminal.Data(io.Discard), err: terminal.Notes(io.Discard)}, style: &talk.Style{Texts: &convert.Texts{}}, history: &terminal.History{}}
+	s := &session{app: &app{out: terminal.Data(io.Discard), err: terminal.Notes(io.Discard)},
+		style: &talk.Style{Texts: &convert.Texts{}}, history: &terminal.History{}}
 	v := &echo{}
-	s.voice = v
+	s.backend = v
 	s.clear()
 	for _, text := range []string{"see ./cat.png", "and ./dog.png ./cat.png", "./nosuch.png"} {
-		if err := s.say(context.Background(), text); err != nil {
+		if err := s.send(context.Background(), text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -267,26 +288,28 @@ func TestSessionPictures(t *testing.T) {
 		t.Errorf("parts %+v", got)
 	}
 	v.fails = errors.New("blind")
-	if err := s.say(context.Background(), "./cat.png"); err == nil || len(s.pictures) != 3 || len(s.messages) != 6 {
+	if err := s.send(context.Background(), "./cat.png"); err == nil || len(s.pictures) != 3 || len(s.messages) != 6 {
 		t.Errorf("%v; %d pictures, %d messages", err, len(s.pictures), len(s.messages))
 	}
-	if err := s.say(context.Background(), "./folder.png ./cat.png"); err == nil || len(s.pictures) != 3 {
+	if err := s.send(context.Background(), "./folder.png ./cat.png"); err == nil || len(s.pictures) != 3 {
 		t.Errorf("%v; %d pictures", err, len(s.pictures))
 	}
 }
 
-// TestSaveAndLoad: a session that was saved goes on where it was.
+// TestSaveAndLoad checks that a saved session continues after /load.
 func TestSaveAndLoad(t *testing.T) {
-	s := converse(t, nil, "hello", "/set system other", "/set parameter stop \"a b\"", "/set parameter temperature 0.25", "/save mine", "/set system gone", "/load mine", "more",
+	s := converse(t, nil, "hello", "/set system other", "/set parameter stop \"a b\"", "/set parameter temperature 0.25",
+		"/save mine", "/set system gone", "/load mine", "more",
 		"/set system", "/save bare", "/load bare", "and", "/save mine")
-	s.checkScreen(t, "saved mine:latest@sha256:", ">>> /load mine\n>>> a\nb\n\n>>> hello\nYou said hello\n\n>>> more\n", "saved bare:latest@", "saved mine:latest@")
+	s.checkScreen(t, "saved mine:latest@sha256:", ">>> /load mine\n>>> a\nb\n\n>>> hello\nYou said hello\n\n>>> more\n",
+		"saved bare:latest@", "saved mine:latest@")
 	q := s.asked[1]
 	if q.system != "other" || len(q.parameters) != 0 {
 		t.Errorf("loaded: system %q, parameters %v", q.system, q.parameters)
 	}
 	s.checkAsked(t, 1, "user: more")
 	if s.asked[2].system != "" {
-		t.Errorf("the system text that was taken away is %q", s.asked[2].system)
+		t.Errorf("the removed system prompt is %q", s.asked[2].system)
 	}
 	name, err := manifest.ParseName("mine")
 	if err != nil {
@@ -304,11 +327,13 @@ func TestSaveAndLoad(t *testing.T) {
 	for _, m := range texts.Messages {
 		said = append(said, m.Role+": "+m.Content)
 	}
-	want := []string{"user: a", "assistant: b", "user: hello", "assistant: You said hello", "user: more", "assistant: You said more", "user: and", "assistant: You said and"}
+	want := []string{"user: a", "assistant: b", "user: hello", "assistant: You said hello", "user: more",
+		"assistant: You said more", "user: and", "assistant: You said and"}
 	if diff := cmp.Diff(want, said); diff != "" {
-		t.Errorf("saved (- wanted, + saved):\n%s", diff)
+		t.Errorf("saved (- want, + saved):\n%s", diff)
 	}
-	if got, want := convert.ParameterText(texts.Parameters), "stop \"a b\"\ntemperature 0.25\ntop_k 7\ntop_p 0.9\n"; got != want {
+	if got, want := convert.ParameterText(texts.Parameters),
+		"stop \"a b\"\ntemperature 0.25\ntop_k 7\ntop_p 0.9\n"; got != want {
 		t.Errorf("parameters %q, want %q", got, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// setting is one without an argument.
+// setting returns a /set command without an argument.
 func setting(name, help string, set func(s *session)) sessionCommand {
 	return sessionCommand{name, "", help, func(s *session, _ context.Context, rest string) error {
 		if err := noWords(rest, name); err != nil {
@@ -21,21 +21,22 @@ func setting(name, help string, set func(s *session)) sessionCommand {
 	}}
 }
 
-// sessionSettings are what /set changes.
+// sessionSettings are the /set commands.
 func sessionSettings() []sessionCommand {
 	return []sessionCommand{
-		{"/set parameter", "[NAME VALUE]", "a parameter of generation; without a name, a list of them", (*session).setParameter},
-		{"/set system", "TEXT", `the system text; in """ where it has several lines, and empty to have none`, (*session).setSystem},
-		{"/set think", "[LEVEL]", "have the model think before it answers: " + strings.Join(thinkLevels, ", "), (*session).setThink},
-		setting("/set nothink", "have it answer at once", func(s *session) { s.o.think = "off" }),
-		{"/set format", "FORMAT", "what answers look like: json, a schema, regex:PATTERN, ebnf:GRAMMAR, or a file with one", (*session).setFormat},
-		setting("/set noformat", "any text", func(s *session) { s.format = runtime.Format{} }),
-		setting("/set verbose", "show statistics after each answer", func(s *session) { s.o.verbose = true }),
-		setting("/set quiet", "show none", func(s *session) { s.o.verbose = false }),
+		{"/set parameter", "[NAME VALUE]", "set a generation parameter, or list all", (*session).setParameter},
+		{"/set system", "TEXT", `set the system prompt, in """ if it has several lines; empty: none`, (*session).setSystem},
+		{"/set think", "[LEVEL]", "enable thinking; levels: " + strings.Join(thinkLevels, ", "), (*session).setThink},
+		setting("/set nothink", "disable thinking", func(s *session) { s.o.think = "off" }),
+		{"/set format", "FORMAT", "constrain responses: json, schema, regex:PATTERN, ebnf:GRAMMAR or file",
+			(*session).setFormat},
+		setting("/set noformat", "do not constrain responses", func(s *session) { s.format = runtime.Format{} }),
+		setting("/set verbose", "show statistics after each response", func(s *session) { s.o.verbose = true }),
+		setting("/set quiet", "do not show statistics", func(s *session) { s.o.verbose = false }),
 		setting("/set wordwrap", "break lines between words", func(s *session) { s.columns = s.terminalColumns }),
-		setting("/set nowordwrap", "leave lines as they are", func(s *session) { s.columns = nil }),
-		setting("/set history", "keep what is said for the keys Up and Down", func(s *session) { s.history.Off = false }),
-		setting("/set nohistory", "do not keep it", func(s *session) { s.history.Off = true }),
+		setting("/set nowordwrap", "do not break lines between words", func(s *session) { s.columns = nil }),
+		setting("/set history", "keep messages for the keys Up and Down", func(s *session) { s.history.Off = false }),
+		setting("/set nohistory", "do not keep messages", func(s *session) { s.history.Off = true }),
 	}
 }
 
@@ -54,7 +55,7 @@ func (s *session) setThink(_ context.Context, rest string) error {
 		return fmt.Errorf("think %q: want on, off, %s", rest, strings.Join(thinkLevels, ", "))
 	}
 	if !slices.Contains(s.entry.Image.Config.Capabilities, "thinking") && s.o.think != "off" {
-		s.note("note: %s does not say that it can think", s.entry.Name)
+		s.note("note: %s is not marked as a thinking model", s.entry.Name)
 	}
 	return nil
 }
@@ -70,11 +71,12 @@ func (s *session) setFormat(ctx context.Context, rest string) error {
 	return err
 }
 
-// sessionParts are what /show shows.
+// sessionParts are the /show commands.
 func sessionParts() []sessionCommand {
-	list := []sessionCommand{{"/show info", "", "what the model is", func(s *session, _ context.Context, _ string) error {
-		return show(s.entry, s.style.Texts).print(s.app)
-	}}}
+	list := []sessionCommand{{"/show info", "", "the model's properties",
+		func(s *session, _ context.Context, _ string) error {
+			return show(s.entry, s.style.Texts).print(s.app)
+		}}}
 	for _, p := range showParts {
 		run := func(s *session, _ context.Context, _ string) error { return p.print(s.app, s.entry, s.style.Texts) }
 		switch p.flag {

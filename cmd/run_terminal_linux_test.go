@@ -23,24 +23,24 @@ import (
 	"github.com/ingotml/ingot/server/identity"
 )
 
-// seat is a terminal with `ingot run` on it, and somebody before it.
-type seat interface {
+// runTerminal is a terminal that runs `ingot run`.
+type runTerminal interface {
 	press(t *testing.T, keys string)
-	screen(t *testing.T) string // all that was shown, also what has scrolled away
-	over(t *testing.T) bool     // the program has ended, and well
+	screen(t *testing.T) string // all output, including lines that scrolled out of view
+	over(t *testing.T) bool     // the program has ended successfully
 }
 
-// ptySeat is a pseudo-terminal.
-type ptySeat struct {
+// ptyTerminal is a pseudo-terminal.
+type ptyTerminal struct {
 	control *os.File
 	mu      sync.Mutex
 	shown   *terminaltest.Screen
-	written bytes.Buffer // all that came, byte for byte
+	written bytes.Buffer // all output, byte for byte
 	ended   chan struct{}
-	err     error // how it has
+	err     error // exit status
 }
 
-func sitAtPTY(t *testing.T, c *exec.Cmd) seat {
+func startOnPTY(t *testing.T, c *exec.Cmd) runTerminal {
 	t.Helper()
 	control, tty := terminaltest.PTY(t, 80, 24)
 	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
@@ -48,7 +48,7 @@ func sitAtPTY(t *testing.T, c *exec.Cmd) seat {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s := &ptySeat{control: control, shown: terminaltest.NewRaw(t, 80, 24), ended: make(chan struct{})}
+	s := &ptyTerminal{control: control, shown: terminaltest.NewRaw(t, 80, 24), ended: make(chan struct{})}
 	go func() {
 		s.err = c.Wait()
 		close(s.ended)
@@ -77,20 +77,20 @@ func sitAtPTY(t *testing.T, c *exec.Cmd) seat {
 	return s
 }
 
-func (s *ptySeat) press(t *testing.T, keys string) {
+func (s *ptyTerminal) press(t *testing.T, keys string) {
 	t.Helper()
 	if _, err := io.WriteString(s.control, keys); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *ptySeat) screen(*testing.T) string {
+func (s *ptyTerminal) screen(*testing.T) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.shown.Text()
 }
 
-func (s *ptySeat) over(t *testing.T) bool {
+func (s *ptyTerminal) over(t *testing.T) bool {
 	select {
 	case <-s.ended:
 		if s.err != nil {
@@ -102,12 +102,12 @@ func (s *ptySeat) over(t *testing.T) bool {
 	}
 }
 
-// tmuxSeat is a window of tmux, a terminal that others wrote.
-type tmuxSeat struct{ socket string }
+// tmuxTerminal is a window of tmux, an independent terminal emulator.
+type tmuxTerminal struct{ socket string }
 
-func sitAtTmux(t *testing.T, c *exec.Cmd) seat {
+func startInTmux(t *testing.T, c *exec.Cmd) runTerminal {
 	t.Helper()
-	s := &tmuxSeat{filepath.Join(t.TempDir(), "tmux")}
+	s := &tmuxTerminal{filepath.Join(t.TempDir(), "tmux")}
 	path, err := exec.LookPath("ingot")
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func sitAtTmux(t *testing.T, c *exec.Cmd) seat {
 	return s
 }
 
-func (s *tmuxSeat) tmux(t *testing.T, args ...string) string {
+func (s *tmuxTerminal) tmux(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-S", s.socket}, args...)...).CombinedOutput()
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *tmuxSeat) tmux(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-func (s *tmuxSeat) press(t *testing.T, keys string) {
+func (s *tmuxTerminal) press(t *testing.T, keys string) {
 	t.Helper()
 	args := []string{"send-keys", "-H"}
 	for _, b := range []byte(keys) {
@@ -145,7 +145,7 @@ func (s *tmuxSeat) press(t *testing.T, keys string) {
 	s.tmux(t, args...)
 }
 
-func (s *tmuxSeat) screen(t *testing.T) string {
+func (s *tmuxTerminal) screen(t *testing.T) string {
 	var lines []string
 	for line := range strings.Lines(s.tmux(t, "capture-pane", "-p", "-J", "-S", "-2000")) {
 		lines = append(lines, strings.TrimRight(line, " \n"))
@@ -153,19 +153,19 @@ func (s *tmuxSeat) screen(t *testing.T) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-func (s *tmuxSeat) over(t *testing.T) bool {
-	// What tmux itself says of dead panes comes late or not at all at times; how the program ends is the other seat's to tell.
+func (s *tmuxTerminal) over(t *testing.T) bool {
+	// tmux sometimes reports dead panes late or never. The pseudo-terminal checks the exit status.
 	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(s.tmux(t, "display-message", "-p", "#{pane_pid}")) + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
-// user presses keys and looks at what comes of it, each time from the last prompt but one on.
+// user types keys and checks the output, starting at the last prompt but one.
 type user struct {
-	seat
+	runTerminal
 	t *testing.T
 }
 
-// does presses keys and waits for texts, in their order, behind the last place where the first of these keys are seen.
+// does types keys and waits for texts in order, after the last place that shows the keys.
 func (u user) does(keys string, want ...string) {
 	u.t.Helper()
 	before := strings.Count(u.screen(u.t), ">>>")
@@ -173,7 +173,7 @@ func (u user) does(keys string, want ...string) {
 	u.sees(before, want...)
 }
 
-// sees waits for texts in their order, behind the prompt with this number.
+// sees waits for texts in order, after the prompt with this number.
 func (u user) sees(prompt int, want ...string) {
 	u.t.Helper()
 	var text string
@@ -195,9 +195,10 @@ func (u user) sees(prompt int, want ...string) {
 	u.t.Fatalf("%q did not come; the screen:\n%s", want, text)
 }
 
-// TestRunOnTerminal drives conversations on a pseudo-terminal, and in tmux where that is installed. With INGOT_TEST_TMUX it has to be.
+// TestRunOnTerminal runs conversations on a pseudo-terminal, and in tmux if it is installed. INGOT_TEST_TMUX requires
+// tmux.
 func TestRunOnTerminal(t *testing.T) {
-	t.Run("pty", func(t *testing.T) { drive(t, sitAtPTY) })
+	t.Run("pty", func(t *testing.T) { drive(t, startOnPTY) })
 	t.Run("tmux", func(t *testing.T) {
 		if _, err := exec.LookPath("tmux"); err != nil {
 			if os.Getenv("INGOT_TEST_TMUX") != "" {
@@ -205,17 +206,17 @@ func TestRunOnTerminal(t *testing.T) {
 			}
 			t.Skipf("tmux is not installed, which `make test-interop` needs: %v", err)
 		}
-		drive(t, sitAtTmux)
+		drive(t, startInTmux)
 	})
 }
 
-func drive(t *testing.T, sit func(*testing.T, *exec.Cmd) seat) {
+func drive(t *testing.T, open func(*testing.T, *exec.Cmd) runTerminal) {
 	home, state := filepath.Join(t.TempDir(), "store"), t.TempDir()
 	engine, why := installedEngine()
 	start := func(t *testing.T, env string, args ...string) user {
 		c := command(home, append([]string{"run"}, args...)...)
 		c.Env = append(c.Env, "XDG_STATE_HOME="+state, "HOME="+state, "INGOT_ENGINE="+engine, "TERM=xterm", "NO_COLOR=", env)
-		u := user{sit(t, c), t}
+		u := user{open(t, c), t}
 		u.sees(0, ">>> a message, or /? for help")
 		return u
 	}
@@ -230,9 +231,11 @@ func drive(t *testing.T, sit func(*testing.T, *exec.Cmd) seat) {
 		}
 		ingot(t, home, "create", name, "-f", file)
 	}
-	const template = `TEMPLATE "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"` + "\nPARAMETER temperature 0\nPARAMETER num_predict 12\n"
+	const template = `TEMPLATE "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"` +
+		"\nPARAMETER temperature 0\nPARAMETER num_predict 12\n"
 	create("story", "FROM "+filepath.Join(testdata, "models", "demo")+"\n"+template)
-	create("sees", "FROM "+filepath.Join(testdata, "models", "qwen3_5-vision")+"\nPARAMETER temperature 0\nPARAMETER num_predict 4\n")
+	create("sees", "FROM "+filepath.Join(testdata, "models",
+		"qwen3_5-vision")+"\nPARAMETER temperature 0\nPARAMETER num_predict 4\n")
 
 	t.Run("keys", func(t *testing.T) { keysOnTerminal(t, home, start) })
 	t.Run("model", func(t *testing.T) {
@@ -250,13 +253,14 @@ func drive(t *testing.T, sit func(*testing.T, *exec.Cmd) seat) {
 		u.does("/show parameters\r", "num_predict 12\n", "temperature 0\n", ready)
 		u.does("/save mine\r", "saved mine:latest@sha256:", ready)
 		u.does("/load sees\r", ready)
-		u.does("what is "+filepath.Join(testdata, "pictures", "shapes.png")+"\r", "prompt: 29 tokens", ready) // 8 of them the picture
-		u.does("what is "+filepath.Join(testdata, "pictures", "nosuch.png")+"\r", "there is no file", ready)
+		// 8 of them are the picture
+		u.does("what is "+filepath.Join(testdata, "pictures", "shapes.png")+"\r", "prompt: 29 tokens", ready)
+		u.does("what is "+filepath.Join(testdata, "pictures", "nosuch.png")+"\r", "does not exist", ready)
 		u.does("/load mine\r", ">>> Once upon a time\n", "there was", ">>> and then\n", ready)
 		u.does("\x04")
 		ended(t, u)
 		u = start(t, "INGOT_HOST=", "mine", "--local")
-		u.does(up, ">>> /load mine") // what was said in the other session
+		u.does(up, ">>> /load mine") // from the other session
 		u.does(older+older+older+older, ">>> /save mine")
 		u.does("\x15/bye\r")
 		ended(t, u)
@@ -274,7 +278,7 @@ func ended(t *testing.T, u user) {
 	t.Fatalf("it did not end; the screen:\n%s", u.screen(t))
 }
 
-// keysOnTerminal talks with a server whose answers are what it was told, and do not end where that is "go on".
+// keysOnTerminal chats with a server that echoes its input. The response to "go on" never ends.
 func keysOnTerminal(t *testing.T, home string, start func(*testing.T, string, ...string) user) {
 	store, err := manifest.Open(home)
 	if err != nil {
@@ -321,16 +325,16 @@ func keysOnTerminal(t *testing.T, home string, start func(*testing.T, string, ..
 	u.does("\x1b[200~first\r  second\x1b[201~", ">>> first\n...   second")
 	u.does("\r", `7: "first\n  second"`, ready)
 	u.does("three\x1b\rfour\r", `9: "three\nfour"`, ready)
-	u.does(up+up+up+up+up, ">>> \"\"\"one\n... two\"\"\"") // in a message of two lines Up goes up a line first
+	u.does(up+up+up+up+up, ">>> \"\"\"one\n... two\"\"\"") // in a message of two lines, Up first moves up a line
 	u.does(up+up+"\r", `11: "world"`, ready)
 	u.does("go on\r", `13: "go on"`)
 	u.press(t, "\x03")
 	<-stopped
-	u.does("more\r", ">>> more\n", `15: "more"`, ready) // what was said counts
+	u.does("more\r", ">>> more\n", `15: "more"`, ready) // the stopped response is part of the conversation
 	u.does("half\x03", ">>> half\n", ready)
-	u.does("\x03", "Ctrl-D or /bye leaves.", ready)
+	u.does("\x03", "Press Ctrl-D or type /bye to leave.", ready)
 	u.does("go on\r", `17: "go on"`)
-	s.CloseClientConnections() // it dies in the middle of an answer
+	s.CloseClientConnections() // the server dies in the middle of a response
 	u.sees(0, "the server is gone: ", ready)
 	<-stopped
 	u.does("/clear\r", ready)

@@ -16,7 +16,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	var kv kvFlag
 	c := &cobra.Command{
 		Use:    "runner NAME",
-		Short:  "Run a model for a parent process, which talks to it over standard input and output",
+		Short:  "Run a model for a parent process over stdin and stdout",
 		Args:   between(1, 1),
 		Hidden: true,
 		RunE: func(c *cobra.Command, args []string) (err error) {
@@ -53,13 +53,13 @@ func (a *app) runnerCmd() *cobra.Command {
 	}
 	f := c.Flags()
 	f.BoolVar(&o.Float32, "float32", false, "compute in float32")
-	f.Int64Var(&o.PrefixCache, "cache-size", -1, "bytes of state kept of past requests; 0 keeps none (default a fourth of the memory that weights leave)")
-	f.StringVar(&o.PrefixDir, "cache-dir", "", "folder for state that has no room in memory, also for later runs (default none)")
-	f.Int64Var(&o.PrefixDisk, "cache-disk", 16<<30, "most bytes in that folder")
-	f.Int64Var(&o.Memory, "memory", 0, "bytes of state that running requests may have together; below 0 no limit (default what the engine's memory leaves)")
-	f.IntVar(&o.Sequences, "parallel", 0, "requests that run at once (default 32)")
-	f.StringVar(&draft, "draft", "auto", "off loads no draft; else requests say how many tokens to draft")
-	f.IntVar(&o.Queue, "queue", 0, "requests that wait beside them (default 512)")
+	f.Int64Var(&o.PrefixCache, "cache-size", -1, "prefix cache in bytes; 0: off (default 1/4 of free memory)")
+	f.StringVar(&o.PrefixDir, "cache-dir", "", "folder of the prefix cache on disk (default none)")
+	f.Int64Var(&o.PrefixDisk, "cache-disk", 16<<30, "limit of the prefix cache on disk in bytes")
+	f.Int64Var(&o.Memory, "memory", 0, "KV cache limit in bytes; below 0 none (default free memory)")
+	f.IntVar(&o.Sequences, "parallel", 0, "maximum number of running requests (default 32)")
+	f.StringVar(&draft, "draft", "auto", "off loads no draft model; otherwise requests set the depth")
+	f.IntVar(&o.Queue, "queue", 0, "maximum number of waiting requests (default 512)")
 	kv.add(c)
 	cpu.add(c)
 	return c

@@ -4,5 +4,5 @@ package cmd
 
 import "github.com/ingotml/ingot/runtime"
 
-// withFault is the engine itself: tests of faults need Unix.
+// withFault returns e: tests of faults need Unix.
 func withFault(e runtime.Engine) runtime.Engine { return e }

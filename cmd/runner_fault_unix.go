@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// envTestFault makes a model's process fail after a few tokens, for tests of what becomes of the rest: "segv" by a
-// fault, "kill" as the system kills when memory runs out, "memory" by asking for more than it may have, "stuck" by a
-// call that does not return; with "=WORD" only where the request has this stop text.
+// envTestFault makes a model's process fail after a few tokens, for tests of the server's recovery. Its values are
+// "segv" (a fault), "kill" (SIGKILL, as sent by the kernel when memory runs out), "memory" (an allocation beyond a
+// limit) and "stuck" (a call that does not return). With "=WORD" appended, only requests with this stop text fail.
 const envTestFault = "INGOT_TEST_FAULT"
 
-// faultAfter is how many events a request has before.
+// faultAfter is the number of events before the fault.
 const faultAfter = 3
 
-// withFault is the engine itself but in tests.
+// withFault wraps e if a test asks for a fault.
 func withFault(e runtime.Engine) runtime.Engine {
 	kind, word, _ := strings.Cut(os.Getenv(envTestFault), "=")
 	if kind == "" {
@@ -59,16 +59,16 @@ func (f faulty) fail() {
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 		select {}
 	case "stuck":
-		fmt.Fprintln(os.Stderr, "it is stuck")
+		fmt.Fprintln(os.Stderr, "the test fault is stuck")
 		for {
-			_, _ = unix.Select(0, nil, nil, nil, nil) // holds its thread as a loop in C++ does
+			_, _ = unix.Select(0, nil, nil, nil, nil) // blocks its thread, like a loop in C++
 		}
 	case "memory":
-		// No new address space at all: the next allocation that is not a small one fails.
+		// With no new address space, the next allocation that is not small fails.
 		_ = unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: 1 << 20, Max: 1 << 20})
 		debug.FreeOSMemory()
 		for i := 20; ; i++ {
-			fmt.Fprintln(os.Stderr, "it has", len(make([]byte, 1<<i)), "bytes more")
+			fmt.Fprintln(os.Stderr, "the test fault allocates", len(make([]byte, 1<<i)), "bytes")
 		}
 	}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal"
 )
 
-// screen is a block of lines at the end of a terminal that is drawn over in place. Each change is one write, so that nobody
-// sees half of it. It draws around the filter of its terminal, and cleans the lines itself.
+// screen is a block of lines at the end of a terminal that is redrawn in place. Each change is one write, so that it
+// never shows half-drawn. It writes past the terminal's filter and sanitizes the lines itself.
 type screen struct {
 	to    io.Writer
 	size  func() (columns, rows int)
-	drawn []int // columns of the lines that are there
+	drawn []int // width of each drawn line
 }
 
-// draw replaces the block. Lines are cut to what the terminal holds, and those at the end win where it is too low.
+// draw replaces the block. It cuts lines to the terminal's width, and keeps the last lines if the terminal is too low.
 func (s *screen) draw(lines ...string) { s.write(nil, lines) }
 
-// above puts lines that stay above the block, and draws it again.
+// above prints permanent lines above the block, and redraws it.
 func (s *screen) above(text []string, lines ...string) { s.write(text, lines) }
 
-// clear takes the block away.
+// clear removes the block.
 func (s *screen) clear() { s.write(nil, nil) }
 
 func (s *screen) write(above, lines []string) {
@@ -39,7 +39,7 @@ func (s *screen) write(above, lines []string) {
 	for _, line := range above {
 		b.WriteString(terminal.Line(line) + "\x1b[K\n") // these may wrap
 	}
-	if most := max(1, rows-1); len(lines) > most { // the cursor is on the line below
+	if most := max(1, rows-1); len(lines) > most { // the cursor needs the last row
 		lines = lines[len(lines)-most:]
 	}
 	s.drawn = s.drawn[:0]
@@ -52,7 +52,7 @@ func (s *screen) write(above, lines []string) {
 	s.to.Write(b.Bytes())
 }
 
-// rows is how many rows the block takes; a terminal that has become narrower has wrapped its lines.
+// rows returns the number of terminal rows of the block. A terminal that became narrower has wrapped its lines.
 func (s *screen) rows(columns int) int {
 	n := 0
 	for _, w := range s.drawn {
@@ -61,7 +61,7 @@ func (s *screen) rows(columns int) int {
 	return n
 }
 
-// cut shortens a text in its middle, where names of layers differ least.
+// cut shortens a text in its middle: the names of layers differ most at their ends.
 func cut(s string, columns int) string {
 	if terminal.Columns(s) <= columns {
 		return s

@@ -20,16 +20,17 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"ingot": func() {
-			cmd.Version = cmp.Or(os.Getenv("AS_VERSION"), cmd.Version) // a release's build sets it
+			cmd.Version = cmp.Or(os.Getenv("AS_VERSION"), cmd.Version) // like a release build
 			os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
 		"docker-credential-folder": credentialHelper,
 	})
 }
 
-// TestScripts runs the scripts of testdata/script as a user would: each has a home and a store of its own, and the
-// engine of the user who runs the tests. $MODELS, $SOURCES, $REFERENCE and $PICTURES are folders of testdata; $REGISTRY is the address
-// of an empty registry, $DENIED that of one that lets nobody in, $LEADING that of one that leads to a private address, $BIN the folder of this program alone.
+// TestScripts runs the scripts of testdata/script. Each has its own home and store, and the engine of the user who runs
+// the tests. $MODELS, $SOURCES, $REFERENCE and $PICTURES are folders of testdata. $REGISTRY is the address of an empty
+// registry, $DENIED that of a registry that denies access, and $LEADING that of a registry that redirects to a private
+// address. $BIN is a folder with only this program.
 func TestScripts(t *testing.T) {
 	testdata, err := filepath.Abs(filepath.Join("..", "testdata"))
 	if err != nil {
@@ -50,7 +51,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("SOURCES", filepath.Join(testdata, "sources"))
 			e.Setenv("REFERENCE", filepath.Join(testdata, "reference"))
 			e.Setenv("PICTURES", filepath.Join(testdata, "pictures"))
-			e.Setenv("DOCKER_CONFIG", filepath.Join(e.WorkDir, "docker")) // no credentials of whoever runs the tests
+			e.Setenv("DOCKER_CONFIG", filepath.Join(e.WorkDir, "docker")) // hide the credentials of the user who runs the tests
 			e.Setenv("REGISTRY", newTestRegistry(e.Defer).addr)
 			e.Setenv("DENIED", denied(e.Defer))
 			e.Setenv("LEADING", leading(e.Defer))
@@ -78,7 +79,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// installedEngine is the folder of the engine, or why there is none.
+// installedEngine returns the folder of the engine, or why there is none.
 func installedEngine() (string, error) {
 	if err := mlx.Available(); err != nil {
 		return "", err
@@ -90,7 +91,7 @@ func installedEngine() (string, error) {
 	return e.Dir, nil
 }
 
-// oneLine checks that a file, stderr by default, is one line: an error without a stack or usage text.
+// oneLine checks that a file, stderr by default, is one line: an error without a stack trace or usage text.
 func oneLine(ts *testscript.TestScript, neg bool, args []string) {
 	name := "stderr"
 	if len(args) > 0 {
@@ -102,9 +103,9 @@ func oneLine(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// damage cuts a file to a number of bytes, or writes a byte into it: damage cut FILE N, damage byte FILE OFFSET VALUE. Or it does
-// something to the store's blob that has a file's contents: damage blob FILE changes its first byte, damage lose FILE removes it; damage manifest FILE removes
-// the one whose digest a file holds.
+// damage damages a file. "damage cut FILE N" truncates it to N bytes, and "damage byte FILE OFFSET VALUE" writes a
+// byte. "damage blob FILE" changes the first byte of the store's blob with the file's contents, "damage lose FILE"
+// removes that blob, and "damage manifest FILE" removes the blob whose digest the file contains.
 func damage(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[1])
 	b, err := os.ReadFile(path)
@@ -112,7 +113,8 @@ func damage(ts *testscript.TestScript, _ bool, args []string) {
 	var n, v int
 	switch args[0] {
 	case "manifest":
-		ts.Check(os.Remove(filepath.Join(ts.Getenv("INGOT_HOME"), "blobs", "sha256", strings.TrimPrefix(strings.TrimSpace(string(b)), "sha256:"))))
+		ts.Check(os.Remove(filepath.Join(ts.Getenv("INGOT_HOME"), "blobs", "sha256",
+			strings.TrimPrefix(strings.TrimSpace(string(b)), "sha256:"))))
 		return
 	case "blob", "lose":
 		path = filepath.Join(ts.Getenv("INGOT_HOME"), "blobs", "sha256", fmt.Sprintf("%x", sha256.Sum256(b)))

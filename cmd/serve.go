@@ -23,13 +23,17 @@ func (a *app) serveCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the models of the store over HTTP",
-		Long: `Serve the models of the store over HTTP, to clients that speak Ollama's, OpenAI's or Anthropic's API.
+		Long: `Serve the models of the store over HTTP, with Ollama's, OpenAI's and Anthropic's APIs.
 
-Each model is loaded when it is asked for, into a process of its own, stays for a while after the last request, and goes
-earlier when another one needs its room. A process that dies takes nothing along but its own requests.
+The server loads a model on the first request for it, into its own process. It unloads a model that has
+been idle for --keep-alive, or earlier if another model needs the memory. If a model's process crashes,
+only its own requests fail.
 
-The server listens on 127.0.0.1:11434, or where --host or INGOT_HOST says. What other machines reach has to have a key
-(--api-key-file), or --insecure-listen says that everybody may ask. Ctrl-C or SIGTERM lets running requests end first.`,
+The server listens on 127.0.0.1:11434, or on --host or INGOT_HOST. An address that other machines can reach
+requires an API key (--api-key-file) or --insecure-listen, which lets everybody send requests. On Ctrl-C or
+SIGTERM the server finishes running requests first.
+
+--allow-host, --allow-origin, --insecure-registry and --private-registry can be repeated.`,
 		Example: `  ingot serve
   ingot serve --host 0.0.0.0 --api-key-file key
   INGOT_HOST=127.0.0.1:8080 ingot serve --keep-alive 1h`,
@@ -37,24 +41,24 @@ The server listens on 127.0.0.1:11434, or where --host or INGOT_HOST says. What 
 		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.host, "host", "", "`address` to listen on, [host][:port] (default 127.0.0.1:11434, or $"+address.Env+")")
-	f.StringVar(&o.apiKey, "api-key", "", "key that every request has to bring; other users see it, prefer --api-key-file")
-	o.keyFile.add(c, "key that every request has to bring")
-	f.BoolVar(&o.insecure, "insecure-listen", false, "let other machines ask without a key")
-	f.StringArrayVar(&o.hosts, "allow-host", nil, "further `name` that requests may call the server by (repeatable)")
-	f.StringArrayVar(&o.origins, "allow-origin", nil, "further `origin` whose pages may ask, such as https://chat.example; * for any (repeatable)")
+	f.StringVar(&o.host, "host", "", "listen `address` (default $"+address.Env+" or 127.0.0.1:11434)")
+	f.StringVar(&o.apiKey, "api-key", "", "required API key, visible to other users of the machine")
+	o.keyFile.add(c, "required API key")
+	f.BoolVar(&o.insecure, "insecure-listen", false, "let other machines send requests without a key")
+	f.StringArrayVar(&o.hosts, "allow-host", nil, "additional Host header `name` to accept (repeatable)")
+	f.StringArrayVar(&o.origins, "allow-origin", nil, "additional web `origin` to accept, or * (repeatable)")
 	o.registryFlags.add(c)
-	f.IntVar(&o.models, "models", 0, "most models that are loaded (default as many as memory holds)")
-	f.StringVar(&o.memory, "memory", "", "`bytes` that all models may take, such as 16GB (default what the machine has)")
-	f.StringVar(&o.keepAlive, "keep-alive", "5m", "`time` that an idle model stays; 0 not at all, negative until its room is needed")
-	f.IntVar(&o.context, "context", 0, "tokens of state that a model has room for (default by the memory that there is)")
-	f.StringVar(&o.cacheSize, "cache-size", "", "`bytes` of state that a model keeps of past requests, 0 none (default by the memory that there is)")
-	f.StringVar(&o.cacheDir, "cache-dir", "", "folder for state that has no room in memory, also for later runs (default none)")
-	f.StringVar(&o.cacheDisk, "cache-disk", "", "most `bytes` in that folder (default 16GB)")
-	f.IntVar(&o.parallel, "parallel", 0, "requests that a model runs at once (default 32)")
-	f.IntVar(&o.queue, "queue", 0, "requests that wait for a model beside them; more are refused (default 512)")
-	f.StringVar(&o.draft, "draft", "auto", "tokens to draft in each step, where a request does not say: a number, auto or off, which loads no draft")
-	f.DurationVar(&o.grace, "grace", 10*time.Second, "`time` that running requests have to end when the server stops")
+	f.IntVar(&o.models, "models", 0, "maximum number of loaded models (default by memory)")
+	f.StringVar(&o.memory, "memory", "", "memory `limit` of all models, such as 16GB (default all)")
+	f.StringVar(&o.keepAlive, "keep-alive", "5m", "idle `time` before unloading; negative: until needed")
+	f.IntVar(&o.context, "context", 0, "KV cache size of a model in tokens (default by memory)")
+	f.StringVar(&o.cacheSize, "cache-size", "", "prefix cache in `bytes` per model; 0: off (default by memory)")
+	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` of the prefix cache on disk (default none)")
+	f.StringVar(&o.cacheDisk, "cache-disk", "", "prefix cache limit on disk in `bytes` (default 16GB)")
+	f.IntVar(&o.parallel, "parallel", 0, "running requests per model (default 32)")
+	f.IntVar(&o.queue, "queue", 0, "waiting requests per model before rejection (default 512)")
+	f.StringVar(&o.draft, "draft", "auto", "default draft depth: a number, auto or off (no draft model)")
+	f.DurationVar(&o.grace, "grace", 10*time.Second, "`time` to finish running requests on shutdown")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
 	o.kv.add(c)
 	o.cpu.add(c)
@@ -88,11 +92,11 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 		return usagef("address %s", warning)
 	}
 	if at.Scheme != "http" || at.Path != "" {
-		return usagef("the server speaks http, at no path below /")
+		return usagef("address %s: the server supports only http without a path", at.URL())
 	}
 	switch {
 	case o.apiKey != "" && o.keyFile.file != "":
-		return usagef("--api-key and --api-key-file exclude each other")
+		return usagef("--api-key and --api-key-file cannot be combined")
 	case o.apiKey == "":
 		var err error
 		if o.apiKey, err = o.keyFile.read(a); err != nil {
@@ -100,7 +104,8 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 		}
 	}
 	if !at.Loopback() && o.apiKey == "" && !o.insecure {
-		return usagef("other machines may reach %s: give --api-key-file FILE, or --insecure-listen to let everybody ask", at.Listen())
+		return usagef("other machines can reach %s: pass --api-key-file FILE, or --insecure-listen to require no key",
+			at.Listen())
 	}
 	opts, err := o.server(at)
 	if err != nil {
@@ -110,7 +115,7 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 		return err
 	}
 	if _, err := opts.Store.Secret(ctx); err != nil {
-		a.note("note: `ingot run`, `ps`, `stop` and `launch` cannot tell that this server is yours: %v", err)
+		a.note("note: `ingot run`, `ps`, `stop` and `launch` cannot verify that this server is yours: %v", err)
 	}
 	if opts.Clock, err = clock(""); err != nil {
 		return err
@@ -124,12 +129,12 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 		return listenError(ctx, at, err)
 	}
 	defer listener.Close()
-	if _, err := a.needEngine(ctx); err != nil { // models' processes would find out one by one
+	if _, err := a.needEngine(ctx); err != nil { // otherwise each model's process would fail on its own
 		return err
 	}
 	s := server.New(opts)
 	defer s.Close()
-	at.Port = listener.Addr().(*net.TCPAddr).Port // 0 has become one that was free
+	at.Port = listener.Addr().(*net.TCPAddr).Port // port 0 means any free port
 	a.note("listening on %s", at.URL())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(listener) }()
@@ -139,13 +144,13 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 	case <-ctx.Done():
 	}
 	a.note("stopping")
-	last, cancel := context.WithTimeout(context.Background(), o.grace)
+	grace, cancel := context.WithTimeout(context.Background(), o.grace)
 	defer cancel()
-	s.Shutdown(last)
+	s.Shutdown(grace)
 	return nil
 }
 
-// server are the options of the library.
+// server converts the flags to the server's options.
 func (o serveOptions) server(at address.Address) (server.Options, error) {
 	s := server.Options{
 		Version: Version, Models: o.models, Context: o.context, CacheSize: -1, Float32: o.float32,
@@ -156,7 +161,7 @@ func (o serveOptions) server(at address.Address) (server.Options, error) {
 		value int
 	}{{"models", o.models}, {"context", o.context}, {"parallel", o.parallel}, {"queue", o.queue}} {
 		if n.value < 0 {
-			return s, usagef("--%s is %d", n.flag, n.value)
+			return s, usagef("--%s %d must not be negative", n.flag, n.value)
 		}
 	}
 	var err error
@@ -191,7 +196,7 @@ func (o serveOptions) server(at address.Address) (server.Options, error) {
 	return s, err
 }
 
-// runnerFlags are those that every model's process gets.
+// runnerFlags returns the arguments of every model's process.
 func (o serveOptions) runnerFlags() ([]string, error) {
 	cpu, err := o.cpu.options()
 	if err != nil {
@@ -209,7 +214,7 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 	}
 	add("threads", strconv.Itoa(cpu.Threads), cpu.Threads > 0)
 	cacheDir := o.cacheDir
-	if cacheDir != "" { // a model's process runs in another folder
+	if cacheDir != "" { // a model's process has another working folder
 		if cacheDir, err = filepath.Abs(cacheDir); err != nil {
 			return nil, fmt.Errorf("--cache-dir: %w", err)
 		}
@@ -236,11 +241,11 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 	return args, nil
 }
 
-// loader starts a child of this program for each model.
+// loader returns a function that starts a child process of this program for a model.
 func (a *app) loader(o serveOptions) (func(context.Context, server.Child, func(float64)) (pool.Model, error), error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program, which models run in: %w", err)
+		return nil, fmt.Errorf("find this program's executable to run models: %w", err)
 	}
 	flags, err := o.runnerFlags()
 	if err != nil {
@@ -249,15 +254,16 @@ func (a *app) loader(o serveOptions) (func(context.Context, server.Child, func(f
 	return func(ctx context.Context, child server.Child, loaded func(float64)) (pool.Model, error) {
 		command := append([]string{program, "runner", child.Name,
 			"--cache-size", strconv.FormatInt(child.PrefixCache, 10), "--memory", strconv.FormatInt(child.Memory, 10)}, flags...)
-		model, err := runner.Start(ctx, runner.Options{Command: command, Env: childEnviron(), Loaded: loaded, Stderr: a.childErr()})
+		options := runner.Options{Command: command, Env: childEnviron(), Loaded: loaded, Stderr: a.childErr()}
+		model, err := runner.Start(ctx, options)
 		if err != nil {
-			return nil, err // a nil of its type is no nil of the interface
+			return nil, err // a nil *runner.Model would be a non-nil interface
 		}
 		return model, nil
 	}, nil
 }
 
-// childErr gets what a model's process says.
+// childErr returns the writer for the standard error of models' processes.
 func (a *app) childErr() io.Writer {
 	if a.quiet {
 		return nil

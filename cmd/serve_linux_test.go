@@ -20,12 +20,12 @@ import (
 	"time"
 )
 
-// served is a server as a user runs it.
+// served is a server process.
 type served struct {
 	*exec.Cmd
 	addr string
 	home string
-	temp string // its folder for temporary files
+	temp string // its TMPDIR
 	errs *lockedBuffer
 }
 
@@ -58,7 +58,7 @@ func startServer(t *testing.T, env []string, args ...string) *served {
 	return serveStore(t, home, env, args...)
 }
 
-// needEngine skips a test where there is no engine, unless that has to be there.
+// needEngine skips the test without an engine, unless the engine is required.
 func needEngine(t *testing.T) {
 	t.Helper()
 	if _, why := installedEngine(); why != nil {
@@ -75,7 +75,7 @@ func serveStore(t *testing.T, home string, env []string, args ...string) *served
 	return serveIn(t, home, "", env, args...)
 }
 
-// serveIn serves the models of a store, in a control group: the file that takes its processes, or "".
+// serveIn serves the models of a store in a control group, given by its file of processes, or "".
 func serveIn(t *testing.T, home, group string, env []string, args ...string) *served {
 	t.Helper()
 	c := command(home, append([]string{"serve", "--host", "127.0.0.1:0"}, args...)...)
@@ -87,7 +87,7 @@ func serveIn(t *testing.T, home, group string, env []string, args ...string) *se
 	return serveCommand(t, home, c)
 }
 
-// serveCommand starts a command that serves a store, and waits until it listens.
+// serveCommand starts a server command and waits until it listens.
 func serveCommand(t *testing.T, home string, c *exec.Cmd) *served {
 	t.Helper()
 	s := &served{Cmd: c, home: home, temp: t.TempDir(), errs: &lockedBuffer{}}
@@ -102,7 +102,7 @@ func serveCommand(t *testing.T, home string, c *exec.Cmd) *served {
 	r := bufio.NewReader(pipe)
 	line, err := r.ReadString('\n')
 	if err != nil {
-		t.Fatalf("the server says %q, %v", line, err)
+		t.Fatalf("the server printed %q, %v", line, err)
 	}
 	s.addr = strings.TrimSpace(strings.TrimPrefix(line, "listening on http://"))
 	go func() { _, _ = io.Copy(s.errs, r) }()
@@ -113,7 +113,7 @@ func serveCommand(t *testing.T, home string, c *exec.Cmd) *served {
 	return s
 }
 
-// post sends a request and gives the answer, which is a stream of JSON lines.
+// post sends a request and returns the response, a stream of JSON lines.
 func (s *served) post(t *testing.T, path, body string) *http.Response {
 	t.Helper()
 	answer, err := http.Post("http://"+s.addr+path, "application/json", strings.NewReader(body))
@@ -123,7 +123,7 @@ func (s *served) post(t *testing.T, path, body string) *http.Response {
 	return answer
 }
 
-// whole sends a request and gives the last message of its answer.
+// whole sends a request and returns the last line of the response.
 func (s *served) whole(t *testing.T, path, body string) map[string]any {
 	t.Helper()
 	answer := s.post(t, path, body)
@@ -147,9 +147,10 @@ func lastLine(t *testing.T, r io.Reader) (last map[string]any) {
 	}
 }
 
-const story = `{"model":"demo","prompt":"Once upon a time","options":{"temperature":0,"ignore_eos":true,"num_predict":%d,"stop":["%s"]}}`
+const story = `{"model":"demo","prompt":"Once upon a time",` +
+	`"options":{"temperature":0,"ignore_eos":true,"num_predict":%d,"stop":["%s"]}}`
 
-// children are the processes of models, by name.
+// children returns the processes of models by name.
 func (s *served) children(t *testing.T) map[string]int {
 	t.Helper()
 	answer, err := http.Get("http://" + s.addr + "/api/ps")
@@ -173,7 +174,7 @@ func (s *served) children(t *testing.T) map[string]int {
 	return out
 }
 
-// running reports whether a process is there and has not ended.
+// running reports whether a process exists and has not ended.
 func running(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -202,10 +203,11 @@ func gone(t *testing.T, pids ...int) {
 	}
 }
 
-// checkClean: no file is left where temporary files are, nor in the store beside models.
+// checkClean checks that no temporary files are left, and no stray files in the store.
 func (s *served) checkClean(t *testing.T) {
 	t.Helper()
-	for _, pattern := range []string{filepath.Join(s.temp, "*"), filepath.Join(s.home, "ingest", "*"), filepath.Join(s.home, "*.sock")} {
+	for _, pattern := range []string{filepath.Join(s.temp, "*"), filepath.Join(s.home, "ingest", "*"),
+		filepath.Join(s.home, "*.sock")} {
 		left, err := filepath.Glob(pattern)
 		if err != nil || len(left) > 0 {
 			t.Errorf("%s: %v, %v are left", pattern, left, err)
@@ -213,13 +215,13 @@ func (s *served) checkClean(t *testing.T) {
 	}
 }
 
-// rss is the memory of a process, in bytes.
+// rss returns the resident memory of a process in bytes.
 func rss(t *testing.T, pid int) int64 {
 	t.Helper()
 	return memory(t, pid, "VmRSS:")
 }
 
-// peak is the most that a process took, in bytes.
+// peak returns the peak memory of a process in bytes.
 func peak(t *testing.T, pid int) int64 {
 	t.Helper()
 	return memory(t, pid, "VmHWM:")
@@ -239,7 +241,7 @@ func memory(t *testing.T, pid int, what string) int64 {
 	return kib << 10
 }
 
-// TestServe talks to a server as its users do.
+// TestServe exercises a server like its users do.
 func TestServe(t *testing.T) {
 	s := startServer(t, nil, "--models", "1")
 	ingotAt := func(args ...string) (string, error) {
@@ -252,7 +254,9 @@ func TestServe(t *testing.T) {
 	if first["done"] != true || first["eval_count"] != 20.0 {
 		t.Fatalf("generate: %v\n%s", first, s.errs)
 	}
-	chat := s.whole(t, "/api/chat", `{"model":"demo","messages":[{"role":"user","content":"Once upon a time"}],"stream":false,"options":{"temperature":0,"num_predict":20,"ignore_eos":true}}`)
+	chat := s.whole(t, "/api/chat",
+		`{"model":"demo","messages":[{"role":"user","content":"Once upon a time"}],"stream":false,`+
+			`"options":{"temperature":0,"num_predict":20,"ignore_eos":true}}`)
 	if got := chat["message"].(map[string]any)["content"].(string); !strings.Contains(got, " ") {
 		t.Errorf("chat: %v", chat)
 	}
@@ -265,11 +269,12 @@ func TestServe(t *testing.T) {
 	}
 
 	out, err = ingotAt("ps", "-v")
-	if err != nil || !regexp.MustCompile(`demo:latest .* [0-9]+ +0 +0 +0 B +[0-9.]+ [kM]?B +[1-9][0-9]?% of [0-9]+ tokens`).MatchString(out) {
+	row := regexp.MustCompile(`demo:latest .* [0-9]+ +0 +0 +0 B +[0-9.]+ [kM]?B +[1-9][0-9]?% of [0-9]+ tokens`)
+	if err != nil || !row.MatchString(out) {
 		t.Errorf("ps -v: %s, %v", out, err)
 	}
 
-	// Another model needs the room.
+	// Another model needs the memory.
 	demo := s.children(t)["demo:latest"]
 	if s.whole(t, "/api/generate", `{"model":"other"}`)["done_reason"] != "load" {
 		t.Error("the other model was not loaded")
@@ -279,7 +284,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("loaded: %v", c)
 	}
 
-	// The end of its time.
+	// The keep-alive time ends.
 	other := s.children(t)["other:latest"]
 	s.whole(t, "/api/generate", `{"model":"other","keep_alive":0.1}`)
 	gone(t, other)
@@ -287,7 +292,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("loaded: %v", c)
 	}
 
-	// Unloading gives all memory back.
+	// Unloading frees all memory.
 	before := rss(t, s.Process.Pid)
 	s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~"))
 	demo = s.children(t)["demo:latest"]
@@ -302,9 +307,11 @@ func TestServe(t *testing.T) {
 		t.Errorf("stop: %s, %v", out, err)
 	}
 
-	// The address is taken.
+	// The address is in use.
 	out, err = ingotAt("serve")
-	if err == nil || !strings.Contains(out, "listen on "+s.addr+": ingot ") || !strings.Contains(out, fmt.Sprintf(", process %d (", s.Process.Pid)) || !strings.Contains(out, "INGOT_HOST chooses another") {
+	if err == nil || !strings.Contains(out, "listen on "+s.addr+": ingot ") ||
+		!strings.Contains(out, fmt.Sprintf(", process %d (", s.Process.Pid)) ||
+		!strings.Contains(out, "choose another address") {
 		t.Errorf("a second server: %s, %v", out, err)
 	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -326,32 +333,33 @@ func TestServe(t *testing.T) {
 		t.Errorf("an address that is taken: %s, %v", out, err)
 	}
 
-	// SIGTERM lets an answer end.
+	// SIGTERM lets a response finish.
 	answer := s.post(t, "/api/generate", fmt.Sprintf(story, 200, "~"))
 	defer answer.Body.Close()
 	demo = s.children(t)["demo:latest"]
 	_ = s.Process.Signal(syscall.SIGTERM)
 	if last := lastLine(t, answer.Body); last["done"] != true {
-		t.Errorf("the answer ends with %v", last)
+		t.Errorf("the response ends with %v", last)
 	}
 	if err := s.Wait(); err != nil {
 		t.Errorf("the server: %v\n%s", err, s.errs)
 	}
 	gone(t, demo)
 	s.checkClean(t)
-	if out, err := ingotAt("ps"); err == nil || !strings.Contains(out, "no server at http://"+s.addr) || strings.Count(out, "\n") != 1 {
+	if out, err := ingotAt("ps"); err == nil || !strings.Contains(out, "no server at http://"+s.addr) ||
+		strings.Count(out, "\n") != 1 {
 		t.Errorf("without a server: %s, %v", out, err)
 	}
 }
 
-// TestKilledChild: a model's process that dies ends its own requests, and nothing else.
+// TestKilledChild checks that a model's process that dies fails only its own requests.
 func TestKilledChild(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault, want string
 	}{
 		"killed":             {"kill=FAULT", "signal: killed, as the system does when memory runs out"},
 		"segmentation fault": {"segv=FAULT", "SIGSEGV"},
-		"memory limit":       {"memory=FAULT", "exit status 2; its last words: "}, // of whoever wanted memory first
+		"memory limit":       {"memory=FAULT", "exit status 2; its last words: "}, // whichever thread allocates first
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startServer(t, []string{"INGOT_TEST_FAULT=" + c.fault})
@@ -364,11 +372,13 @@ func TestKilledChild(t *testing.T) {
 			for _, a := range answers {
 				last := lastLine(t, a.Body)
 				a.Body.Close()
-				if message, _ := last["error"].(string); !strings.Contains(message, "the model's process died") || !strings.Contains(message, c.want) {
-					t.Errorf("the answer ends with %v, want %q", last, c.want)
+				if message, _ := last["error"].(string); !strings.Contains(message, "the model's process died") ||
+					!strings.Contains(message, c.want) {
+					t.Errorf("the response ends with %v, want %q", last, c.want)
 				}
 			}
-			if last := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~")); last["done"] != true || last["eval_count"] != 5.0 {
+			if last := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~")); last["done"] != true ||
+				last["eval_count"] != 5.0 {
 				t.Errorf("the next answer ends with %v", last)
 			}
 			children := s.children(t)
@@ -383,7 +393,7 @@ func TestKilledChild(t *testing.T) {
 	}
 }
 
-// TestKilledServer: nothing stays of a server that was killed in mid-answer.
+// TestKilledServer checks that a killed server leaves nothing behind.
 func TestKilledServer(t *testing.T) {
 	s := startServer(t, nil)
 	s.whole(t, "/api/generate", `{"model":"other"}`)

@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// serverMemory is what a server and the processes of its models have in TestServeMemory.
+// serverMemory is the memory limit of the server and its models' processes in TestServeMemory.
 const serverMemory = 2 << 30
 
-// memoryGroup makes a control group with a memory limit, of either version, and gives the file that takes its processes:
-// empty where the system has none that may be changed.
+// memoryGroup creates a control group of either version with a memory limit, and returns its file of processes, or ""
+// if the system allows none.
 func memoryGroup(t *testing.T, limit int64) (procs string) {
 	t.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")
@@ -45,7 +45,7 @@ func memoryGroup(t *testing.T, limit int64) (procs string) {
 		dir := filepath.Join(p.folder, fmt.Sprintf("ingot-test-%d", os.Getpid()))
 		err = os.Mkdir(dir, 0o755)
 		if err == nil {
-			t.Cleanup(func() { // its processes have ended, but the system may not have noticed
+			t.Cleanup(func() { // its processes have ended, but the kernel may not have noticed
 				for range 100 {
 					if err = os.Remove(dir); err == nil {
 						return
@@ -64,7 +64,7 @@ func memoryGroup(t *testing.T, limit int64) (procs string) {
 	return ""
 }
 
-// largePNG is a picture of 8192 x 8192 pixels of one color, in 24 bits, without its end.
+// largePNG returns a 24-bit picture of 8192 x 8192 pixels of one color, without its end.
 func largePNG(t *testing.T) []byte {
 	t.Helper()
 	const side = 8192
@@ -90,13 +90,13 @@ func pngChunk(kind string, data []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
 }
 
-// numbered ends a picture, and makes it another file than all others.
+// numbered completes a picture and makes it unique.
 func numbered(png []byte, n int) string {
 	b := append(bytes.Clone(png), pngChunk("tEXt", fmt.Appendf(nil, "Title\x00%d", n))...)
 	return base64.StdEncoding.EncodeToString(append(b, pngChunk("IEND", nil)...))
 }
 
-// pictureRequest is a request for the model "sees" with pictures, to one of the paths that take some.
+// pictureRequest returns a request with pictures for the model "sees", for one of the paths that accept them.
 func pictureRequest(i int, pictures []string) (path, body string) {
 	content := func(format string) string {
 		list := make([]string, len(pictures))
@@ -120,29 +120,31 @@ func pictureRequest(i int, pictures []string) (path, body string) {
 		{"/v1/messages", `{"model":"sees","max_tokens":1,` + anthropic + `}`},
 		{"/v1/responses", `{"model":"sees","max_output_tokens":1,"input":` +
 			openai(`{"type":"input_image","image_url":"data:image/png;base64,%s"}`) + `}`},
-		{"/api/generate", `{"model":"sees","prompt":"x","images":` + content("%q") + `,"stream":false,"options":{"num_predict":1}}`},
+		{"/api/generate", `{"model":"sees","prompt":"x","images":` + content("%q") +
+			`,"stream":false,"options":{"num_predict":1}}`},
 	}
 	r := requests[i%len(requests)]
 	return r.path, r.body
 }
 
-// renderRequest is a request whose template makes as large a text as it may, or more.
+// renderRequest returns a request whose template produces a text at the limit or beyond.
 func renderRequest(i int) string {
 	template, prompt := `{% for m in messages %}{{ 'x' * 60000000 }}{% endfor %}`, "x"
 	switch i % 4 {
-	case 1: // what any request may take
+	case 1: // within the limits
 		template = `{% for m in messages %}{% for i in range(10) %}{{ 'x' * 100000 }}{% endfor %}{% endfor %}`
-	case 2: // what comes of a long one
+	case 2: // a long output
 		template = `{% for m in messages %}{{ m.content }}{{ m.content }}{{ m.content }}{{ m.content }}{% endfor %}`
 		prompt = strings.Repeat("x", 1<<20)
-	case 3: // memory that shows in no text
+	case 3: // memory that does not show in the output
 		template = `{% for m in messages %}{% set x = ('x' * 400000000) | upper %}{{ x | length }}{% endfor %}`
 	}
-	return fmt.Sprintf(`{"model":"demo","prompt":%q,"template":%q,"stream":false,"options":{"num_predict":1}}`, prompt, template)
+	return fmt.Sprintf(`{"model":"demo","prompt":%q,"template":%q,"stream":false,"options":{"num_predict":1}}`, prompt,
+		template)
 }
 
-// TestServeMemory: under a memory limit a server survives many expensive templates and many large pictures at once, and
-// answers others meanwhile. INGOT_SOAK asks for the long form, of 30 renders and 20 requests of eight pictures each.
+// TestServeMemory checks that a server under a memory limit survives many expensive templates and large pictures at
+// once, and keeps responding. INGOT_SOAK runs the long form, with 30 renders and 20 requests of eight pictures each.
 func TestServeMemory(t *testing.T) {
 	renders, requests, each := 8, 3, 8
 	if os.Getenv("INGOT_SOAK") != "" {
@@ -190,7 +192,7 @@ func TestServeMemory(t *testing.T) {
 			pictures[j] = numbered(png, i*each+j)
 		}
 		if i == 0 && requests < 20 {
-			pictures = pictures[:1] // the only ones of the short form that a model sees
+			pictures = pictures[:1] // the short form shows only one to a model
 		}
 		send(pictureRequest(i, pictures))
 	}
@@ -210,7 +212,7 @@ func TestServeMemory(t *testing.T) {
 		case last["done"] == true:
 			answered++
 		case answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "":
-			t.Fatalf("beside all that: status %d: %v", answer.StatusCode, last)
+			t.Fatalf("a request under load: status %d: %v", answer.StatusCode, last)
 		}
 	}
 	if answered < 2 {
@@ -222,17 +224,18 @@ func TestServeMemory(t *testing.T) {
 	}
 	for name, pid := range check {
 		if !running(pid) {
-			t.Errorf("%s is gone: %s", name, s.errs)
+			t.Errorf("%s has exited: %s", name, s.errs)
 			continue
 		}
 		most := peak(t, pid)
-		t.Logf("%s took %d MB at most", name, most>>20)
+		t.Logf("%s: peak of %d MB", name, most>>20)
 		if most > serverMemory {
-			t.Errorf("%s took %d bytes", name, most)
+			t.Errorf("%s: peak of %d bytes", name, most)
 		}
 	}
 	t.Logf("answers: %v; others meanwhile: %d", statuses, answered)
-	if statuses["/api/chat 200"] == 0 || statuses["/v1/tokenize 200"] == 0 || statuses["/v1/messages/count_tokens 200"] == 0 {
-		t.Errorf("pictures were not counted and seen: %v", statuses)
+	if statuses["/api/chat 200"] == 0 || statuses["/v1/tokenize 200"] == 0 ||
+		statuses["/v1/messages/count_tokens 200"] == 0 {
+		t.Errorf("pictures were not counted or processed: %v", statuses)
 	}
 }

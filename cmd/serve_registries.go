@@ -8,22 +8,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Registries that the operator of a server lists where its flags do not: host[:port],...
+// Variables with registries as host[:port],... They apply if the flags name none.
 const (
 	envInsecureRegistries = "INGOT_INSECURE_REGISTRIES"
 	envPrivateRegistries  = "INGOT_PRIVATE_REGISTRIES"
 )
 
-// registryFlags list registries that requests may name although they are not public, or ask without checks.
+// registryFlags list the registries that requests may name although they are in private networks, or access without
+// certificate checks.
 type registryFlags struct {
 	insecureRegistries, privateRegistries []string
 }
 
 func (f *registryFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.insecureRegistries, "insecure-registry", nil,
-		"`host` that requests may ask with \"insecure\" (repeatable; default $"+envInsecureRegistries+")")
+		"`host` to allow insecure (default $"+envInsecureRegistries+")")
 	c.Flags().StringArrayVar(&f.privateRegistries, "private-registry", nil,
-		"`host` in a private network that requests may name (repeatable; default $"+envPrivateRegistries+")")
+		"private `host` to allow (default $"+envPrivateRegistries+")")
 }
 
 func (f registryFlags) registries() (insecure, private registry.Hosts, err error) {

@@ -17,14 +17,16 @@ func (a *app) showCmd() *cobra.Command {
 	var format formatFlags
 	c := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Tell what a model is",
-		Long: `Tell what a model is, or print one of its parts.
+		Short: "Show a model's properties or one of its parts",
+		Long: `Show a model's properties, or print one of its parts.
 
---modelfile prints a Modelfile that creates the same image again; change its lines to make another one.
---manifest and --config print what a registry gets, byte for byte. --layers, --tensors and --provenance take --json and --format too.
-A Go template sees what --json prints, by names such as .Name, .ModelType, .Parameters, .Files and .Defaults.
+--modelfile prints a Modelfile that creates the same image again; edit it to make a variant. --manifest and
+--config print the bytes that a registry stores. --layers, --tensors and --provenance can be combined with
+--json and --format. A Go template can use the fields of --json, such as .Name, .ModelType, .Parameters,
+.Files and .Defaults.
 
-What is no model image has a summary, --manifest, --config and --layers; it can be copied, but not run.`,
+For artifacts that are not model images, show prints a summary, --manifest, --config and --layers. They
+can be copied but not run.`,
 		Example: `  ingot show mymodel
   ingot show mymodel --modelfile > Modelfile
   ingot show mymodel --format '{{.Architecture}} {{size .Size}}'
@@ -66,7 +68,7 @@ What is no model image has a summary, --manifest, --config and --layers; it can 
 			}
 		}
 		if len(given) > 1 {
-			return usagef("%s exclude each other", strings.Join(given, " and "))
+			return usagef("%s cannot be combined", strings.Join(given, " and "))
 		}
 		out := showOutput{app: a}
 		var err error
@@ -106,7 +108,7 @@ What is no model image has a summary, --manifest, --config and --layers; it can 
 	return c
 }
 
-// shown is a manifest of the store, of a model or not.
+// shown is a manifest of the store. It need not be a model.
 type shown struct {
 	store *manifest.Store
 	raw   *manifest.Raw
@@ -125,7 +127,7 @@ func openShown(c *cobra.Command, arg string) (*shown, error) {
 	return &shown{store, raw}, err
 }
 
-// read decodes a model. The texts of one that was pulled in part may be among what was left out.
+// read decodes a model. If a partial pull left out the texts, they are empty.
 func (m *shown) read() (*manifest.Entry, *convert.Texts, error) {
 	entry, err := m.store.Entry(m.raw)
 	if err != nil {
@@ -138,14 +140,14 @@ func (m *shown) read() (*manifest.Entry, *convert.Texts, error) {
 	return entry, texts, err
 }
 
-// showOutput is how values are printed.
+// showOutput is the output format.
 type showOutput struct {
 	*app
 	template *template.Template
 	json     bool
 }
 
-// printShown prints a value for programs, or for people.
+// printShown prints a value as JSON, with the template, or with people.
 func printShown[T any](o showOutput, value T, people func(*app) error) error {
 	switch {
 	case o.json:
@@ -156,7 +158,7 @@ func printShown[T any](o showOutput, value T, people func(*app) error) error {
 	return people(o.app)
 }
 
-// resolveRaw opens the store and finds what a name means in it, whatever that is.
+// resolveRaw opens the store and resolves a name to a manifest of any kind.
 func resolveRaw(ctx context.Context, arg string) (*manifest.Store, *manifest.Raw, error) {
 	name, err := manifest.ParseName(arg)
 	if err != nil {
@@ -170,7 +172,7 @@ func resolveRaw(ctx context.Context, arg string) (*manifest.Store, *manifest.Raw
 	return store, raw, err
 }
 
-// resolve opens the store and finds a model in it.
+// resolve opens the store and resolves a name to a model.
 func resolve(c *cobra.Command, arg string) (*manifest.Store, *manifest.Entry, error) {
 	name, err := manifest.ParseName(arg)
 	if err != nil {
@@ -196,7 +198,7 @@ type showJSON struct {
 	Embedding    int64    `json:"embedding_length"`
 	Capabilities []string `json:"capabilities"`
 	Encoding     string   `json:"encoding"`
-	Partial      bool     `json:"partial,omitempty"` // blobs were left out when it was pulled
+	Partial      bool     `json:"partial,omitempty"` // the pull left out some blobs
 	Size         int64    `json:"size"`
 	Tensors      int      `json:"tensors"`
 	Files        []string `json:"files"`
@@ -204,7 +206,7 @@ type showJSON struct {
 	Parser   string            `json:"parser,omitempty"`
 	Renderer string            `json:"renderer,omitempty"`
 	Requires string            `json:"requires,omitempty"`
-	Defaults map[string]any    `json:"defaults,omitempty"` // of generation, by parameter
+	Defaults map[string]any    `json:"defaults,omitempty"` // generation parameters by name
 	System   string            `json:"system,omitempty"`
 	Messages []convert.Message `json:"messages,omitempty"`
 }
@@ -214,8 +216,10 @@ func show(e *manifest.Entry, texts *convert.Texts) showJSON {
 	s := showJSON{
 		Name: e.Name.String(), Digest: e.Digest.String(), Architecture: c.Architecture, ModelType: c.ModelType,
 		Parameters: c.Params, DType: c.DType, Quantization: c.Quantization, Context: c.ContextLength,
-		Embedding: c.EmbeddingLength, Capabilities: append([]string{}, c.Capabilities...), Encoding: e.Format, Size: e.Image.Size(), Files: []string{},
-		Parser: texts.Parser, Renderer: texts.Renderer, Requires: texts.Requires, Defaults: texts.Parameters, System: texts.System, Messages: texts.Messages,
+		Embedding: c.EmbeddingLength, Capabilities: append([]string{}, c.Capabilities...), Encoding: e.Format,
+		Size: e.Image.Size(), Files: []string{},
+		Parser: texts.Parser, Renderer: texts.Renderer, Requires: texts.Requires, Defaults: texts.Parameters,
+		System: texts.System, Messages: texts.Messages,
 	}
 	for _, l := range e.Image.Layers {
 		if l.Kind == manifest.KindTensor {
@@ -263,12 +267,12 @@ func (s showJSON) print(a *app) error {
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))
 	if s.Partial {
-		line("partial", "some blobs were left out when it was pulled")
+		line("partial", "the pull left out some blobs")
 	}
 	return w.flush()
 }
 
-// count is a number of parameters for people.
+// count formats a number of parameters for people.
 func count(n int64) string {
 	for _, u := range []struct {
 		unit string

@@ -13,7 +13,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// rawParts are what show prints byte for byte, of any manifest.
+// rawParts are the parts that show prints byte for byte. Every manifest has them.
 var rawParts = []struct {
 	flag, help string
 	print      func(*app, *shown) error
@@ -22,10 +22,10 @@ var rawParts = []struct {
 		_, err := a.out.Write(m.raw.Bytes)
 		return err
 	}},
-	{"config", "the config that the manifest names, byte for byte", func(a *app, m *shown) error {
+	{"config", "the config blob, byte for byte", func(a *app, m *shown) error {
 		config := m.contents().Config
 		if config.Digest == "" {
-			return fmt.Errorf("%s names no config", m.raw.Name)
+			return fmt.Errorf("%s has no config", m.raw.Name)
 		}
 		b, err := m.store.ReadBlob(config.Digest, manifest.MaxConfigSize)
 		if err != nil {
@@ -36,20 +36,20 @@ var rawParts = []struct {
 	}},
 }
 
-// listPart is a list that show prints.
+// listPart is a list that show can print.
 type listPart struct {
 	flag, help string
 	print      func(context.Context, showOutput, *shown) error
 }
 
-// listParts are the lists that show prints.
+// listParts are the lists that show can print.
 var listParts = []listPart{
 	{"layers", "the layers: digests, sizes, types", printLayers},
 	{"tensors", "the tensors: types, shapes, quantization", printTensors},
-	{"provenance", "what the model was made from: files, tensors and their sums", printProvenance},
+	{"provenance", "the source files and tensors with their checksums", printProvenance},
 }
 
-// contents is what manifests and indexes of any kind name. What is no JSON names nothing.
+// contents holds the descriptors of a manifest or an index of any kind. It is empty for a manifest that is not JSON.
 type contents struct {
 	MediaType    string               `json:"mediaType"`
 	ArtifactType string               `json:"artifactType"`
@@ -69,8 +69,8 @@ type layerJSON struct {
 	Digest    string `json:"digest"`
 	Size      int64  `json:"size"`
 	MediaType string `json:"media_type"`
-	Kind      string `json:"kind"` // what it is to ingot: tensor, file, license...
-	Name      string `json:"name"` // of the tensor, or the path of the file
+	Kind      string `json:"kind"` // ingot's kind: tensor, file, license...
+	Name      string `json:"name"` // tensor name or file path
 }
 
 // layers lists the layers of a manifest, or the manifests of an index.
@@ -142,7 +142,13 @@ func printTensors(ctx context.Context, o showOutput, m *shown) error {
 	}
 	list := []tensorJSON{}
 	for _, t := range tensors {
-		j := tensorJSON{Name: t.Name, DType: string(t.DType), Shape: append([]int64{}, t.Shape...), Size: t.Bytes, Digest: t.Blob.Digest.String()}
+		j := tensorJSON{
+			Name:   t.Name,
+			DType:  string(t.DType),
+			Shape:  append([]int64{}, t.Shape...),
+			Size:   t.Bytes,
+			Digest: t.Blob.Digest.String(),
+		}
 		if t.Type != 0 {
 			j.Quantization = t.Type.String()
 		}
@@ -162,7 +168,7 @@ func printTensors(ctx context.Context, o showOutput, m *shown) error {
 	return w.flush()
 }
 
-// unknownJSON is what can be told of a manifest that is not a model image.
+// unknownJSON describes a manifest that is not a model image.
 type unknownJSON struct {
 	Name         string      `json:"name"`
 	Digest       string      `json:"digest"`
@@ -171,7 +177,7 @@ type unknownJSON struct {
 	ConfigType   string      `json:"config_type,omitempty"`
 	Subject      string      `json:"subject,omitempty"`
 	Size         int64       `json:"size"`
-	Unknown      string      `json:"unknown"` // why it is not run
+	Unknown      string      `json:"unknown"` // why it cannot be run
 	Layers       []layerJSON `json:"layers"`
 }
 
@@ -186,7 +192,8 @@ func (o showOutput) unknown(m *shown, why error) error {
 		why = unknown
 	}
 	u := unknownJSON{
-		Name: m.raw.Name.String(), Digest: m.raw.Descriptor.Digest.String(), MediaType: cmp.Or(c.MediaType, m.raw.Descriptor.MediaType),
+		Name: m.raw.Name.String(), Digest: m.raw.Descriptor.Digest.String(),
+		MediaType:    cmp.Or(c.MediaType, m.raw.Descriptor.MediaType),
 		ArtifactType: c.ArtifactType, ConfigType: c.Config.MediaType, Unknown: why.Error(), Layers: layers,
 	}
 	if c.Subject != nil {
@@ -205,8 +212,14 @@ func (o showOutput) unknown(m *shown, why error) error {
 func (u unknownJSON) print(a *app) error {
 	w := newTable(a.out)
 	for _, l := range [][2]string{
-		{"name", u.Name}, {"digest", u.Digest}, {"media type", u.MediaType}, {"artifact type", u.ArtifactType}, {"config type", u.ConfigType},
-		{"subject", u.Subject}, {"size", fmt.Sprintf("%s; layers: %d", size(u.Size), len(u.Layers))}, {"runs", "no: " + u.Unknown},
+		{"name", u.Name},
+		{"digest", u.Digest},
+		{"media type", u.MediaType},
+		{"artifact type", u.ArtifactType},
+		{"config type", u.ConfigType},
+		{"subject", u.Subject},
+		{"size", fmt.Sprintf("%s; layers: %d", size(u.Size), len(u.Layers))},
+		{"runs", "no: " + u.Unknown},
 	} {
 		if l[1] != "" {
 			w.row(l[0], l[1])

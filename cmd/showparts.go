@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// showParts are the parts of a model that show prints alone.
+// showParts are the parts of a model that show can print on their own.
 var showParts = []struct {
 	flag, help string
 	print      func(*app, *manifest.Entry, *convert.Texts) error
@@ -21,7 +21,7 @@ var showParts = []struct {
 	{"system", "the system prompt", func(a *app, e *manifest.Entry, t *convert.Texts) error {
 		return a.printPart(e, "system prompt", t.System)
 	}},
-	{"parameters", "the default parameters of generation", func(a *app, e *manifest.Entry, t *convert.Texts) error {
+	{"parameters", "the default generation parameters", func(a *app, e *manifest.Entry, t *convert.Texts) error {
 		return a.printPart(e, "default parameters", convert.ParameterText(t.Parameters))
 	}},
 	{"license", "the license texts", func(a *app, e *manifest.Entry, t *convert.Texts) error {
@@ -33,7 +33,7 @@ var showParts = []struct {
 	}},
 }
 
-// printPart prints a text, or notes that there is none.
+// printPart prints a text, or a note if it is empty.
 func (a *app) printPart(e *manifest.Entry, what, text string) error {
 	if text == "" {
 		a.note("note: %s has no %s", e.Name, what)
@@ -55,11 +55,11 @@ func showModelfile(a *app, e *manifest.Entry, t *convert.Texts) error {
 	for _, n := range notes {
 		text += "# " + n + "\n"
 	}
-	_, err = fmt.Fprint(a.out, "# FROM brings the weights and the files along; the other lines say what the image has already.\n", text)
+	_, err = fmt.Fprint(a.out, "# FROM includes the weights and files; the other lines repeat what the image has.\n", text)
 	return err
 }
 
-// clip makes one clean line of a text, of no more than this many characters of it.
+// clip returns the text as one sanitized line, cut after most characters.
 func clip(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > most {

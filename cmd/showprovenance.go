@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 )
 
-// printProvenance prints the records of what a model was made from.
+// printProvenance prints the provenance records of a model.
 func printProvenance(ctx context.Context, o showOutput, m *shown) error {
 	list, err := convert.ReadProvenance(ctx, m.store, m.raw.Descriptor.Digest)
 	if err != nil {
@@ -22,7 +22,8 @@ func printProvenance(ctx context.Context, o showOutput, m *shown) error {
 		return printEach(o.app, o.template, list...)
 	}
 	if len(list) == 0 {
-		o.note("note: the store has no record of what %s was made from; `ingot discover` tells what its registry has", m.raw.Name)
+		o.note("note: the store has no provenance record of %s; `ingot discover` lists the artifacts in its registry",
+			m.raw.Name)
 	}
 	for i, p := range list {
 		if i > 0 {
@@ -54,23 +55,23 @@ func printRecord(out io.Writer, p convert.ImageProvenance) error {
 		}
 	}
 	if q := p.Quantization; q != nil {
-		var asked []string
+		var requested []string
 		if q.Type != 0 {
-			asked = append(asked, q.Type.String())
+			requested = append(requested, q.Type.String())
 		}
 		if q.Uniform {
-			asked = append(asked, "uniform")
+			requested = append(requested, "uniform")
 		}
 		if q.Draft != 0 {
-			asked = append(asked, "draft "+q.Draft.String())
+			requested = append(requested, "draft "+q.Draft.String())
 		}
 		for _, r := range q.Rules {
-			asked = append(asked, r.String())
+			requested = append(requested, r.String())
 		}
-		w.row("asked for", strings.Join(asked, ", "))
+		w.row("requested", strings.Join(requested, ", "))
 	}
 	for _, d := range p.Dropped {
-		w.row("left out", fmt.Sprintf("%s of %s: %s", d.Name, d.File, d.Reason))
+		w.row("dropped", fmt.Sprintf("%s of %s: %s", d.Name, d.File, d.Reason))
 	}
 	if err := w.flush(); err != nil {
 		return err

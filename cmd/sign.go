@@ -22,32 +22,36 @@ func (a *app) signCmd() *cobra.Command {
 		Short: "Sign a model",
 		Long: `Sign a model, and print the digest of the signature.
 
-What is signed is the digest of the model's manifest, and with it every byte of the model, under NAME: a registry cannot
-serve the model under another name or tag to those who require a signature. A NAME without a host means nothing to others
-and is not recorded; --as gives the name that the model is going to have. Sign each tag that the model gets.
+The signature covers NAME and the digest of the model's manifest, and thereby every byte of the model. A
+registry cannot serve the model under another name or tag to users who require a signature. A NAME without
+a host is only local and is not recorded; --as sets the name that the model will have. Sign every tag that
+the model gets.
 
-The signature stays beside the model in the store, and ` + "`ingot push`" + ` sends it along. --push sends the signature alone to the
-registry of NAME, where the model is already. A model that is not in the store is signed there: ingot prints the digest
-that the registry has under NAME and asks, unless NAME holds the digest or --yes is given.
-` + "`cosign verify --key FILE --insecure-ignore-tlog`" + ` verifies the signature too. A model that is pushed with --format of the other
-encoding has another manifest, which is not signed.
+The store keeps the signature with the model, and ` + "`ingot push`" + ` pushes it too. --push pushes only the
+signature, to the registry of NAME, which must have the model already. If the store lacks the model, sign
+prints the digest that the registry has under NAME and asks for confirmation, unless NAME has a digest or
+--yes is given.
 
-The key is a PEM file with an ECDSA P-256 or Ed25519 private key. openssl or cosign makes one:
+` + "`cosign verify --key FILE --insecure-ignore-tlog`" + ` verifies the signature too. Pushing with --format in the
+other encoding creates another manifest, which is not signed.
+
+The key is a PEM file with an ECDSA P-256 or Ed25519 private key. Create one with openssl or cosign:
 
   openssl genpkey -algorithm ed25519 -out model.key
   openssl pkey -in model.key -pubout -out model.pub
   cosign generate-key-pair
 
-The password of a key that cosign encrypted is taken from INGOT_KEY_PASSWORD or COSIGN_PASSWORD, or asked for.`,
+The password of a key that cosign encrypted comes from INGOT_KEY_PASSWORD or COSIGN_PASSWORD, or else from
+a question on the terminal.`,
 		Example: `  ingot sign team/model --key model.key --as registry.example.com/team/model:v1
   ingot sign registry.example.com/team/model:v1@sha256:... --key model.key --push`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error { return a.sign(c.Context(), args[0], o) },
 	}
-	c.Flags().StringVar(&o.key, "key", "", "private key `file` in PEM form")
-	c.Flags().BoolVar(&o.push, "push", false, "send the signature to the registry of NAME")
-	c.Flags().StringVar(&o.as, "as", "", "sign for this `name`, with host, instead of NAME")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "sign what the registry has under NAME without asking")
+	c.Flags().StringVar(&o.key, "key", "", "PEM `file` with the private key (required)")
+	c.Flags().BoolVar(&o.push, "push", false, "push the signature to the registry of NAME")
+	c.Flags().StringVar(&o.as, "as", "", "`name` with host in the signature (default NAME)")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "sign the registry's digest of NAME without asking")
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	o.transfer.addConnection(c)
 	return c
@@ -61,23 +65,23 @@ type signOptions struct {
 	transfer  transferFlags
 }
 
-// attachedJSON is what was made for a model: a signature, or another artifact.
+// attachedJSON describes an artifact that was attached to a model: a signature or another file.
 type attachedJSON struct {
 	Name    string `json:"name"`
 	Subject string `json:"subject"` // digest of the model's manifest
-	Digest  string `json:"digest"`  // of the artifact's
+	Digest  string `json:"digest"`  // digest of the artifact's manifest
 }
 
 func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
 	if o.key == "" {
-		return usagef("--key FILE is needed: the private key; see `ingot sign --help` for how to make one")
+		return usagef("--key FILE is required; see `ingot sign --help` for how to make a private key")
 	}
 	name, err := manifest.ParseName(arg)
 	if err != nil {
 		return err
 	}
 	if o.push && name.IsLocal() {
-		return usagef("--push needs a name with a host, such as registry.example.com/%s", name.Path)
+		return usagef("--push requires a name with a host, such as registry.example.com/%s", name.Path)
 	}
 	reference, err := signedReference(name, o.as)
 	if err != nil {
@@ -101,7 +105,8 @@ func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
 	switch {
 	case stored:
 		name = raw.Name
-		subject = ocispec.Descriptor{MediaType: raw.Descriptor.MediaType, Digest: raw.Descriptor.Digest, Size: raw.Descriptor.Size}
+		d := raw.Descriptor
+		subject = ocispec.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
 	case o.push && errors.Is(err, manifest.ErrNotFound):
 		m, err := client.Resolve(ctx, name)
 		if err != nil {
@@ -112,7 +117,7 @@ func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
 		}
 		subject = ocispec.Descriptor{MediaType: m.MediaType, Digest: m.Digest, Size: int64(len(m.Bytes))}
 	case !name.IsLocal() && errors.Is(err, manifest.ErrNotFound):
-		return fmt.Errorf("%w; --push signs it in the registry", err)
+		return fmt.Errorf("%w; sign it in the registry with --push", err)
 	default:
 		return err
 	}
@@ -138,7 +143,7 @@ func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
 	return err
 }
 
-// signedReference returns the reference that the signature names: that of --as, else that of the model's name.
+// signedReference returns the reference for the signature: the name of --as, or else the model's name.
 func signedReference(name manifest.Name, as string) (string, error) {
 	if as == "" {
 		return registry.SignedReference(name), nil
@@ -148,14 +153,15 @@ func signedReference(name manifest.Name, as string) (string, error) {
 	case err != nil:
 		return "", err
 	case other.IsLocal():
-		return "", usagef("--as %s: the name needs a host, such as registry.example.com/%s", as, other.Path)
+		return "", usagef("--as %s: the name must have a host, such as registry.example.com/%s", as, other.Path)
 	case other.Digest != "":
-		return "", usagef("--as %s: give a tag; the signature holds the digest of what is signed", as)
+		return "", usagef("--as %s: give a tag instead of a digest; the signature has the digest itself", as)
 	}
 	return registry.SignedReference(other), nil
 }
 
-// confirmSigning reports whether to sign a digest that only the registry has vouched for: the user has given it, or says yes.
+// confirmSigning reports whether to sign a digest that only the registry has vouched for. The user must have given the
+// digest or --yes, or confirm it.
 func (a *app) confirmSigning(ctx context.Context, name manifest.Name, d digest.Digest, o signOptions) (bool, error) {
 	if o.yes || name.Digest != "" {
 		return true, nil
@@ -163,7 +169,8 @@ func (a *app) confirmSigning(ctx context.Context, name manifest.Name, d digest.D
 	if o.json || !a.onTerminal() {
 		exact := name
 		exact.Digest = d
-		return false, usagef("%s is not in the store; in the registry it is %s: --yes signs that, so does `ingot sign %s`", name, d, exact)
+		return false, usagef("%s is not in the store; in the registry it is %s: sign that with --yes or `ingot sign %s`",
+			name, d, exact)
 	}
 	yes, err := a.confirm(ctx, fmt.Sprintf("%s is not in the store; in the registry it is %s. Sign that?", name, d))
 	if err == nil && !yes {
@@ -172,23 +179,25 @@ func (a *app) confirmSigning(ctx context.Context, name manifest.Name, d digest.D
 	return yes, err
 }
 
-func (a *app) noteSigned(name manifest.Name, subject ocispec.Descriptor, sig *registry.Signature, key *sigstore.PrivateKey, pushed bool) {
+func (a *app) noteSigned(
+	name manifest.Name, subject ocispec.Descriptor, sig *registry.Signature, key *sigstore.PrivateKey, pushed bool,
+) {
 	name.Digest = subject.Digest
 	signed := fmt.Sprintf("signed %s", name)
 	if sig.Reference != "" {
 		signed += " as " + sig.Reference
 	}
-	next := "; `ingot push` sends the signature along"
+	next := "; `ingot push` pushes the signature too"
 	if pushed {
 		next = ", and pushed the signature"
 	}
 	a.note("%s with key %s%s", signed, key.Public().Hint(), next)
 	if sig.Reference == "" {
-		a.note("note: the signature names no reference, so it is good for any name; --as NAME gives it one")
+		a.note("note: the signature names no reference, so it is valid for any name; set one with --as NAME")
 	}
 }
 
-// privateKey reads a key that signs.
+// privateKey reads a private key.
 func (a *app) privateKey(ctx context.Context, file string) (*sigstore.PrivateKey, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -201,7 +210,7 @@ func (a *app) privateKey(ctx context.Context, file string) (*sigstore.PrivateKey
 	return key, nil
 }
 
-// publicKey reads a key that verifies.
+// publicKey reads a public key.
 func publicKey(file string) (*sigstore.PublicKey, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -214,7 +223,7 @@ func publicKey(file string) (*sigstore.PublicKey, error) {
 	return key, nil
 }
 
-// keyPassword takes the password of a key from the environment, else from whoever sits at the terminal.
+// keyPassword takes the password of a key from the environment, or asks for it on the terminal.
 func (a *app) keyPassword(ctx context.Context, file string) ([]byte, error) {
 	for _, name := range []string{"INGOT_KEY_PASSWORD", "COSIGN_PASSWORD"} {
 		if p, ok := os.LookupEnv(name); ok {
@@ -223,7 +232,7 @@ func (a *app) keyPassword(ctx context.Context, file string) ([]byte, error) {
 	}
 	in, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return nil, fmt.Errorf("it is encrypted: set INGOT_KEY_PASSWORD or COSIGN_PASSWORD")
+		return nil, fmt.Errorf("the key is encrypted: set INGOT_KEY_PASSWORD or COSIGN_PASSWORD")
 	}
 	return a.askSecret(ctx, in, "password of "+file)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 )
 
-// TestSignAsks: on a terminal the digest that the registry has is printed, and only a yes signs it.
+// TestSignAsks checks that sign on a terminal prints the registry's digest, and signs only on yes.
 func TestSignAsks(t *testing.T) {
 	name := newTestRegistry(t.Cleanup).addr + "/team/model:v1"
 	keys := filepath.Join(t.TempDir(), "ours")

@@ -11,15 +11,15 @@ func (a *app) stopCmd() *cobra.Command {
 	var flags serverFlags
 	c := &cobra.Command{
 		Use:   "stop NAME",
-		Short: "Have the server unload a model",
-		Long:  `Have the server unload a model once the requests that it has have ended. All of its memory is free then.`,
+		Short: "Unload a model from the server",
+		Long:  `Unload a model from the server after its running requests finish. This frees all of its memory.`,
 		Args:  between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, err := manifest.ParseName(args[0])
 			if err != nil {
 				return err
 			}
-			var answer struct {
+			var response struct {
 				Reason string `json:"done_reason"`
 			}
 			body := map[string]any{"model": name.String(), "keep_alive": 0}
@@ -27,7 +27,7 @@ func (a *app) stopCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return client.get(c.Context(), http.MethodPost, "/api/generate", body, &answer)
+			return client.get(c.Context(), http.MethodPost, "/api/generate", body, &response)
 		},
 	}
 	flags.add(c)

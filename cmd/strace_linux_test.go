@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// straceFlags make a log that parseStrace reads: all threads, files by path, strings whole and in hexadecimal.
+// straceFlags make strace log all threads, file paths, and complete strings in hexadecimal.
 var straceFlags = []string{
 	"-f", "--seccomp-bpf", "-y", "-xx", "-s", "16777216", "-e", "trace=?" + strings.Join(tracedCalls, ",?"),
 }
 
-// tracedCalls are the system calls that change files or make changes durable, on any architecture: strace leaves out
-// those after a question mark that it does not know. io_uring is here to show that nobody uses it, as its writes would
-// not be seen.
+// tracedCalls are the system calls that change files or make changes durable, on all architectures. strace skips
+// unknown ones after a question mark. io_uring is listed to prove that it is not used, since strace cannot see its
+// writes.
 var tracedCalls = []string{
 	"openat", "open", "creat", "lseek", "write", "pwrite64", "writev", "pwritev", "pwritev2",
 	"copy_file_range", "sendfile", "splice", "ftruncate", "truncate", "fallocate",
@@ -34,13 +34,13 @@ var tracedCalls = []string{
 // traced is a system call in a log of strace.
 type traced struct {
 	name       string
-	args       []string // as they are printed
+	args       []string // as printed
 	ret        int64    // -1 after an error
-	begin, end int      // lines of the log, the first is 1
+	begin, end int      // lines of the log, from 1
 }
 
-// parseStrace reads a log that was made with straceFlags. Calls are in the order in which they ended. A call that has
-// no end, as of a process that was killed, is left out.
+// parseStrace parses a log made with straceFlags. Calls are in the order of their ends. Calls without an end, such as
+// those of a killed process, are omitted.
 func parseStrace(r io.Reader) ([]traced, error) {
 	type pending struct {
 		text  string
@@ -83,7 +83,7 @@ func parseStrace(r io.Reader) ([]traced, error) {
 	return calls, lines.Err()
 }
 
-// parseCall reads name(args) = result.
+// parseCall parses "name(args) = result".
 func parseCall(text string) (traced, error) {
 	name, rest, ok := strings.Cut(text, "(")
 	if !ok {
@@ -96,7 +96,7 @@ func parseCall(text string) (traced, error) {
 		case path:
 			path = b != '>'
 		case quoted:
-			quoted = b != '"' // in hexadecimal, a quote is no character of a string
+			quoted = b != '"' // strings are in hexadecimal, so they contain no quotes
 		case b == '"':
 			quoted = true
 		case b == '<':
@@ -134,14 +134,14 @@ func (c *traced) parseResult(text string) error {
 	return err
 }
 
-// fd gives the number and the path of a file that an argument stands for, AT_FDCWD included.
+// fd returns the descriptor and the path of an argument, including AT_FDCWD.
 func (c traced) fd(arg int) (fd, path string) {
 	fd, path, _ = strings.Cut(c.args[arg], "<")
 	path, _, _ = strings.Cut(path, ">")
 	return fd, unescape(path)
 }
 
-// path gives the path that the string at name means in the folder that the argument at dir stands for.
+// path returns the path of argument name, relative to the folder of argument dir.
 func (c traced) path(dir, name int) (string, error) {
 	s, err := c.text(name)
 	if err != nil || filepath.IsAbs(s) {
@@ -151,7 +151,7 @@ func (c traced) path(dir, name int) (string, error) {
 	return filepath.Join(at, s), nil
 }
 
-// text gives a string argument.
+// text returns a string argument.
 func (c traced) text(arg int) (string, error) {
 	s, ok := strings.CutSuffix(strings.TrimPrefix(c.args[arg], `"`), `"`)
 	if !ok {
@@ -162,7 +162,7 @@ func (c traced) text(arg int) (string, error) {
 
 func (c traced) number(arg int) (int64, error) { return strconv.ParseInt(c.args[arg], 0, 64) }
 
-// unescape reads \xHH, whatever is between them.
+// unescape decodes a sequence of \xHH and ignores everything else.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

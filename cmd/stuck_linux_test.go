@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestStuckChildren: models' processes end with a server that was killed, although one hangs in the engine and one is
-// stopped. The server's folders are given by relative paths, and models' processes stand elsewhere.
+// TestStuckChildren checks that models' processes end with a killed server, even if one hangs in the engine and one is
+// stopped. The server's folders are relative paths, and models' processes have another working folder.
 func TestStuckChildren(t *testing.T) {
 	needEngine(t)
 	parent := t.TempDir()
@@ -24,7 +24,8 @@ func TestStuckChildren(t *testing.T) {
 	s.whole(t, "/api/generate", `{"model":"other"}`)
 	answer := s.post(t, "/api/generate", fmt.Sprintf(story, 400, "FAULT"))
 	defer answer.Body.Close()
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(s.errs.String(), "it is stuck"); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(s.errs.String(),
+		"the test fault is stuck"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the model does not hang: %s", s.errs)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal"
 )
 
-// table prints rows in aligned columns. Cells may hold foreign text: each is cleaned and stays on one line, in files
-// too, so that no cell looks like another row. It is printed by flush.
+// table prints rows in aligned columns; flush prints them. Cells may contain untrusted text: each is sanitized and
+// stays on one line, also in files, so that no cell looks like another row.
 type table struct{ w *tabwriter.Writer }
 
 func newTable(to io.Writer) table { return table{tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)} }
@@ -25,7 +25,7 @@ func (t table) row(cells ...string) {
 
 func (t table) flush() error { return t.w.Flush() }
 
-// short is the beginning of a digest's hexadecimal part.
+// short returns the first 12 hexadecimal digits of a digest.
 func short(digest string) string {
 	if _, hex, ok := strings.Cut(digest, ":"); ok {
 		digest = hex

@@ -7,9 +7,9 @@ import (
 func (a *app) tagCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "tag SRC DST",
-		Short: "Give a model of the store a second name",
-		Long: `Give a model of the store a second name. Both lead to the same blobs, which stay until the last name is removed.
-A name that exists is replaced.`,
+		Short: "Add a name to a model in the store",
+		Long: `Add the name DST to the model SRC. Both names refer to the same blobs, which are kept until the last name
+is removed. If DST exists, it is replaced.`,
 		Example: `  ingot tag mymodel registry.example.com/team/mymodel:v1
   ingot push registry.example.com/team/mymodel:v1`,
 		Args: between(2, 2),
@@ -25,7 +25,7 @@ A name that exists is replaced.`,
 			if err := store.Tag(c.Context(), names[0], names[1]); err != nil {
 				return err
 			}
-			a.note("%s is %s now", names[1], names[0])
+			a.note("tagged %[2]s as %[1]s", names[1], names[0])
 			return nil
 		},
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxVars bounds the variables of a template that come on standard input, in bytes.
+// maxVars bounds the JSON of template variables in bytes.
 const maxVars = 256 << 20
 
 func (a *app) templateCmd() *cobra.Command {
@@ -24,8 +24,8 @@ func (a *app) templateCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "template NAME|FILE",
 		Short: "Render a chat template",
-		Long: `Renders the chat template in FILE, or of the model NAME, with the variables that come as a JSON object on standard
-input, exactly as given: messages, tools, add_generation_prompt, bos_token... The text goes to standard output.`,
+		Long: `Render the chat template in FILE, or of the model NAME, and print the text. The variables come as a JSON
+object on standard input and are passed unchanged: messages, tools, add_generation_prompt, bos_token...`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			clock, err := clock(now)
@@ -38,10 +38,10 @@ input, exactly as given: messages, tools, add_generation_prompt, bos_token... Th
 			}
 			text, err := io.ReadAll(io.LimitReader(a.stdin(c.Context()), maxVars+1))
 			if err != nil {
-				return fmt.Errorf("reading the variables: %w", err)
+				return fmt.Errorf("read the variables: %w", err)
 			}
 			if len(text) > maxVars {
-				return fmt.Errorf("the variables are longer than %d bytes", maxVars)
+				return fmt.Errorf("the variables exceed %d bytes", maxVars)
 			}
 			vars, err := jinja.DecodeVars(text)
 			if err != nil {
@@ -59,23 +59,23 @@ input, exactly as given: messages, tools, add_generation_prompt, bos_token... Th
 			return err
 		},
 	}
-	c.Flags().StringVar(&now, "now", "", "the template's clock, as 2026-01-02T03:04:05; else SOURCE_DATE_EPOCH (UTC), else the time")
-	c.Flags().StringVar(&named, "template", "", "which of several templates of a model: default, tool_use, rag...")
+	c.Flags().StringVar(&now, "now", "", "template `time` (default $SOURCE_DATE_EPOCH or now)")
+	c.Flags().StringVar(&named, "template", "", "`name` of a model's template: default, tool_use, rag...")
 	return c
 }
 
-// clock is the time that templates see: the flag's, that of SOURCE_DATE_EPOCH, or nil for the present.
+// clock returns the time for templates: from the flag, or else SOURCE_DATE_EPOCH, or else nil for the current time.
 func clock(flag string) (func() time.Time, error) {
 	var t time.Time
 	if flag != "" {
 		var err error
 		if t, err = time.Parse("2006-01-02T15:04:05", flag); err != nil {
-			return nil, usagef("--now %q is no time such as 2026-01-02T03:04:05", flag)
+			return nil, usagef("--now %q is not a time such as 2026-01-02T03:04:05", flag)
 		}
 	} else if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		s, err := strconv.ParseInt(epoch, 10, 64)
 		if err != nil {
-			return nil, usagef("SOURCE_DATE_EPOCH %q is no number of seconds", epoch)
+			return nil, usagef("SOURCE_DATE_EPOCH %q is not a number of seconds", epoch)
 		}
 		t = time.Unix(s, 0).UTC()
 	} else {
@@ -84,18 +84,18 @@ func clock(flag string) (func() time.Time, error) {
 	return func() time.Time { return t }, nil
 }
 
-// templateSource is the text of a template: of the file, or else of the model of that name.
+// templateSource returns the text of the template in a file, or else of the model with that name.
 func templateSource(c *cobra.Command, arg, named string) (string, error) {
 	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
 		if info.Size() > limits.TemplateText {
-			return "", fmt.Errorf("template %s: %d bytes; at most %d", arg, info.Size(), limits.TemplateText)
+			return "", fmt.Errorf("template %s has %d bytes; at most %d are allowed", arg, info.Size(), limits.TemplateText)
 		}
 		b, err := os.ReadFile(arg)
 		return string(b), err
 	}
 	store, entry, err := resolve(c, arg)
 	if errors.Is(err, manifest.ErrNotFound) {
-		return "", fmt.Errorf("%w, and there is no file of that name", err)
+		return "", fmt.Errorf("%w, and no such file exists", err)
 	}
 	if err != nil {
 		return "", err

@@ -19,22 +19,22 @@ func (a *app) tokenizeCmd() *cobra.Command {
 	var decode, special, chat bool
 	c := &cobra.Command{
 		Use:   "tokenize NAME|DIR",
-		Short: "Turn text on standard input into token ids",
-		Long: `Turn the text on standard input into token ids, a JSON array on standard output, with the tokenizer of a model
-or of a folder that holds a tokenizer.json or a tokenizer.model.
+		Short: "Convert text on standard input to token ids",
+		Long: `Convert the text on standard input to token ids, and print them as a JSON array. The tokenizer is that of
+a model, or of a folder with a tokenizer.json or a tokenizer.model.
 
-The text is taken byte for byte: a line feed at its end counts. What is not UTF-8 reads as U+FFFD. Special tokens that
-stand in the text are recognised; what the tokenizer puts around a text, such as BOS, is left out without --special.`,
+Every byte counts, including a line feed at the end. Bytes that are not UTF-8 become U+FFFD. Special tokens
+in the text are recognized. --special adds the tokens that the tokenizer puts around a text, such as BOS.`,
 		Example: `  printf 'Once upon a time' | ingot tokenize mymodel
   echo '[1, 2, 3]' | ingot tokenize mymodel --decode
   echo '[{"role": "user", "content": "Hi"}]' | ingot tokenize mymodel --chat`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if chat && (decode || special) {
-				return usagef("--chat excludes --decode and --special: a chat template writes its own special tokens")
+				return usagef("--chat cannot be combined with --decode or --special: a chat template writes its own special tokens")
 			}
 			if decode && special {
-				return usagef("--decode and --special exclude each other: all ids are decoded")
+				return usagef("--decode and --special cannot be combined: all ids are decoded")
 			}
 			tok, err := openTokenizer(c, args[0])
 			if err != nil {
@@ -50,16 +50,16 @@ stand in the text are recognised; what the tokenizer puts around a text, such as
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&decode, "decode", false, "turn a JSON array of token ids into text")
-	f.BoolVar(&chat, "chat", false, "take a JSON array of messages, or an object of template variables, and render it first")
-	f.BoolVar(&special, "special", false, "with what the tokenizer puts around a text")
+	f.BoolVar(&decode, "decode", false, "convert a JSON array of token ids to text")
+	f.BoolVar(&chat, "chat", false, "render JSON messages or template variables first")
+	f.BoolVar(&special, "special", false, "add special tokens around the text, such as BOS")
 	return c
 }
 
 func (a *app) tokenize(ctx context.Context, tok *tokenizer.Tokenizer, special bool) error {
 	text, err := io.ReadAll(a.stdin(ctx))
 	if err != nil {
-		return fmt.Errorf("reading standard input: %w", err)
+		return fmt.Errorf("read standard input: %w", err)
 	}
 	return a.printIDs(tok, string(text), special)
 }
@@ -95,7 +95,7 @@ const (
 	tokenizerConfig = "tokenizer_config.json"
 )
 
-// maxTokenizer bounds each of them. The largest that are published have about 35 MB.
+// maxTokenizer bounds each tokenizer file in bytes. The largest published ones have about 35 MB.
 const maxTokenizer = 256 << 20
 
 // openTokenizer loads the tokenizer of a folder, or else of a model of the store.
@@ -116,7 +116,7 @@ func openTokenizer(c *cobra.Command, arg string) (*tokenizer.Tokenizer, error) {
 	})
 }
 
-// loadTokenizer prefers a tokenizer.json. read gives fs.ErrNotExist for a file that is not there.
+// loadTokenizer loads tokenizer.json, or else tokenizer.model. read returns fs.ErrNotExist for a missing file.
 func loadTokenizer(from string, read func(name string) ([]byte, error)) (*tokenizer.Tokenizer, error) {
 	config, err := read(tokenizerConfig)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +142,7 @@ func loadTokenizer(from string, read func(name string) ([]byte, error)) (*tokeni
 		}
 		return tok, nil
 	}
-	return nil, fmt.Errorf("%s: there is neither a %s nor a %s", from, tokenizerJSON, tokenizerModel)
+	return nil, fmt.Errorf("%s has neither %s nor %s", from, tokenizerJSON, tokenizerModel)
 }
 
 func readFile(path string) ([]byte, error) {
@@ -153,7 +153,7 @@ func readFile(path string) ([]byte, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxTokenizer+1))
 	if err == nil && len(b) > maxTokenizer {
-		err = fmt.Errorf("%s has more than %d bytes", path, maxTokenizer)
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxTokenizer)
 	}
 	return b, err
 }

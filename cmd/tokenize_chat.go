@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tokenizeChat renders the chat template with what stands on standard input and prints the ids of the text.
+// tokenizeChat renders the chat template with the variables on standard input, and prints the token ids of the text.
 func (a *app) tokenizeChat(c *cobra.Command, tok *tokenizer.Tokenizer, from string) error {
 	text, err := io.ReadAll(io.LimitReader(a.stdin(c.Context()), maxVars+1))
 	if err != nil {
-		return fmt.Errorf("reading the messages: %w", err)
+		return fmt.Errorf("read the messages: %w", err)
 	}
 	if len(text) > maxVars {
-		return fmt.Errorf("the messages are longer than %d bytes", maxVars)
+		return fmt.Errorf("the messages exceed %d bytes", maxVars)
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
 		text = fmt.Appendf(nil, `{"messages":%s,"add_generation_prompt":true}`, text)
@@ -61,7 +61,7 @@ func (a *app) tokenizeChat(c *cobra.Command, tok *tokenizer.Tokenizer, from stri
 	return a.printIDs(tok, out, false)
 }
 
-// chatTemplate is the template of a folder, or else of a model of the store.
+// chatTemplate returns the template of a folder, or else of a model of the store.
 func chatTemplate(c *cobra.Command, from string) (string, error) {
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		return templateSource(c, from, "")

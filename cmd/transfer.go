@@ -7,36 +7,36 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// transferFlags are those of the commands that talk to registries.
+// transferFlags are the flags of commands that use registries.
 type transferFlags struct {
 	plainHTTP, insecure bool
 	caFile              string
 	concurrency         int
 }
 
-// add gives a command that moves blobs all of them.
+// add adds all flags, for commands that transfer blobs.
 func (f *transferFlags) add(c *cobra.Command) {
 	f.addConnection(c)
-	c.Flags().IntVar(&f.concurrency, "concurrency", registry.DefaultConcurrency, "blobs that move at a time")
+	c.Flags().IntVar(&f.concurrency, "concurrency", registry.DefaultConcurrency, "number of parallel blob transfers")
 }
 
-// addConnection gives a command that only asks a registry how to reach it.
+// addConnection adds only the flags of the connection, for commands that transfer no blobs.
 func (f *transferFlags) addConnection(c *cobra.Command) {
 	f.concurrency = registry.DefaultConcurrency
-	c.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "reach the registry without TLS, as is the rule for this machine's own")
+	c.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "use no TLS (default for registries on this machine)")
 	c.Flags().BoolVar(&f.insecure, "insecure", false, "do not check the registry's certificate")
-	c.Flags().StringVar(&f.caFile, "ca-file", "", "trust the certificate authorities in this PEM `file` too")
+	c.Flags().StringVar(&f.caFile, "ca-file", "", "PEM `file` of additional certificate authorities")
 }
 
-// client makes a client of registries. events may be nil: what registries warn of is then told as it comes.
+// client returns a registry client. If events is nil, warnings of registries are printed as notes.
 func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.Client, error) {
 	switch {
 	case f.concurrency < 1:
-		return nil, usagef("--concurrency %d is none; give 1 or more", f.concurrency)
+		return nil, usagef("--concurrency %d must be at least 1", f.concurrency)
 	case f.plainHTTP && f.insecure:
-		return nil, usagef("--plain-http and --insecure exclude each other: without TLS there is no certificate")
+		return nil, usagef("--plain-http and --insecure cannot be combined: without TLS there is no certificate")
 	case f.plainHTTP && f.caFile != "":
-		return nil, usagef("--plain-http and --ca-file exclude each other: without TLS there is no certificate")
+		return nil, usagef("--plain-http and --ca-file cannot be combined: without TLS there is no certificate")
 	}
 	if events == nil {
 		events = func(e registry.Event) {
@@ -55,7 +55,7 @@ func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.C
 	})
 }
 
-// warning is a registry's, in its own words.
+// warning formats a registry's warning.
 func warning(e registry.Event) string {
 	if e.Name == "" {
 		return "warning: " + e.Err.Error()

@@ -10,9 +10,9 @@ import (
 	"github.com/ingotml/ingot/registry"
 )
 
-// transferProgress shows how far a push or pull is: on a terminal a line for each blob under way and one for the whole, elsewhere
-// the whole now and then, or lines of JSON. Its set takes the events of one operation; end, after which nothing is shown, says what
-// moved and what did not have to. An operation that failed has no such last word.
+// transferProgress shows the progress of a push or pull. On a terminal it shows a line per active blob and a total;
+// elsewhere the total from time to time, or JSON lines. set receives the events of one operation. end stops the display
+// and prints a summary, unless the operation failed.
 type transferProgress struct {
 	to     io.Writer
 	style  progressStyle
@@ -21,14 +21,14 @@ type transferProgress struct {
 
 	mu    sync.Mutex
 	tally *tally
-	told  map[string]bool // the blobs whose first retry was told
-	notes []string        // to be shown above the lines of a terminal
+	noted map[string]bool // keys of notes that were printed
+	notes []string        // to be printed above the lines of a terminal
 	ended bool
 	stop  chan struct{}
 	drawn sync.WaitGroup
 }
 
-// transferProgress begins to show a push or pull; verb is one of these words.
+// transferProgress starts the display. verb is "push" or "pull".
 func (a *app) transferProgress(verb string, asJSON bool) *transferProgress {
 	p := newTransferProgress(a.err, verb, a.progressStyle(asJSON), a.screen(), time.Now)
 	if p.style == noProgress {
@@ -49,11 +49,21 @@ func (a *app) transferProgress(verb string, asJSON bool) *transferProgress {
 	return p
 }
 
-func newTransferProgress(to io.Writer, verb string, style progressStyle, s *screen, now func() time.Time) *transferProgress {
-	return &transferProgress{to: to, style: style, screen: s, now: now, tally: newTally(verb, now()), told: map[string]bool{}, stop: make(chan struct{})}
+func newTransferProgress(
+	to io.Writer, verb string, style progressStyle, s *screen, now func() time.Time,
+) *transferProgress {
+	return &transferProgress{
+		to:     to,
+		style:  style,
+		screen: s,
+		now:    now,
+		tally:  newTally(verb, now()),
+		noted:  map[string]bool{},
+		stop:   make(chan struct{}),
+	}
 }
 
-// set takes note of an event.
+// set handles an event.
 func (p *transferProgress) set(e registry.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,29 +74,29 @@ func (p *transferProgress) set(e registry.Event) {
 	switch {
 	case p.style == noProgress:
 	case p.style == jsonLines:
-		p.tellProgram(e)
+		p.writeBlob(e)
 	case e.Kind == registry.Warned && e.Err != nil:
 		p.note(warning(e), warning(e))
 	case e.Kind == registry.Waiting:
-		p.note("waiting "+string(e.Digest), fmt.Sprintf("waiting for another process that fetches %s", blobName(e)))
+		p.note("waiting "+string(e.Digest), fmt.Sprintf("waiting for another process that is downloading %s", blobName(e)))
 	case e.Kind == registry.Retry && e.Err != nil:
-		p.note(string(e.Digest)+e.Name, fmt.Sprintf("trying %s again: %v", blobName(e), e.Err))
+		p.note(string(e.Digest)+e.Name, fmt.Sprintf("retrying %s: %v", blobName(e), e.Err))
 	}
 }
 
-// counts is what came of it so far.
+// counts returns the totals so far.
 func (p *transferProgress) counts() transferCounts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tally.transferCounts
 }
 
-// note tells something once for each key.
+// note prints a text once per key.
 func (p *transferProgress) note(key, text string) {
-	if p.told[key] {
+	if p.noted[key] {
 		return
 	}
-	p.told[key] = true
+	p.noted[key] = true
 	if p.style == onTerminal {
 		p.notes = append(p.notes, text)
 		return
@@ -94,7 +104,7 @@ func (p *transferProgress) note(key, text string) {
 	fmt.Fprintln(p.to, terminal.Line(text))
 }
 
-// draw shows how far it is now.
+// draw shows the current progress.
 func (p *transferProgress) draw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,11 +120,11 @@ func (p *transferProgress) draw() {
 	case plainLines:
 		fmt.Fprintln(p.to, p.tally.line(now))
 	case jsonLines:
-		p.tellWhole(now)
+		p.writeTotal(now)
 	}
 }
 
-// end takes the lines away and tells what came of it. It may be called again.
+// end removes the lines and prints the summary. It may be called more than once.
 func (p *transferProgress) end() {
 	p.mu.Lock()
 	if p.ended {
@@ -131,43 +141,43 @@ func (p *transferProgress) end() {
 		case onTerminal, plainLines:
 			fmt.Fprintln(p.to, p.tally.summary(now))
 		case jsonLines:
-			p.tellEnd(now)
+			p.writeEnd(now)
 		}
 	}
 	p.mu.Unlock()
 	p.drawn.Wait()
 }
 
-// transferJSON is what a push or pull did.
+// transferJSON is the result of a push or pull.
 type transferJSON struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"` // of the manifest
 	transferCounts
 }
 
-// blobJSON is an event of a blob for programs: begin, retry, done, present, mounted or skipped. For plan it has the size alone, for
-// warning the registry's name and what it says.
+// blobJSON is an event of one blob: begin, retry, done, present, mounted or skipped. A plan event has only the size. A
+// warning event has the registry's name and its message.
 type blobJSON struct {
 	Event      registry.EventKind `json:"event"`
 	Digest     string             `json:"digest,omitempty"`
 	Name       string             `json:"name,omitempty"`
-	Bytes      int64              `json:"bytes"` // of it that are there
+	Bytes      int64              `json:"bytes"` // transferred so far
 	TotalBytes int64              `json:"total_bytes"`
 	Error      string             `json:"error,omitempty"`
 }
 
-// wholeJSON is how far the whole is, every second: progress.
-type wholeJSON struct {
+// totalJSON is the progress event of the whole operation, once per second.
+type totalJSON struct {
 	Event      string  `json:"event"`
 	Bytes      int64   `json:"bytes"`
 	TotalBytes int64   `json:"total_bytes"`
-	Blobs      int     `json:"blobs"`  // that are through
-	Active     int     `json:"active"` // that are under way
+	Blobs      int     `json:"blobs"`  // finished
+	Active     int     `json:"active"` // in transfer
 	Rate       float64 `json:"bytes_per_second"`
-	Left       float64 `json:"seconds_left"` // 0 when it cannot be told
+	Left       float64 `json:"seconds_left"` // 0 if unknown
 }
 
-// endJSON is the last line, when all blobs are through: end.
+// endJSON is the last event, after all blobs are finished.
 type endJSON struct {
 	Event string `json:"event"`
 	transferCounts
@@ -175,10 +185,10 @@ type endJSON struct {
 	Rate    float64 `json:"bytes_per_second"`
 }
 
-func (p *transferProgress) tellProgram(e registry.Event) {
+func (p *transferProgress) writeBlob(e registry.Event) {
 	line := blobJSON{Event: e.Kind, Digest: string(e.Digest), Name: e.Name, Bytes: e.Bytes, TotalBytes: e.Total}
 	switch e.Kind {
-	case registry.Moved: // progress tells it, every second
+	case registry.Moved: // the progress event covers this
 		return
 	case registry.Retry:
 		if b := p.tally.moving[e.Digest]; b != nil {
@@ -193,13 +203,14 @@ func (p *transferProgress) tellProgram(e registry.Event) {
 	writeJSONLine(p.to, line)
 }
 
-func (p *transferProgress) tellWhole(now time.Time) {
+func (p *transferProgress) writeTotal(now time.Time) {
 	t := p.tally
 	left, _ := t.left(now)
-	writeJSONLine(p.to, wholeJSON{"progress", t.there(), t.total, t.Blobs, len(t.moving), t.moved.rate(now), left.Seconds()})
+	rate := t.moved.rate(now)
+	writeJSONLine(p.to, totalJSON{"progress", t.there(), t.total, t.Blobs, len(t.moving), rate, left.Seconds()})
 }
 
-func (p *transferProgress) tellEnd(now time.Time) {
+func (p *transferProgress) writeEnd(now time.Time) {
 	t := p.tally
 	seconds := now.Sub(t.begun).Seconds()
 	writeJSONLine(p.to, endJSON{"end", t.transferCounts, seconds, float64(t.moved.total) / max(seconds, 1e-3)})

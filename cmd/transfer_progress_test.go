@@ -16,7 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// clockedProgress is progress on a clock that the test moves on.
+// clockedProgress is progress with a clock that the test controls.
 type clockedProgress struct {
 	*transferProgress
 	clock time.Time
@@ -26,7 +26,8 @@ func (s *clockedProgress) after(d time.Duration) *clockedProgress { s.clock = s.
 
 func newClocked(to *terminaltest.Screen, verb string) *clockedProgress {
 	s := &clockedProgress{clock: time.Unix(1000, 0)}
-	s.transferProgress = newTransferProgress(to, verb, onTerminal, &screen{to: to, size: to.Size}, func() time.Time { return s.clock })
+	s.transferProgress = newTransferProgress(to, verb, onTerminal, &screen{to: to, size: to.Size},
+		func() time.Time { return s.clock })
 	return s
 }
 
@@ -52,10 +53,11 @@ func TestTransferOnTerminal(t *testing.T) {
 	fmt.Fprintln(v, "$ ingot push x")
 	s := newClocked(v, "push")
 	s.draw()
-	check(t, v, "$ ingot push x\n") // nothing is known yet
+	check(t, v, "$ ingot push x\n") // the total is not known yet
 	s.events(registry.Event{Kind: registry.Plan, Total: 100e6}, blob(registry.Present, "old", 0, 20e6),
 		blob(registry.Begin, "model.embed_tokens.weight", 0, 50e6), blob(registry.Begin, "lm_head.weight", 10e6, 30e6))
-	s.after(time.Second).events(blob(registry.Moved, "model.embed_tokens.weight", 25e6, 50e6), blob(registry.Moved, "lm_head.weight", 15e6, 30e6))
+	s.after(time.Second).events(blob(registry.Moved, "model.embed_tokens.weight", 25e6, 50e6),
+		blob(registry.Moved, "lm_head.weight", 15e6, 30e6))
 	s.draw()
 	check(t, v, `
 $ ingot push x
@@ -69,7 +71,7 @@ lm_head.weight             [==========          ]  50%     15 MB of 30 MB   5.0 
 	s.draw()
 	check(t, v, `
 $ ingot push x
-trying lm_head.weight again: connection reset\u001b[2J by peer
+retrying lm_head.weight: connection reset\u001b[2J by peer
 lm_head.weight  [==========          ]  50%     15 MB of 30 MB   retrying
 [=================   ]  pushing 85 MB of 100 MB, 15 MB/s, 1s left
 `)
@@ -80,16 +82,18 @@ lm_head.weight  [==========          ]  50%     15 MB of 30 MB   retrying
 	s.draw()
 	check(t, v, `
 $ ingot push x
-trying lm_head.weight again: connection reset\u001b[2J by peer
-pushed 70 MB in 2s, 15 MB/s; 10 MB left by an earlier run; 20 MB already there
+retrying lm_head.weight: connection reset\u001b[2J by peer
+pushed 70 MB in 2s, 15 MB/s; 10 MB transferred by an earlier run; 20 MB already in the registry
 `)
 }
 
-// TestTransferKeepsLines: a blob that is through leaves its line to the next one, so that the others stay where they are.
+// TestTransferKeepsLines checks that a finished blob leaves its line to the next one, so that the other blobs keep
+// their lines.
 func TestTransferKeepsLines(t *testing.T) {
 	v := terminaltest.New(t, 40, 24)
 	s := newClocked(v, "pull")
-	s.events(registry.Event{Kind: registry.Plan, Total: 400}, blob(registry.Begin, "a", 0, 100), blob(registry.Begin, "b", 0, 100))
+	s.events(registry.Event{Kind: registry.Plan, Total: 400}, blob(registry.Begin, "a", 0, 100),
+		blob(registry.Begin, "b", 0, 100))
 	s.draw()
 	s.events(blob(registry.Done, "a", 100, 100), blob(registry.Begin, "c", 0, 100), blob(registry.Begin, "d", 0, 100))
 	s.draw()
@@ -99,11 +103,11 @@ b    0%
 d    0%
 pulling 100 B of 400 B, 0 B/s
 `)
-	s.end() // it failed: no last word, and no line is left
+	s.end() // a failed operation leaves no summary and no lines
 	check(t, v, "\n\n")
 }
 
-// TestTransferFitsTerminal: no line wraps, and no more lines than the terminal holds, also when its size changes.
+// TestTransferFitsTerminal checks that no line wraps and that the lines fit the terminal, also when its size changes.
 func TestTransferFitsTerminal(t *testing.T) {
 	v := terminaltest.New(t, 30, 5)
 	s := newClocked(v, "pull")
@@ -123,7 +127,7 @@ pulling 0 B of 1.0 kB, 0 B/s
 	s.end()
 	check(t, v, "\n\n")
 
-	// A terminal that has become narrower has wrapped what it held.
+	// A terminal that became narrower has wrapped its lines.
 	if got := (&screen{drawn: []int{45, 0, 20}}).rows(20); got != 5 {
 		t.Errorf("three lines of 45, 0 and 20 columns take %d rows of 20, want 5", got)
 	}
@@ -162,7 +166,7 @@ func TestTransferAsLines(t *testing.T) {
 	p.set(blob(registry.Done, "a", 2000, 2000))
 	p.set(blob(registry.Skipped, "draft", 0, 1000))
 	p.end()
-	want := `trying a again: EOF
+	want := `retrying a: EOF
 pulling 1.0 kB of 3.0 kB, 500 B/s, 4s left
 pulled 2.0 kB in 2s, 500 B/s; 1.0 kB left out
 `
@@ -177,7 +181,7 @@ func TestTransferNothingToDo(t *testing.T) {
 	p.set(registry.Event{Kind: registry.Plan, Total: 3000})
 	p.set(blob(registry.Present, "a", 0, 3000))
 	p.end()
-	if got, want := out.String(), "nothing to pull; 3.0 kB already here\n"; got != want {
+	if got, want := out.String(), "nothing to pull; 3.0 kB already in the store\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -210,11 +214,13 @@ func TestTransferForPrograms(t *testing.T) {
 	want := []line{
 		{"event": "plan", "bytes": 0., "total_bytes": 3000.},
 		{"event": "begin", "digest": a, "name": "a", "bytes": 500., "total_bytes": 2000.},
-		{"event": "progress", "bytes": 1500., "total_bytes": 3000., "blobs": 0., "active": 1., "bytes_per_second": 1000., "seconds_left": 2.},
+		{"event": "progress", "bytes": 1500., "total_bytes": 3000., "blobs": 0., "active": 1.,
+			"bytes_per_second": 1000., "seconds_left": 2.},
 		{"event": "retry", "digest": a, "name": "a", "bytes": 1500., "total_bytes": 2000., "error": "EOF"},
 		{"event": "done", "digest": a, "name": "a", "bytes": 2000., "total_bytes": 2000.},
 		{"event": "mounted", "digest": b, "name": "b", "bytes": 1000., "total_bytes": 1000.},
-		{"event": "end", "blobs": 2., "moved_bytes": 1500., "resumed_bytes": 500., "present_bytes": 0., "mounted_bytes": 1000., "skipped_bytes": 0., "seconds": 1., "bytes_per_second": 1000.},
+		{"event": "end", "blobs": 2., "moved_bytes": 1500., "resumed_bytes": 500., "present_bytes": 0.,
+			"mounted_bytes": 1000., "skipped_bytes": 0., "seconds": 1., "bytes_per_second": 1000.},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -229,11 +235,11 @@ func TestTransferQuiet(t *testing.T) {
 	p.draw()
 	p.end()
 	if out.Len() > 0 {
-		t.Errorf("it says %q", out.String())
+		t.Errorf("printed %q", out.String())
 	}
 }
 
-// TestMeter: the pace is that of the last seconds, through a stall and after it.
+// TestMeter checks that the rate covers the last seconds, during and after a stall.
 func TestMeter(t *testing.T) {
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 	m := newMeter(at(0))

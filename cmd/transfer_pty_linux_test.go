@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/registry"
 )
 
-// TestTransferOnPTY: on a real terminal, as it is found and measured, the screen is right while blobs move and after it.
+// TestTransferOnPTY checks the screen of a real terminal, with its detected size, during and after a transfer.
 func TestTransferOnPTY(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	control, tty := terminaltest.PTY(t, 60, 10)
@@ -28,12 +28,12 @@ func TestTransferOnPTY(t *testing.T) {
 	if columns, _ := p.screen.size(); columns != 60 {
 		t.Fatalf("%d columns", columns)
 	}
-	time.Sleep(3 * progressEvery) // it draws by itself
+	time.Sleep(3 * progressEvery) // it redraws on a timer
 	p.set(blob(registry.Done, "model.norm.weight", 200, 200))
 	p.end()
 	tty.Close()
 	written, err := io.ReadAll(control)
-	if err != nil && !errors.Is(err, syscall.EIO) { // how Linux tells that the other end is closed
+	if err != nil && !errors.Is(err, syscall.EIO) { // EIO: the other end is closed
 		t.Fatal(err)
 	}
 	if !bytes.Contains(written, []byte("pulling 100 B of 200 B")) || !bytes.Contains(written, []byte("50%")) {
@@ -46,7 +46,7 @@ func TestTransferOnPTY(t *testing.T) {
 	}
 }
 
-// TestNotOnDumbTerminal: a terminal that knows no escape sequences gets none.
+// TestNotOnDumbTerminal checks that a dumb terminal gets no escape sequences.
 func TestNotOnDumbTerminal(t *testing.T) {
 	_, tty := terminaltest.PTY(t, 60, 10)
 	t.Setenv("TERM", "dumb")

@@ -11,37 +11,37 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// tally is what the events of a push or pull add up to.
+// tally accumulates the events of a push or pull.
 type tally struct {
-	verb  string // push or pull
+	verb  string // "push" or "pull"
 	begun time.Time
 
 	planned bool
-	total   int64 // bytes of all blobs but those that are skipped
-	settled int64 // of those that are through
+	total   int64 // bytes of all blobs that are not skipped
+	settled int64 // bytes of finished blobs
 	moving  map[digest.Digest]*movingBlob
-	slots   []*movingBlob // the same, each in its line: nil is a line to fill again
-	moved   meter         // what went over the wire, what had to go twice included
+	slots   []*movingBlob // the active blobs by line; nil is a free line
+	moved   meter         // bytes on the wire, including repeated ones
 	transferCounts
 }
 
-// transferCounts are of the blobs that are through.
+// transferCounts are totals of finished blobs.
 type transferCounts struct {
 	Blobs   int   `json:"blobs"`
 	Moved   int64 `json:"moved_bytes"`
-	Resumed int64 `json:"resumed_bytes"` // of those that moved, what an earlier run had left
+	Resumed int64 `json:"resumed_bytes"` // transferred by an earlier run
 	Present int64 `json:"present_bytes"`
 	Mounted int64 `json:"mounted_bytes"`
 	Skipped int64 `json:"skipped_bytes"`
 }
 
-// movingBlob is a blob under way.
+// movingBlob is a blob in transfer.
 type movingBlob struct {
 	name        string
 	size, bytes int64
-	resumed     int64 // of an earlier run
+	resumed     int64 // transferred by an earlier run
 	rate        meter
-	again       bool // nothing has moved since it was last tried again
+	retrying    bool // no bytes have moved since the last retry
 }
 
 func newTally(verb string, now time.Time) *tally {
@@ -68,19 +68,19 @@ func (t *tally) add(e registry.Event, now time.Time) {
 		if n := e.Bytes - b.bytes; n > 0 {
 			b.rate.add(now, n)
 			t.moved.add(now, n)
-			b.again = false
+			b.retrying = false
 		}
 		b.bytes = e.Bytes
 	case registry.Retry:
 		if b != nil {
-			b.again = true
+			b.retrying = true
 		}
 	case registry.Done, registry.Present, registry.Mounted, registry.Skipped:
 		t.settle(e, b)
 	}
 }
 
-// settle counts a blob that is through. b is nil for one that never began.
+// settle counts a finished blob. b is nil if its transfer never began.
 func (t *tally) settle(e registry.Event, b *movingBlob) {
 	size, resumed := max(e.Total, e.Bytes), int64(0)
 	if b != nil {
@@ -109,7 +109,7 @@ func (t *tally) settle(e registry.Event, b *movingBlob) {
 	t.settled += size
 }
 
-// place gives a blob the first free line, so that the others stay where they are.
+// place assigns a blob to the first free line, so that the other blobs keep their lines.
 func (t *tally) place(b *movingBlob) {
 	for i := range t.slots {
 		if t.slots[i] == nil {
@@ -120,7 +120,7 @@ func (t *tally) place(b *movingBlob) {
 	t.slots = append(t.slots, b)
 }
 
-// there is how many bytes are where they should be.
+// there returns the number of bytes at the destination.
 func (t *tally) there() int64 {
 	n := t.settled
 	for _, b := range t.moving {
@@ -129,10 +129,10 @@ func (t *tally) there() int64 {
 	return min(n, max(t.total, 0))
 }
 
-// complete reports whether all blobs are through.
+// complete reports whether all blobs are finished.
 func (t *tally) complete() bool { return t.planned && len(t.moving) == 0 && t.settled >= t.total }
 
-// left is how long the rest takes at the pace of the last seconds; false when that cannot be told.
+// left estimates the remaining time from the current rate. It returns false if the rate is unknown.
 func (t *tally) left(now time.Time) (time.Duration, bool) {
 	rate := t.moved.rate(now)
 	if rate < 1 {
@@ -142,16 +142,17 @@ func (t *tally) left(now time.Time) (time.Duration, bool) {
 	return time.Duration(min(seconds, 1e8) * float64(time.Second)).Round(time.Second), true
 }
 
-// line is the whole on one line.
+// line formats the total progress.
 func (t *tally) line(now time.Time) string {
-	text := fmt.Sprintf("%sing %s of %s, %s/s", t.verb, size(t.there()), size(max(t.total, 0)), size(int64(t.moved.rate(now))))
+	text := fmt.Sprintf("%sing %s of %s, %s/s",
+		t.verb, size(t.there()), size(max(t.total, 0)), size(int64(t.moved.rate(now))))
 	if left, ok := t.left(now); ok {
 		text += fmt.Sprintf(", %s left", left)
 	}
 	return text
 }
 
-// lines are a line for each blob under way, as many as fit, and one for the whole.
+// lines returns a line per active blob, as many as fit, and a line of the total.
 func (t *tally) lines(columns, rows int, now time.Time) []string {
 	var list []string
 	more := 0
@@ -164,38 +165,38 @@ func (t *tally) lines(columns, rows int, now time.Time) []string {
 	for _, b := range t.slots {
 		switch {
 		case b == nil:
-		case len(list) < rows-2: // below are the whole and the cursor
+		case len(list) < rows-2: // two rows remain for the total and the cursor
 			list = append(list, b.line(columns, names, now))
 		default:
 			more++
 		}
 	}
-	whole := t.line(now)
-	if note := fmt.Sprintf(", %d more blobs under way", more); more > 0 && len(whole)+len(note) < columns {
-		whole += note
+	total := t.line(now)
+	if note := fmt.Sprintf(", %d more blobs active", more); more > 0 && len(total)+len(note) < columns {
+		total += note
 	}
-	if columns > len(whole)+barColumns+8 { // some to spare, so that it does not come and go
-		whole = bar(t.there(), t.total) + "  " + whole
+	if columns > len(total)+barColumns+8 { // a margin, so that the bar does not flicker
+		total = bar(t.there(), t.total) + "  " + total
 	}
-	return append(list, whole)
+	return append(list, total)
 }
 
-// What a narrower terminal goes without.
+// Minimum widths of the terminal for the bar and the byte counts, and the width of the bar.
 const (
 	columnsForBar   = 90
 	columnsForBytes = 56
 	barColumns      = 22
 )
 
-// line shows a blob: its name, in as many columns as the longest takes if they are there, and how far it is.
+// line formats a blob: its name, padded to names columns if they fit, and its progress.
 func (b *movingBlob) line(columns, names int, now time.Time) string {
 	facts := percent(b.bytes, b.size)
 	if columns >= columnsForBytes {
-		pace := size(int64(b.rate.rate(now))) + "/s"
-		if b.again {
-			pace = "retrying"
+		state := size(int64(b.rate.rate(now))) + "/s"
+		if b.retrying {
+			state = "retrying"
 		}
-		facts += fmt.Sprintf("  %17s  %9s", size(b.bytes)+" of "+size(b.size), pace)
+		facts += fmt.Sprintf("  %17s  %9s", size(b.bytes)+" of "+size(b.size), state)
 	}
 	if columns >= columnsForBar {
 		facts = bar(b.bytes, b.size) + " " + facts
@@ -221,11 +222,11 @@ func percent(done, of int64) string {
 	return fmt.Sprintf("%3d%%", int(min(max(float64(done)/float64(of), 0), 1)*100))
 }
 
-// summary says what came of it.
+// summary describes the result.
 func (t *tally) summary(now time.Time) string {
-	where := "here"
+	where := "store"
 	if t.verb == "push" {
-		where = "there"
+		where = "registry"
 	}
 	var parts []string
 	if took := now.Sub(t.begun); t.Moved > 0 {
@@ -238,9 +239,9 @@ func (t *tally) summary(now time.Time) string {
 		bytes int64
 		what  string
 	}{
-		{t.Resumed, "left by an earlier run"},
+		{t.Resumed, "transferred by an earlier run"},
 		{t.Mounted, "mounted from other repositories"},
-		{t.Present, "already " + where},
+		{t.Present, "already in the " + where},
 		{t.Skipped, "left out"},
 	} {
 		if p.bytes > 0 {
@@ -257,7 +258,7 @@ func roundly(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// blobName is what people know a blob by. Names come from manifests, which anybody may have written.
+// blobName returns a blob's name for people. Names come from manifests, which are untrusted.
 func blobName(e registry.Event) string {
 	return cmp.Or(terminal.Line(e.Name), fmt.Sprintf("%.19s", e.Digest), "the manifest")
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestTruncatedBlob: somebody truncates a blob of a model that runs. Requests for the model end with an error that
-// names the blob, a run in this process with one line; the server and its other models go on, and the model runs
-// again when the blob is whole again.
+// TestTruncatedBlob truncates a blob of a running model. Requests for the model fail with an error that names the blob,
+// and `ingot run --local` with one line. The server and its other models keep running, and the model runs again when
+// the blob is restored.
 func TestTruncatedBlob(t *testing.T) {
 	needEngine(t)
 	home := filepath.Join(t.TempDir(), "store")
@@ -22,7 +22,7 @@ func TestTruncatedBlob(t *testing.T) {
 	ingot(t, home, "create", "demo", filepath.Join("..", "testdata", "models", "demo"))
 	own := blobSizes(t, home)
 	maps.DeleteFunc(own, func(path string, _ int64) bool { return shared[path] > 0 })
-	var blob string // the largest that demo has alone
+	var blob string // the largest blob that only demo has
 	for path, size := range own {
 		if size > own[blob] {
 			blob = path
@@ -35,7 +35,8 @@ func TestTruncatedBlob(t *testing.T) {
 	if err := os.Chmod(blob, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("a file of the model was truncated while it was in use: %s has 0 of %d bytes; `ingot fsck --repair` puts the store right", blob, len(whole))
+	want := fmt.Sprintf("a file of the model was truncated while it was in use: %s has 0 of %d bytes; "+
+		"`ingot fsck --repair` repairs the store", blob, len(whole))
 	truncate := func() {
 		if err := os.Truncate(blob, 0); err != nil {
 			t.Fatal(err)
@@ -52,7 +53,7 @@ func TestTruncatedBlob(t *testing.T) {
 	other := s.children(t)["other:latest"]
 	answer := s.post(t, "/api/generate", fmt.Sprintf(story, 100_000, "~"))
 	defer answer.Body.Close()
-	if _, err := io.ReadFull(answer.Body, make([]byte, 1)); err != nil { // it says its first token
+	if _, err := io.ReadFull(answer.Body, make([]byte, 1)); err != nil { // the first token
 		t.Fatal(err)
 	}
 	demo := s.children(t)["demo:latest"]
@@ -60,14 +61,15 @@ func TestTruncatedBlob(t *testing.T) {
 	rest, err := io.ReadAll(answer.Body)
 	lines := bytes.Split(bytes.TrimSpace(rest), []byte("\n"))
 	if err != nil || !strings.Contains(string(lines[len(lines)-1]), "the model's process died: "+want) {
-		t.Errorf("the answer ends with %q, %v, want %q", lines[len(lines)-1], err, want)
+		t.Errorf("the response ends with %q, %v, want %q", lines[len(lines)-1], err, want)
 	}
 	gone(t, demo)
 	next, _ := s.whole(t, "/api/generate", fmt.Sprintf(story, 5, "~"))["error"].(string)
 	if !strings.Contains(next, "blob sha256:"+filepath.Base(blob)) || !strings.Contains(next, "fsck --repair") {
 		t.Errorf("the next request: %q", next)
 	}
-	if last := s.whole(t, "/api/generate", strings.Replace(fmt.Sprintf(story, 5, "~"), "demo", "other", 1)); last["eval_count"] != 5.0 {
+	if last := s.whole(t, "/api/generate", strings.Replace(fmt.Sprintf(story, 5, "~"), "demo", "other",
+		1)); last["eval_count"] != 5.0 {
 		t.Errorf("the other model: %v", last)
 	}
 	if got := s.children(t)["other:latest"]; got != other {
@@ -78,7 +80,8 @@ func TestTruncatedBlob(t *testing.T) {
 		t.Errorf("the model, whole again: %v", last)
 	}
 
-	c := command(home, "run", "demo", "--local", "--temperature", "0", "--ignore-eos", "--max-tokens", "100000", "Once upon a time")
+	c := command(home, "run", "demo", "--local", "--temperature", "0", "--ignore-eos", "--max-tokens", "100000",
+		"Once upon a time")
 	var errs bytes.Buffer
 	c.Stderr = &errs
 	out, err := c.StdoutPipe()
@@ -99,7 +102,7 @@ func TestTruncatedBlob(t *testing.T) {
 	}
 }
 
-// blobSizes are the files of a store's blobs.
+// blobSizes returns the sizes of a store's blob files.
 func blobSizes(t *testing.T, home string) map[string]int64 {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(home, "blobs", "sha256", "*"))

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestTwoServers: two servers of one store and one folder of cached state serve the same model; those who ask get the one
-// that they name, and the end of one is nothing to the other. Their key is in no list of processes, no process of a
-// model and no file of the store.
+// TestTwoServers runs two servers of the same store and cache folder with the same model. Clients get the server that
+// they name, and the end of one does not affect the other. The API key appears in no command line, no model's process
+// and no file of the store.
 func TestTwoServers(t *testing.T) {
 	const key = "s3cret-key-of-two-servers"
 	file := filepath.Join(t.TempDir(), "key")
@@ -29,13 +29,14 @@ func TestTwoServers(t *testing.T) {
 	var wg sync.WaitGroup
 	texts := make([][2]string, len(servers))
 	for i, s := range servers {
-		wg.Go(func() { // both load the model at once
+		wg.Go(func() { // both load the model at the same time
 			for turn := range texts[i] {
-				c := command(s.home, "run", "demo", "--raw", "Once upon a time", "--temperature", "0", "--max-tokens", "12", "--verbose", "--api-key-file", file)
+				c := command(s.home, "run", "demo", "--raw", "Once upon a time", "--temperature", "0", "--max-tokens", "12",
+					"--verbose", "--api-key-file", file)
 				c.Env = append(c.Env, "INGOT_HOST="+s.addr)
 				var out, errs bytes.Buffer
 				c.Stdout, c.Stderr = &out, &errs
-				if err := c.Run(); err != nil || !strings.Contains(errs.String(), "asking the server at http://"+s.addr) {
+				if err := c.Run(); err != nil || !strings.Contains(errs.String(), "using the server at http://"+s.addr) {
 					t.Errorf("run: %v, %s", err, errs.String())
 				}
 				texts[i][turn] = out.String()
@@ -46,7 +47,7 @@ func TestTwoServers(t *testing.T) {
 	for i := range texts {
 		for _, text := range texts[i] {
 			if text != texts[0][0] || len(text) < 5 {
-				t.Errorf("server %d says %q, the first %q", i, text, texts[0][0])
+				t.Errorf("server %d printed %q, the first %q", i, text, texts[0][0])
 			}
 		}
 	}
@@ -59,7 +60,7 @@ func TestTwoServers(t *testing.T) {
 				if err != nil || len(b) == 0 {
 					t.Errorf("%s of %d: %v", name, pid, err)
 				}
-				// A server has what its user gave it in the environment, which only that user can read.
+				// The server's own environment contains the key, but only its user can read that.
 				if bytes.Contains(b, []byte(key)) && (name == "cmdline" || pid == child) {
 					t.Errorf("the key is in the %s of %d", name, pid)
 				}
@@ -80,7 +81,7 @@ func TestTwoServers(t *testing.T) {
 		t.Error(err)
 	}
 
-	// One unloads, the other has the model still.
+	// One server unloads the model, and the other keeps it.
 	at := func(s *served, args ...string) (string, error) {
 		c := command(s.home, append(args, "--api-key-file", file)...)
 		c.Env = append(c.Env, "INGOT_HOST="+s.addr)
@@ -104,16 +105,17 @@ func TestTwoServers(t *testing.T) {
 	if out, err := at(b, "ps"); err == nil || !strings.Contains(out, "no server at http://"+b.addr) {
 		t.Errorf("ps of one that was killed: %s, %v", out, err)
 	}
-	if out, err := at(a, "run", "demo", "--raw", "Once upon a time", "--temperature", "0", "--max-tokens", "12"); err != nil || out != texts[0][0] {
+	if out, err := at(a, "run", "demo", "--raw", "Once upon a time", "--temperature", "0", "--max-tokens",
+		"12"); err != nil || out != texts[0][0] {
 		t.Errorf("the one that is left: %q, %v", out, err)
 	}
 	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) == 0 {
 		t.Errorf("no state is in the folder that both have: %v, %v", files, err)
 	}
-	ingot(t, a.home, "fsck") // it fails where something is wrong
+	ingot(t, a.home, "fsck") // fails if there are problems
 }
 
-// childWithKey is the process of the model "demo", of a server that wants a key.
+// childWithKey returns the process of the model "demo" of a server that requires a key.
 func (s *served) childWithKey(t *testing.T, key string) int {
 	t.Helper()
 	r, err := http.NewRequest("GET", "http://"+s.addr+"/api/ps", nil)

@@ -14,22 +14,25 @@ func (a *app) verifyCmd() *cobra.Command {
 	var o verifyOptions
 	c := &cobra.Command{
 		Use:   "verify NAME",
-		Short: "Check a model, alone or against a reference",
-		Long: `Check a model.
+		Short: "Verify a model's blobs, outputs or signature",
+		Long: `Verify a model in one of four ways.
 
-Without a reference: every blob's digest, every tensor's name, shape and type, and that the model, and its draft if it
-has one, load and compute finite scores. With one: its tokens run through the model, and the scores are compared. The
-reference is a safetensors file with tokens int32 [T] and logits float32 [T, V] of another implementation, and perhaps
-greedy int32 [N], its greedy continuation. Where the tokens have runs of image tokens,
---image gives the picture of each run, in order.
+By default, check every blob's digest, every tensor's name, shape and type, and that the model and its
+draft model load and compute finite logits.
 
-With --against: the scores of NAME are compared with those of another model that has the same tokens, mostly the one that it was quantized
-from, over the tokens of --text or of a text of some pages: perplexity of both, divergence and how often the likeliest token is the same.
-Every token has half a window of 512 before it. --svg draws how the divergence is spread. It fails only where --max-kl or --min-top1 is given.
+With --reference, run the tokens of a safetensors file through the model and compare the logits. The file
+holds tokens int32 [T] and logits float32 [T, V] of another implementation, and optionally its greedy
+continuation, greedy int32 [N]. For each run of image tokens, give the picture with --image, in order.
 
-With --key: that the holder of this key signed the model (see ` + "`ingot sign --help`" + `), and every blob's digest; nothing is run, and no
-engine is needed. The signature is looked for in the store, then in the registry of NAME. It has to be for NAME, unless NAME has
-no host or --signed-identity gives another rule; ` + "`ingot pull --help`" + ` lists the rules.`,
+With --against, compare the model with another one that has the same tokenizer, usually the one that it
+was quantized from. The models read --text or a built-in text; verify prints the perplexity of both, the KL
+divergence, and how often they agree on the most likely token. --svg plots the distribution of the
+divergence. The command fails only if --max-kl or --min-top1 is given and not met.
+
+With --key, check that the holder of the key signed the model (see ` + "`ingot sign --help`" + `), and every blob's
+digest. This needs no engine. The signature is looked up in the store, and then in the registry of NAME.
+It must be for NAME, unless NAME has no host or --signed-identity sets another rule; ` + "`ingot pull --help`" + `
+lists the rules.`,
 		Example: `  ingot verify mymodel
   ingot verify mymodel:int4 --against mymodel --text wiki.test.raw --svg int4.svg`,
 		Args: between(1, 1),
@@ -38,27 +41,27 @@ no host or --signed-identity gives another rule; ` + "`ingot pull --help`" + ` l
 				return a.verifySignature(c, args[0], o)
 			}
 			if o.identity.rule != "" {
-				return usagef("--signed-identity needs --key FILE: the signature would not be checked")
+				return usagef("--signed-identity requires --key FILE: otherwise no signature is checked")
 			}
 			if o.against != "" {
 				return a.verifyAgainst(c, args[0], o)
 			}
 			if o.text != "" || o.svg != "" {
-				return usagef("--text and --svg need --against, which names the model to compare with")
+				return usagef("--text and --svg require --against, which names the model to compare with")
 			}
 			return a.verify(c, args[0], o)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.reference, "reference", "", "safetensors `file` with tokens and logits to compare with")
-	f.Float64Var(&o.maxKL, "max-kl", 1e-3, "largest mean divergence that passes, in nats")
-	f.Float64Var(&o.minTop1, "min-top1", 0.99, "smallest share of equal top scores that passes")
+	f.StringVar(&o.reference, "reference", "", "safetensors `file` with reference tokens and logits")
+	f.Float64Var(&o.maxKL, "max-kl", 1e-3, "fail if the mean `KL` exceeds this, in nats")
+	f.Float64Var(&o.minTop1, "min-top1", 0.99, "fail if the `share` of equal top tokens is lower")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
-	f.StringArrayVar(&o.images, "image", nil, "picture `file` for the image tokens of the reference (repeatable)")
-	f.StringVar(&o.against, "against", "", "`model` to compare the scores with")
-	f.StringVar(&o.text, "text", "", "`file` with the text for --against")
-	f.StringVar(&o.svg, "svg", "", "`file` for a drawing of what --against finds")
-	f.StringVar(&o.key, "key", "", "public key `file` in PEM form: check the signature instead of a run")
+	f.StringArrayVar(&o.images, "image", nil, "picture `file` for the reference's tokens (repeatable)")
+	f.StringVar(&o.against, "against", "", "`model` to compare with")
+	f.StringVar(&o.text, "text", "", "text `file` for --against (default a built-in text)")
+	f.StringVar(&o.svg, "svg", "", "`file` for a plot of the divergence of --against")
+	f.StringVar(&o.key, "key", "", "PEM `file` with a public key: check the signature instead")
 	o.identity.add(c)
 	o.transfer.addConnection(c)
 	o.kv.add(c)
@@ -89,7 +92,7 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 		return err
 	}
 	if len(o.images) > 0 && o.reference == "" {
-		return usagef("--image needs --reference, whose tokens say where pictures are")
+		return usagef("--image requires --reference, whose tokens mark where the pictures are")
 	}
 	pictures, err := readPictures(o.images)
 	if err != nil {
@@ -109,7 +112,7 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 		return err
 	}
 	if err := store.CheckPresent(entry, true); err != nil {
-		a.note("note: %v: checked without its draft", err)
+		a.note("note: %v: verified without the draft model", err)
 		entry.Image.Layers = slices.DeleteFunc(entry.Image.Layers, manifest.Layer.Draft)
 	}
 	if err := checkRequires(store, entry); err != nil {
@@ -151,7 +154,9 @@ type aloneJSON struct {
 	OK      bool  `json:"ok"`
 }
 
-func (a *app) verifyAlone(ctx context.Context, model *runtime.Local, s runtime.CheckStats, drafted int, o verifyOptions) error {
+func (a *app) verifyAlone(
+	ctx context.Context, model *runtime.Local, s runtime.CheckStats, drafted int, o verifyOptions,
+) error {
 	tokens, err := model.Probe(ctx)
 	if err != nil {
 		return err
@@ -159,10 +164,11 @@ func (a *app) verifyAlone(ctx context.Context, model *runtime.Local, s runtime.C
 	if o.json {
 		return a.printJSON(aloneJSON{s.Blobs, s.Bytes, s.Tensors, tokens, drafted, true})
 	}
-	text := fmt.Sprintf("ok: %d blobs (%s) match their digests, %d tensors fit the architecture, scores of %d tokens are finite",
+	text := fmt.Sprintf("ok: %d blobs (%s) match their digests, %d tensors match the architecture, "+
+		"logits of %d tokens are finite",
 		s.Blobs, size(s.Bytes), s.Tensors, tokens)
 	if drafted > 0 {
-		text += fmt.Sprintf(", so are those of %d drafts", drafted)
+		text += fmt.Sprintf(", and so are those of %d drafted tokens", drafted)
 	}
 	_, err = fmt.Fprintln(a.out, text)
 	return err
@@ -178,7 +184,9 @@ type referenceJSON struct {
 	OK          bool    `json:"ok"`
 }
 
-func (a *app) verifyReference(ctx context.Context, model *runtime.Local, ref *runtime.Reference, pictures []runtime.Picture, o verifyOptions) error {
+func (a *app) verifyReference(
+	ctx context.Context, model *runtime.Local, ref *runtime.Reference, pictures []runtime.Picture, o verifyOptions,
+) error {
 	r, greedy, err := model.Compare(ctx, ref, pictures...)
 	if err != nil {
 		return err
@@ -196,15 +204,15 @@ func (a *app) verifyReference(ctx context.Context, model *runtime.Local, ref *ru
 }
 
 func (a *app) printComparison(r runtime.Comparison, greedy *bool, ok bool, o verifyOptions) error {
-	verdict := "ok"
+	status := "ok"
 	if !ok {
-		verdict = "FAILED"
+		status = "FAILED"
 	}
-	text := fmt.Sprintf("%s: %d tokens\n", verdict, r.Tokens)
+	text := fmt.Sprintf("%s: %d tokens\n", status, r.Tokens)
 	text += fmt.Sprintf("  largest difference  %.3g (%.3g standard deviations)\n", r.MaxAbs, r.MaxAbs/r.Scale)
 	text += fmt.Sprintf("  mean difference     %.3g\n", r.MeanAbs)
 	text += fmt.Sprintf("  mean divergence     %.3g nats (at most %.3g)\n", r.MeanKL, o.maxKL)
-	text += fmt.Sprintf("  equal top scores    %.2f %% (at least %.2f %%)\n", 100*r.Top1, 100*o.minTop1)
+	text += fmt.Sprintf("  equal top tokens    %.2f %% (at least %.2f %%)\n", 100*r.Top1, 100*o.minTop1)
 	if greedy != nil {
 		text += fmt.Sprintf("  greedy text equal   %v\n", *greedy)
 	}

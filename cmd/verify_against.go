@@ -18,10 +18,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxText bounds a text that models are compared over, in bytes: it would take days.
+// maxText bounds the text of --against in bytes. A text of this size takes days.
 const maxText = 64 << 20
 
-// againstJSON is what --against prints.
+// againstJSON is the output of --against.
 type againstJSON struct {
 	Model   string `json:"model"`
 	Against string `json:"against"`
@@ -33,7 +33,7 @@ type againstJSON struct {
 // verifyAgainst compares a model with another one.
 func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) error {
 	if o.reference != "" || len(o.images) > 0 {
-		return usagef("--against compares over a text, --reference and --image over tokens of a file: take one of them")
+		return usagef("--against cannot be combined with --reference or --image: use one of them")
 	}
 	text, err := readText(o.text)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 		return err
 	}
 	defer thread.Close()
-	rows, err := a.judge(ctx, thread, store, entry, base, text, runtime.Options{Float32: o.float32, KV: kv})
+	rows, err := a.compare(ctx, thread, store, entry, base, text, runtime.Options{Float32: o.float32, KV: kv})
 	if err != nil {
 		return err
 	}
@@ -68,9 +68,11 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 			return err
 		}
 	}
-	ok := (!c.Flags().Changed("max-kl") || r.MeanKL.Value <= o.maxKL) && (!c.Flags().Changed("min-top1") || r.Top1.Value >= o.minTop1)
+	ok := (!c.Flags().Changed("max-kl") || r.MeanKL.Value <= o.maxKL) &&
+		(!c.Flags().Changed("min-top1") || r.Top1.Value >= o.minTop1)
 	if o.json {
-		err = a.printJSON(againstJSON{entry.Name.String(), base.Name.String(), fmt.Sprintf("%x", sha256.Sum256([]byte(text))), r, ok})
+		digest := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+		err = a.printJSON(againstJSON{entry.Name.String(), base.Name.String(), digest, r, ok})
 	} else {
 		err = a.printReport(r, ok)
 	}
@@ -80,8 +82,11 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 	return err
 }
 
-// judge loads two models and compares them over a text.
-func (a *app) judge(ctx context.Context, thread *mlx.Thread, store *manifest.Store, entry, base *manifest.Entry, text string, options runtime.Options) ([]quality.Row, error) {
+// compare loads two models and compares them over a text.
+func (a *app) compare(
+	ctx context.Context, thread *mlx.Thread, store *manifest.Store, entry, base *manifest.Entry, text string,
+	options runtime.Options,
+) ([]quality.Row, error) {
 	var loaded [2]*runtime.Local
 	for i, e := range []*manifest.Entry{entry, base} {
 		if err := store.CheckPresent(e, false); err != nil {
@@ -120,7 +125,7 @@ func (p tokenProgress) set(done, total int) {
 	fmt.Fprintln(p.to, text)
 }
 
-// readText reads a text that models are compared over; without a name it is the program's own.
+// readText reads the text of a comparison. An empty path means the built-in text.
 func readText(path string) (string, error) {
 	if path == "" {
 		return quality.Text, nil
@@ -135,14 +140,14 @@ func readText(path string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(b) > maxText:
-		return "", fmt.Errorf("%s: a text of more than %s; cut it", path, size(maxText))
+		return "", fmt.Errorf("%s is larger than %s; use a shorter text", path, size(maxText))
 	case !utf8.Valid(b):
-		return "", fmt.Errorf("%s is not UTF-8 text; convert it", path)
+		return "", fmt.Errorf("%s is not UTF-8 text; convert it first", path)
 	}
 	return string(b), nil
 }
 
-// writeWhole writes a file that is there whole or not at all.
+// writeWhole writes a file atomically.
 func writeWhole(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".ingot-*")
 	if err != nil {
@@ -163,22 +168,32 @@ func writeWhole(path string, write func(io.Writer) error) error {
 }
 
 func (a *app) printReport(r quality.Report, ok bool) error {
-	verdict := "ok"
+	status := "ok"
 	if !ok {
-		verdict = "FAILED"
+		status = "FAILED"
 	}
-	text := fmt.Sprintf("%s: %d tokens\n", verdict, r.Tokens)
+	text := fmt.Sprintf("%s: %d tokens\n", status, r.Tokens)
 	for _, line := range []struct {
 		name string
 		e    quality.Estimate
 		unit string
 	}{
-		{"perplexity", r.Perplexity, ""}, {"perplexity of the other", r.BasePerplexity, ""}, {"ratio", r.PerplexityRatio, ""}, {"mean divergence", r.MeanKL, " nats"},
+		{"perplexity", r.Perplexity, ""},
+		{"base perplexity", r.BasePerplexity, ""},
+		{"ratio", r.PerplexityRatio, ""},
+		{"mean divergence", r.MeanKL, " nats"},
 	} {
 		text += fmt.Sprintf("  %-24s%.6g +- %.2g%s\n", line.name, line.e.Value, line.e.Error, line.unit)
 	}
-	text += fmt.Sprintf("  %-24s%.3g nats\n  %-24s%.3g nats\n  %-24s%.3g nats\n", "median divergence", r.MedianKL, "99 % have at most", r.KL99, "largest divergence", r.MaxKL)
-	text += fmt.Sprintf("  %-24s%.2f +- %.2f %%\n", "same likeliest token", 100*r.Top1.Value, 100*r.Top1.Error)
+	for _, line := range []struct {
+		name string
+		kl   float64
+	}{
+		{"median divergence", r.MedianKL}, {"99th percentile", r.KL99}, {"largest divergence", r.MaxKL},
+	} {
+		text += fmt.Sprintf("  %-24s%.3g nats\n", line.name, line.kl)
+	}
+	text += fmt.Sprintf("  %-24s%.2f +- %.2f %%\n", "same top token", 100*r.Top1.Value, 100*r.Top1.Error)
 	_, err := fmt.Fprint(a.out, text)
 	return err
 }

@@ -13,28 +13,28 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flagsOfRuns are those of verify that need the model to run, which a signature does not.
+// flagsOfRuns are the flags of verify that need the model to run. Checking a signature does not.
 var flagsOfRuns = []string{"reference", "max-kl", "min-top1", "float32", "image", "kv-type", "threads", "cpu-math"}
 
 type signatureJSON struct {
 	Name      string `json:"name"`
 	Digest    string `json:"digest"`
-	Key       string `json:"key"`                 // the hint
-	Signature string `json:"signature"`           // digest of its manifest
-	Reference string `json:"reference,omitempty"` // that the signature names
-	Source    string `json:"source"`              // store or registry
+	Key       string `json:"key"`                 // hint of the key
+	Signature string `json:"signature"`           // digest of the signature's manifest
+	Reference string `json:"reference,omitempty"` // reference in the signature
+	Source    string `json:"source"`              // "store" or "registry"
 	Blobs     int    `json:"blobs"`
 	Bytes     int64  `json:"bytes"`
 	Absent    int    `json:"absent,omitempty"`
 	OK        bool   `json:"ok"`
 }
 
-// verifySignature checks that a key's holder signed the model's manifest, and that what lies in the store is what that
-// manifest names. It needs no engine.
+// verifySignature checks that the key's holder signed the model's manifest, and that the blobs in the store match the
+// manifest. It needs no engine.
 func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) error {
 	for _, flag := range flagsOfRuns {
 		if f := c.Flags().Lookup(flag); f != nil && f.Changed {
-			return usagef("--key checks a signature and --%s a run: verify one after the other", flag)
+			return usagef("--key checks a signature and --%s a run: verify them separately", flag)
 		}
 	}
 	ctx := c.Context()
@@ -51,7 +51,7 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 		return err
 	}
 	if d := raw.Descriptor.Digest; asked.Tag == d.Encoded()[:12] {
-		asked.Digest = d // a pull by digest makes such a tag: no registry has chosen it
+		asked.Digest = d // a pull by digest creates this tag; no registry has it
 	}
 	want, err := o.identity.check(key, asked)
 	if err != nil {
@@ -69,8 +69,8 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 		return fmt.Errorf("%s is signed, but: %w", raw.Name, err)
 	}
 	if o.json {
-		return a.printJSON(signatureJSON{raw.Name.String(), raw.Descriptor.Digest.String(), key.Hint(), sig.Descriptor.Digest.String(),
-			sig.Reference, source, checked.Blobs, checked.Bytes, checked.Absent, true})
+		return a.printJSON(signatureJSON{raw.Name.String(), raw.Descriptor.Digest.String(), key.Hint(),
+			sig.Descriptor.Digest.String(), sig.Reference, source, checked.Blobs, checked.Bytes, checked.Absent, true})
 	}
 	as := ""
 	if sig.Reference != "" {
@@ -85,8 +85,10 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 	return err
 }
 
-// findSignature looks in the store, then in the registry that the model's name says.
-func (a *app) findSignature(ctx context.Context, store *manifest.Store, raw *manifest.Raw, want registry.SignatureCheck, o verifyOptions) (*registry.Signature, string, error) {
+// findSignature looks for the signature in the store, and then in the registry of the model's name.
+func (a *app) findSignature(
+	ctx context.Context, store *manifest.Store, raw *manifest.Raw, want registry.SignatureCheck, o verifyOptions,
+) (*registry.Signature, string, error) {
 	sig, err := registry.StoredSignature(ctx, store, raw.Descriptor.Digest, want)
 	if err == nil || !errors.Is(err, registry.ErrNotSigned) || want.Name.IsLocal() {
 		return sig, "store", err
@@ -103,9 +105,11 @@ func (a *app) findSignature(ctx context.Context, store *manifest.Store, raw *man
 	return nil, "", err
 }
 
-// requireSignature makes the check of a pull: that the manifest is signed by a key for the name. The signature is stored
-// before the model. warn gets what the user should know of it.
-func requireSignature(client *registry.Client, store *manifest.Store, name manifest.Name, o pullOptions, warn func(registry.Event)) (func(context.Context, digest.Digest) error, error) {
+// requireSignature returns the signature check of a pull: the manifest must be signed by the key for the name. The
+// check stores the signature before the model is pulled. warn receives warnings.
+func requireSignature(
+	client *registry.Client, store *manifest.Store, name manifest.Name, o pullOptions, warn func(registry.Event),
+) (func(context.Context, digest.Digest) error, error) {
 	key, err := publicKey(o.key)
 	if err != nil {
 		return nil, err
@@ -131,18 +135,19 @@ func requireSignature(client *registry.Client, store *manifest.Store, name manif
 	}, nil
 }
 
-// errNoReference warns of a signature that does not say which name it is for.
+// errNoReference warns about a signature without a name.
 var errNoReference = errors.New("the signature names no reference: this may be another model that the key signed; " +
-	"--signed-identity matchRepoDigestOrExact refuses it")
+	"to reject it, pass --signed-identity matchRepoDigestOrExact")
 
 // identityFlag is --signed-identity.
 type identityFlag struct{ rule string }
 
 func (f *identityFlag) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.rule, "signed-identity", "", "which `rule` the name in the signature follows, else "+registry.SignedIdentityEnv)
+	c.Flags().StringVar(&f.rule, "signed-identity", "",
+		"`rule` for the signed name (default $"+registry.SignedIdentityEnv+")")
 }
 
-// check makes the check of a signature from the flag, or the environment where there is none.
+// check returns the signature check for the flag, or else for the environment variable.
 func (f *identityFlag) check(key *sigstore.PublicKey, name manifest.Name) (registry.SignatureCheck, error) {
 	origin, rule := "--signed-identity", f.rule
 	if rule == "" {
@@ -155,12 +160,12 @@ func (f *identityFlag) check(key *sigstore.PublicKey, name manifest.Name) (regis
 	return registry.SignatureCheck{Key: key, Name: name, Identity: identity}, nil
 }
 
-// acceptable adds the remedy to the error of a signature that names another reference.
+// acceptable adds a remedy to the error about a signature for another reference.
 func acceptable(err error) error {
 	for _, t := range tried(err) {
 		var other *registry.OtherReferenceError
 		if errors.As(t, &other) {
-			return fmt.Errorf("%w; if that is the model you want, pass --signed-identity exactReference=%s", err, other.Signed)
+			return fmt.Errorf("%w; if you want that model, pass --signed-identity exactReference=%s", err, other.Signed)
 		}
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Version is the release; the build of a release sets it.
+// Version is the release. Release builds set it with the linker.
 var Version = "dev"
 
 func (a *app) versionCmd() *cobra.Command {
@@ -36,7 +36,7 @@ type versionJSON struct {
 	Commit   string `json:"commit"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	MLX      string `json:"mlx"` // that the program needs
+	MLX      string `json:"mlx"` // the engine version that this program needs
 }
 
 func version() versionJSON {

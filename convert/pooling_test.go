@@ -9,12 +9,13 @@ import (
 	"testing"
 )
 
-// The module that pools has its configuration in a folder of its own, which comes along.
+// The pooling module's configuration, in a subfolder, is imported.
 func TestPoolingFile(t *testing.T) {
-	const list = `[{"path":"","type":"sentence_transformers.models.Transformer"},{"path":"PATH","type":"sentence_transformers.models.Pooling"}]`
+	const list = `[{"path":"","type":"sentence_transformers.models.Transformer"},` +
+		`{"path":"PATH","type":"sentence_transformers.models.Pooling"}]`
 	for name, c := range map[string]struct {
 		modules, folder, content string
-		want                     string // the file that is there, or a part of the error
+		want                     string // the imported file, or a part of the error
 		bad                      bool
 	}{
 		"by the list":      {strings.Replace(list, "PATH", "2_Pool", 1), "2_Pool", `{}`, "2_Pool/config.json", false},
@@ -56,7 +57,8 @@ func TestPoolingFile(t *testing.T) {
 					got = append(got, f.Name)
 				}
 			}
-			if strings.Join(got, " ") != c.want || !slices.IsSortedFunc(inv.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) }) {
+			if strings.Join(got, " ") != c.want || !slices.IsSortedFunc(inv.Files,
+				func(a, b File) int { return strings.Compare(a.Name, b.Name) }) {
 				t.Errorf("files %v, want %q", got, c.want)
 			}
 		})

@@ -1,4 +1,4 @@
-// Package modelfile reads and writes Modelfiles, the line-based language that says what a model image is made of.
+// Package modelfile parses and formats Modelfiles, the line-based language that describes a model image.
 //
 //	# a comment: only at the start of a line
 //	FROM ./checkpoint
@@ -6,11 +6,11 @@
 //	SYSTEM """text over
 //	several lines"""
 //
-// A line is a command, in any case, and its value: the rest of the line without outer blanks, or a quoted text. A quoted
-// text starts with ", ' or """ and ends where that quote ends a line, so quotes inside a line need no escape; there are
-// no escapes. PARAMETER and MESSAGE take a name or a role before the value. Files are UTF-8, or UTF-16 with a byte order
-// mark; lines end in LF or CRLF.
+// A line is a command, in any case, and a value. The value is the rest of the line without surrounding blanks, or a
+// quoted text. A quoted text starts with ", ' or """ and ends where that quote ends a line. Quotes inside a line
+// therefore need no escaping, and there are no escape sequences. PARAMETER takes a name before the value, and MESSAGE a
+// role. Files are UTF-8, or UTF-16 with a byte order mark. Lines end in LF or CRLF.
 //
 // Parsing checks the grammar, the names of commands, parameters and roles, and the types and ranges of parameters. It
-// reads no other file. Every error is an [*Error] with line, column and the text it is about.
+// reads no other file. Every error is an [*Error] with the line, the column and the offending text.
 package modelfile

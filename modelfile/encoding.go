@@ -11,18 +11,18 @@ import (
 
 var lineEnd = regexp.MustCompile("\r+\n")
 
-// decode turns the bytes of a Modelfile into text with LF line ends.
+// decode converts the bytes of a Modelfile to text with LF line ends.
 func decode(name string, data []byte) (string, error) {
 	var text string
 	switch {
 	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}):
 		var msg string
-		if text, msg = wide(data[2:], binary.LittleEndian); msg != "" {
+		if text, msg = decodeUTF16(data[2:], binary.LittleEndian); msg != "" {
 			return "", &Error{File: name, Msg: msg}
 		}
 	case bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
 		var msg string
-		if text, msg = wide(data[2:], binary.BigEndian); msg != "" {
+		if text, msg = decodeUTF16(data[2:], binary.BigEndian); msg != "" {
 			return "", &Error{File: name, Msg: msg}
 		}
 	default:
@@ -32,11 +32,14 @@ func decode(name string, data []byte) (string, error) {
 	line, start := 1, 0
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
+		e := &Error{File: name, Line: line, Col: 1 + utf8.RuneCountInString(text[start:i])}
 		switch {
 		case r == utf8.RuneError && size == 1:
-			return "", &Error{File: name, Line: line, Col: 1 + utf8.RuneCountInString(text[start:i]), Msg: "not UTF-8", Text: text[i:min(i+4, len(text))]}
+			e.Msg, e.Text = "not UTF-8", text[i:min(i+4, len(text))]
+			return "", e
 		case r == 0:
-			return "", &Error{File: name, Line: line, Col: 1 + utf8.RuneCountInString(text[start:i]), Msg: "a NUL character: not a text file, or UTF-16 without a byte order mark"}
+			e.Msg = "a NUL character: not a text file, or UTF-16 without a byte order mark"
+			return "", e
 		case r == '\n':
 			line, start = line+1, i+1
 		}
@@ -45,8 +48,8 @@ func decode(name string, data []byte) (string, error) {
 	return text, nil
 }
 
-// wide reads UTF-16, or says what is wrong with it.
-func wide(data []byte, order binary.ByteOrder) (text, wrong string) {
+// decodeUTF16 decodes UTF-16. If it fails, problem says why.
+func decodeUTF16(data []byte, order binary.ByteOrder) (text, problem string) {
 	if len(data)%2 != 0 {
 		return "", "not UTF-16: it has an odd number of bytes"
 	}
@@ -55,8 +58,8 @@ func wide(data []byte, order binary.ByteOrder) (text, wrong string) {
 		units[i] = order.Uint16(data[2*i:])
 	}
 	runes := utf16.Decode(units)
-	if again := utf16.Encode(runes); !slices.Equal(again, units) { // half of a pair became U+FFFD
-		return "", "not UTF-16: it has half a character"
+	if again := utf16.Encode(runes); !slices.Equal(again, units) { // an unpaired surrogate became U+FFFD
+		return "", "not UTF-16: unpaired surrogate"
 	}
 	return string(runes), ""
 }

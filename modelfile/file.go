@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// ErrModelfile is what every [*Error] is.
+// ErrModelfile matches every [*Error] with [errors.Is].
 var ErrModelfile = errors.New("bad Modelfile")
 
-// The commands.
+// The commands of a Modelfile.
 const (
 	From      = "FROM"
 	License   = "LICENSE"
@@ -26,25 +26,25 @@ const (
 
 var commands = []string{From, License, Template, System, Adapter, Draft, Renderer, Parser, Parameter, Message, Requires}
 
-// roles are those that a MESSAGE may have.
+// roles are the roles that a MESSAGE can have.
 var roles = []string{"system", "user", "assistant"}
 
-// Command is one line of a Modelfile, or several where the value is quoted.
+// Command is one command of a Modelfile. A quoted value may span several lines.
 type Command struct {
-	Name  string // one of the constants, upper case
-	Key   string // the name of a PARAMETER, the role of a MESSAGE, else empty
+	Name  string // one of the constants
+	Key   string // name of a PARAMETER or role of a MESSAGE, otherwise empty
 	Value string // without quotes
-	Line  int    // of the command's first letter, counted from 1; 0 when it was not parsed
-	Col   int    // in characters, counted from 1
+	Line  int    // line of the command's first letter, from 1; 0 if it was not parsed
+	Col   int    // column in characters, from 1
 }
 
 // File is a parsed Modelfile.
 type File struct {
-	Name     string // for messages, e.g. "Modelfile"; empty when there is no file
+	Name     string // file name for messages, such as "Modelfile"; empty if there is no file
 	Commands []Command
 }
 
-// All returns the commands of one name, in order.
+// All returns the commands with a name, in order.
 func (f *File) All(name string) []Command {
 	var out []Command
 	for _, c := range f.Commands {
@@ -55,7 +55,7 @@ func (f *File) All(name string) []Command {
 	return out
 }
 
-// Errorf makes an error about a command of the file.
+// Errorf returns an error about a command of the file.
 func (f *File) Errorf(c Command, format string, args ...any) error {
 	text := c.Name
 	if c.Key != "" {
@@ -64,12 +64,12 @@ func (f *File) Errorf(c Command, format string, args ...any) error {
 	return &Error{File: f.Name, Line: c.Line, Col: c.Col, Msg: fmt.Sprintf(format, args...), Text: text + " " + c.Value}
 }
 
-// Error says what is wrong in a Modelfile, and where.
+// Error describes a problem in a Modelfile and its position.
 type Error struct {
 	File      string
-	Line, Col int    // counted from 1; 0 = the file as a whole
-	Msg       string // what is wrong
-	Text      string // the text that is wrong
+	Line, Col int    // from 1; 0: the file as a whole
+	Msg       string // the problem
+	Text      string // the offending text
 }
 
 func (e *Error) Error() string {
@@ -88,10 +88,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s%s: %q", where, e.Msg, clip(e.Text))
 }
 
-// Unwrap makes the error an [ErrModelfile].
+// Unwrap returns [ErrModelfile].
 func (e *Error) Unwrap() error { return ErrModelfile }
 
-// clip shortens what a message quotes.
+// clip shortens a text for a message.
 func clip(s string) string {
 	const limit = 40
 	if r := []rune(s); len(r) > limit {
@@ -100,7 +100,8 @@ func clip(s string) string {
 	return s
 }
 
-// blanks separate words and surround values. Others, like a no-break space, are text.
+// blanks are the characters that separate words and surround values. Other white space, such as a no-break space, is
+// text.
 const blanks = " \t\v\f\r"
 
 func trim(s string) string { return strings.Trim(s, blanks) }

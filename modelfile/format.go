@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Format writes the file as text that [Parse] reads back as the same commands. Comments are not kept. A value that no
-// quoting can express, which never comes out of Parse, is an error.
+// Format returns the file as text that [Parse] reads back as the same commands. Comments are lost. Format fails if no
+// quoting can express a value; values from Parse always have one.
 func (f *File) Format() (string, error) {
 	var b strings.Builder
 	for _, c := range f.Commands {
 		value, ok := quote(c.Value)
 		if !ok {
-			return "", fmt.Errorf("%s %q: no quoting of a Modelfile can express this text", c.Name, clip(c.Value))
+			return "", fmt.Errorf("%s %q: a Modelfile cannot quote this text", c.Name, clip(c.Value))
 		}
 		b.WriteString(c.Name + " ")
 		if c.Key != "" {
@@ -24,7 +24,7 @@ func (f *File) Format() (string, error) {
 	return b.String(), nil
 }
 
-// quote returns the plainest form of a value that parses back to it.
+// quote returns the plainest notation of a value that parses back to it, and false if there is none.
 func quote(value string) (string, bool) {
 	if !utf8.ValidString(value) || strings.ContainsRune(value, 0) || strings.Contains(value, "\r\n") {
 		return "", false
@@ -33,7 +33,7 @@ func quote(value string) (string, bool) {
 	for i, form := range forms {
 		lines := strings.Split(form, "\n")
 		if (i < 2 && len(lines) > 1) || strings.TrimLeft(lines[0], blanks) == "" {
-			continue // a text of several lines is easier to read in triple quotes
+			continue // prefer triple quotes for several lines
 		}
 		p := parser{file: &File{}, lines: lines}
 		if skipBlanks(lines[0], 0) != 0 {

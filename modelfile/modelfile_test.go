@@ -21,7 +21,7 @@ func mustParse(t *testing.T, text string) *File {
 	return f
 }
 
-// bare drops positions, which Format does not keep.
+// bare removes the positions, which Format does not keep.
 func bare(f *File) []Command {
 	out := slices.Clone(f.Commands)
 	for i := range out {
@@ -95,9 +95,10 @@ func TestValues(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"", `Modelfile: no FROM line: it must say what the model is made from`},
+		{"", `Modelfile: no FROM line: it names the source of the model`},
 		{"# only a comment\n", `Modelfile: no FROM line`},
-		{"FORM x\n", `Modelfile:1:1: unknown command (known: FROM, LICENSE, TEMPLATE, SYSTEM, ADAPTER, DRAFT, RENDERER, PARSER, PARAMETER, MESSAGE, REQUIRES): "FORM"`},
+		{"FORM x\n", `Modelfile:1:1: unknown command (known: FROM, LICENSE, TEMPLATE, SYSTEM, ADAPTER, DRAFT, ` +
+			`RENDERER, PARSER, PARAMETER, MESSAGE, REQUIRES): "FORM"`},
 		{"FROM x\n\n  BLAH y", `Modelfile:3:3: unknown command`},
 		{"FROM", `Modelfile:1:1: FROM needs a value: "FROM"`},
 		{"FROM  \t", `Modelfile:1:1: FROM needs a value: "FROM"`},
@@ -105,11 +106,12 @@ func TestErrors(t *testing.T) {
 		{"FROM \"a\nb\"", `Modelfile:1:6: FROM needs a value of one line: "a\nb"`},
 		{"FROM x\nPARAMETER", `Modelfile:2:1: PARAMETER needs a parameter name and a value: "PARAMETER"`},
 		{"FROM x\nPARAMETER seed", `Modelfile:2:1: PARAMETER needs a value: "PARAMETER seed"`},
-		{"FROM x\nPARAMETER temprature 1", `Modelfile:2:11: unknown parameter (known: draft_num_predict, frequency_penalty, `},
+		{"FROM x\nPARAMETER temprature 1",
+			`Modelfile:2:11: unknown parameter (known: draft_num_predict, frequency_penalty, `},
 		{"FROM x\nPARAMETER temperature hot", `Modelfile:2:23: parameter temperature must be a number: "hot"`},
-		{"FROM x\nPARAMETER temperature -1", `Modelfile:2:23: parameter temperature must be from 0 to 100: "-1"`},
+		{"FROM x\nPARAMETER temperature -1", `Modelfile:2:23: parameter temperature must be between 0 and 100: "-1"`},
 		{"FROM x\nPARAMETER temperature NaN", `Modelfile:2:23: parameter temperature must be a number: "NaN"`},
-		{"FROM x\nPARAMETER top_p 1.5", `Modelfile:2:17: parameter top_p must be from 0 to 1: "1.5"`},
+		{"FROM x\nPARAMETER top_p 1.5", `Modelfile:2:17: parameter top_p must be between 0 and 1: "1.5"`},
 		{"FROM x\nPARAMETER top_k 4.5", `Modelfile:2:17: parameter top_k must be an integer: "4.5"`},
 		{"FROM x\nPARAMETER seed 99999999999999999999", `Modelfile:2:16: parameter seed must be an integer`},
 		{"FROM x\nPARAMETER stop ''", `Modelfile:2:16: parameter stop must not be empty: "''"`},
@@ -119,17 +121,18 @@ func TestErrors(t *testing.T) {
 		{"FROM x\nMESSAGE", `Modelfile:2:1: MESSAGE needs a role (system, user, assistant) and a value: "MESSAGE"`},
 		{"FROM x\nMESSAGE user", `Modelfile:2:1: MESSAGE needs a value: "MESSAGE user"`},
 		{"FROM x\nREQUIRES soon", `Modelfile:2:10: REQUIRES needs a version such as 0.19.0: "soon"`},
-		{"FROM x\nSYSTEM \"open", `Modelfile:2:8: the quote " is not closed: it must end a line: "\"open"`},
-		{"FROM x\nSYSTEM 'tis", `Modelfile:2:8: the quote ' is not closed: it must end a line: "'tis"`},
-		{"FROM x\nSYSTEM \"\"\"open\"\"\" tail\n", `Modelfile:2:8: the quote """ is not closed: it must end a line: "\"\"\"open\"\"\" tail"`},
+		{"FROM x\nSYSTEM \"open", `Modelfile:2:8: the quote " is not closed; the closing quote must end a line: "\"open"`},
+		{"FROM x\nSYSTEM 'tis", `Modelfile:2:8: the quote ' is not closed; the closing quote must end a line: "'tis"`},
+		{"FROM x\nSYSTEM \"\"\"open\"\"\" tail\n",
+			`Modelfile:2:8: the quote """ is not closed; the closing quote must end a line: "\"\"\"open\"\"\" tail"`},
 		{"FROM x\nSYSTEM \"open\nPARAMETER stop \"x\"\n", `Modelfile:2:8: the quote " is not closed`},
 		{"FROM x\nPARAMETER stop \"\n", `Modelfile:2:16: the quote " is not closed`},
 		{"FROM x\nSYSTEM ä \xff", `Modelfile:2:10: not UTF-8: "\xff"`},
 		{"FROM x\nä\x00", `Modelfile:2:2: a NUL character`},
 		{"\xff\xfeF", `Modelfile: not UTF-16: it has an odd number of bytes`},
-		{"\xff\xfeF\x00\x00\xd8", `Modelfile: not UTF-16: it has half a character`},
-		{"\xfe\xff\x00F\xdc\x00", `Modelfile: not UTF-16: it has half a character`},
-		{strings.Repeat("#", MaxSize+1), `Modelfile: not a Modelfile: it has more than 64 MiB`},
+		{"\xff\xfeF\x00\x00\xd8", `Modelfile: not UTF-16: unpaired surrogate`},
+		{"\xfe\xff\x00F\xdc\x00", `Modelfile: not UTF-16: unpaired surrogate`},
+		{strings.Repeat("#", MaxSize+1), `Modelfile: not a Modelfile: larger than 64 MiB`},
 		{"FROM x\n" + strings.Repeat("ä", 100) + " y", `Modelfile:2:1: unknown command`},
 	} {
 		_, err := Parse("Modelfile", []byte(c.in))
@@ -162,7 +165,8 @@ func TestEncodings(t *testing.T) {
 }
 
 func TestParams(t *testing.T) {
-	f := mustParse(t, "FROM x\nPARAMETER temperature 1\nPARAMETER temperature 0.5\nPARAMETER seed -3\nPARAMETER stop a\nPARAMETER stop b\nPARAMETER mirostat 1\nPARAMETER use_mmap true")
+	f := mustParse(t, "FROM x\nPARAMETER temperature 1\nPARAMETER temperature 0.5\nPARAMETER seed -3\n"+
+		"PARAMETER stop a\nPARAMETER stop b\nPARAMETER mirostat 1\nPARAMETER use_mmap true")
 	got, warnings, err := f.Params()
 	want := map[string]any{"temperature": 0.5, "seed": int64(-3), "stop": []string{"a", "b"}, "use_mmap": true}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
@@ -220,7 +224,7 @@ MESSAGE user hi
 	}
 	for _, v := range []string{"a\"\"\"\nb'\nc", "a\r\nb", "\x00", "\xff"} {
 		if _, err := (&File{Commands: []Command{{Name: System, Value: v}}}).Format(); err == nil {
-			t.Errorf("%q: no error, yet no quoting holds it", v)
+			t.Errorf("%q: no error, want one: no quoting can express it", v)
 		}
 	}
 }
@@ -278,7 +282,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Commands that were made by a program have no place to name.
+// TestErrorPlaces checks errors about commands that a program made, which have no position.
 func TestErrorPlaces(t *testing.T) {
 	c := Command{Name: From, Value: "x"}
 	for _, e := range []struct {

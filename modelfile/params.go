@@ -10,7 +10,7 @@ import (
 // ParameterType is the type of a parameter's value.
 type ParameterType string
 
-// The types of parameters. A parameter of type Strings may be given several times; of others the last one counts.
+// The types of parameters. A Strings parameter can be given several times. For the others, the last value wins.
 const (
 	Int     ParameterType = "integer"
 	Float   ParameterType = "number"
@@ -22,12 +22,12 @@ const (
 type ParameterInfo struct {
 	Name       string
 	Type       ParameterType
-	Min, Max   float64 // of numbers, inclusive
+	Min, Max   float64 // range of a number, inclusive
 	Help       string
-	Deprecated bool // accepted with a warning, without effect
+	Deprecated bool // accepted with a warning and ignored
 }
 
-// Values says what the parameter takes, such as "number, 0 to 1".
+// Values describes the valid values, such as "number, 0 to 1".
 func (p ParameterInfo) Values() string {
 	switch {
 	case p.Type != Int && p.Type != Float || math.IsInf(p.Min, 0) && math.IsInf(p.Max, 0):
@@ -36,45 +36,45 @@ func (p ParameterInfo) Values() string {
 	return fmt.Sprintf("%s, %s to %s", p.Type, bound(p.Min), bound(p.Max))
 }
 
-// bound writes an end of a range without an exponent.
+// bound formats the end of a range without an exponent.
 func bound(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 var unbounded = math.Inf(1)
 
-// parameters lists every parameter of the language, sorted by name.
+// parameters lists all parameters of the language, sorted by name.
 var parameters = []ParameterInfo{
-	{Name: "draft_num_predict", Type: Int, Min: 0, Max: 1024, Help: "tokens that a draft model proposes at once; 0 = no drafting"},
+	{Name: "draft_num_predict", Type: Int, Min: 0, Max: 1024, Help: "draft depth in tokens per step; 0 = no drafting"},
 	{Name: "f16_kv", Type: Bool, Deprecated: true},
-	{Name: "frequency_penalty", Type: Float, Min: -100, Max: 100, Help: "subtracted from a token's score for each time it occurred"},
+	{Name: "frequency_penalty", Type: Float, Min: -100, Max: 100, Help: "subtracted from a logit for each occurrence"},
 	{Name: "logits_all", Type: Bool, Deprecated: true},
 	{Name: "low_vram", Type: Bool, Deprecated: true},
 	{Name: "main_gpu", Type: Int, Min: 0, Max: 1 << 16, Help: "index of the device that holds the model"},
-	{Name: "min_p", Type: Float, Min: 0, Max: 1, Help: "drops tokens less likely than this share of the likeliest one; 0 = off"},
+	{Name: "min_p", Type: Float, Min: 0, Max: 1, Help: "drops tokens below this share of the top one; 0 = off"},
 	{Name: "mirostat", Type: Int, Min: -unbounded, Max: unbounded, Deprecated: true},
 	{Name: "mirostat_eta", Type: Float, Min: -unbounded, Max: unbounded, Deprecated: true},
 	{Name: "mirostat_tau", Type: Float, Min: -unbounded, Max: unbounded, Deprecated: true},
-	{Name: "num_batch", Type: Int, Min: 1, Max: 1 << 20, Help: "prompt tokens computed at once"},
+	{Name: "num_batch", Type: Int, Min: 1, Max: 1 << 20, Help: "tokens per prefill step"},
 	{Name: "num_ctx", Type: Int, Min: 1, Max: 1 << 30, Help: "context length in tokens"},
-	{Name: "num_gpu", Type: Int, Min: -1, Max: 1 << 16, Help: "layers on the GPU; -1 = decide by itself"},
+	{Name: "num_gpu", Type: Int, Min: -1, Max: 1 << 16, Help: "layers on the GPU; -1 = automatic"},
 	{Name: "num_keep", Type: Int, Min: -1, Max: 1 << 30, Help: "prompt tokens kept when the context is full; -1 = all"},
-	{Name: "num_predict", Type: Int, Min: -2, Max: 1 << 30, Help: "most tokens to generate; negative = until the context is full"},
-	{Name: "num_thread", Type: Int, Min: 0, Max: 1 << 16, Help: "processor threads; 0 = decide by itself"},
+	{Name: "num_predict", Type: Int, Min: -2, Max: 1 << 30, Help: "maximum tokens to generate; negative = no limit"},
+	{Name: "num_thread", Type: Int, Min: 0, Max: 1 << 16, Help: "CPU threads; 0 = automatic"},
 	{Name: "penalize_newline", Type: Bool, Deprecated: true},
-	{Name: "presence_penalty", Type: Float, Min: -100, Max: 100, Help: "subtracted from a token's score when it occurred at all"},
-	{Name: "repeat_last_n", Type: Int, Min: -1, Max: 1 << 30, Help: "tokens that penalties look back over; 0 = no penalties, -1 = the context"},
-	{Name: "repeat_penalty", Type: Float, Min: 0, Max: 100, Help: "divides the score of a token that occurred; 1 = off"},
-	{Name: "seed", Type: Int, Min: -unbounded, Max: unbounded, Help: "of the random numbers; negative = another one each time"},
-	{Name: "stop", Type: Strings, Help: "text at which generation stops; may be given several times"},
-	{Name: "temperature", Type: Float, Min: 0, Max: 100, Help: "spread of the choice among tokens; 0 = always the likeliest"},
-	{Name: "top_k", Type: Int, Min: -1, Max: 1 << 30, Help: "chooses among this many likeliest tokens; 0 or less = all"},
-	{Name: "top_p", Type: Float, Min: 0, Max: 1, Help: "chooses among the likeliest tokens up to this probability; 1 = all"},
-	{Name: "typical_p", Type: Float, Min: 0, Max: 1, Help: "chooses among tokens of typical probability; 1 = off"},
+	{Name: "presence_penalty", Type: Float, Min: -100, Max: 100, Help: "subtracted from the logit of a seen token"},
+	{Name: "repeat_last_n", Type: Int, Min: -1, Max: 1 << 30, Help: "tokens that penalties consider; 0 = none, -1 = all"},
+	{Name: "repeat_penalty", Type: Float, Min: 0, Max: 100, Help: "divides the logit of a seen token; 1 = off"},
+	{Name: "seed", Type: Int, Min: -unbounded, Max: unbounded, Help: "seed of the random numbers; negative = random"},
+	{Name: "stop", Type: Strings, Help: "text at which generation stops (repeatable)"},
+	{Name: "temperature", Type: Float, Min: 0, Max: 100, Help: "sampling temperature; 0 = always the most likely token"},
+	{Name: "top_k", Type: Int, Min: -1, Max: 1 << 30, Help: "samples from this many top tokens; 0 or less = all"},
+	{Name: "top_p", Type: Float, Min: 0, Max: 1, Help: "samples from top tokens of this total probability; 1 = all"},
+	{Name: "typical_p", Type: Float, Min: 0, Max: 1, Help: "samples from tokens of typical probability; 1 = off"},
 	{Name: "use_mlock", Type: Bool, Deprecated: true},
-	{Name: "use_mmap", Type: Bool, Help: "whether to map the model's file into memory"},
+	{Name: "use_mmap", Type: Bool, Help: "memory-map the model's file"},
 	{Name: "vocab_only", Type: Bool, Deprecated: true},
 }
 
-// Parameters lists every parameter of the language, sorted by name.
+// Parameters returns all parameters of the language, sorted by name.
 func Parameters() []ParameterInfo { return slices.Clone(parameters) }
 
 // LookupParameter finds a parameter by its name.
@@ -97,7 +97,8 @@ func parameterNames() []string {
 	return out
 }
 
-// parameterValue gives the value of a known parameter as int64, float64, bool or string, or says what is wrong with it.
+// parameterValue parses the value of a known parameter as int64, float64, bool or string. If it fails, it returns the
+// problem.
 func parameterValue(name, value string) (any, string) {
 	p, _ := LookupParameter(name)
 	var v any
@@ -126,7 +127,7 @@ func parameterValue(name, value string) (any, string) {
 		return nil, fmt.Sprintf("parameter %s must be %s %s", name, article(p.Type), p.Type)
 	}
 	if p.Type != Bool && (number < p.Min || number > p.Max) {
-		return nil, fmt.Sprintf("parameter %s must be from %s to %s", name, bound(p.Min), bound(p.Max))
+		return nil, fmt.Sprintf("parameter %s must be between %s and %s", name, bound(p.Min), bound(p.Max))
 	}
 	return v, ""
 }
@@ -141,8 +142,8 @@ func article(t ParameterType) string {
 	return "a"
 }
 
-// Params returns the parameters that the file sets, by name: int64, float64, bool, or []string in order. Deprecated ones
-// are left out; each has a warning instead.
+// Params returns the parameters that the file sets, by name, as int64, float64, bool or []string. Deprecated parameters
+// are omitted with a warning.
 func (f *File) Params() (params map[string]any, warnings []string, err error) {
 	params = map[string]any{}
 	for _, c := range f.All(Parameter) {

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSize bounds a Modelfile in bytes. License texts are what is long in them.
+// MaxSize bounds a Modelfile in bytes. Only license texts make one large.
 const MaxSize = 64 << 20
 
-// Parse reads a Modelfile. Name is what messages call it.
+// Parse parses a Modelfile. Messages refer to it by name.
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) > MaxSize {
-		return nil, &Error{File: name, Msg: fmt.Sprintf("not a Modelfile: it has more than %d MiB", MaxSize>>20)}
+		return nil, &Error{File: name, Msg: fmt.Sprintf("not a Modelfile: larger than %d MiB", MaxSize>>20)}
 	}
 	text, err := decode(name, data)
 	if err != nil {
@@ -27,7 +27,7 @@ func Parse(name string, data []byte) (*File, error) {
 		}
 	}
 	if len(p.file.All(From)) == 0 {
-		return nil, &Error{File: name, Msg: "no FROM line: it must say what the model is made from"}
+		return nil, &Error{File: name, Msg: "no FROM line: it names the source of the model"}
 	}
 	return p.file, nil
 }
@@ -35,15 +35,16 @@ func Parse(name string, data []byte) (*File, error) {
 type parser struct {
 	file  *File
 	lines []string
-	next  int // line to read
+	next  int // next line to read
 }
 
-// errorAt makes an error about the text at byte offset at of a line.
+// errorAt returns an error about the text at a byte offset of a line.
 func (p *parser) errorAt(line, at int, msg, text string) error {
-	return &Error{File: p.file.Name, Line: line + 1, Col: 1 + utf8.RuneCountInString(p.lines[line][:at]), Msg: msg, Text: text}
+	column := 1 + utf8.RuneCountInString(p.lines[line][:at])
+	return &Error{File: p.file.Name, Line: line + 1, Col: column, Msg: msg, Text: text}
 }
 
-// command reads the next line, and those that its quoted value goes on over.
+// command parses the next command, which may span several lines.
 func (p *parser) command() error {
 	n := p.next
 	line := p.lines[n]
@@ -91,7 +92,7 @@ func (p *parser) command() error {
 	return nil
 }
 
-// value reads the value that starts at byte offset at of line n.
+// value parses the value that starts at byte offset at of line n.
 func (p *parser) value(n, at int) (string, error) {
 	line := p.lines[n]
 	for _, quote := range []string{`"""`, `"`, `'`} {
@@ -102,7 +103,8 @@ func (p *parser) value(n, at int) (string, error) {
 	return trim(line[at:]), nil
 }
 
-// quoted reads a text whose opening quote is at byte offset at of line n, up to the first line that the quote ends.
+// quoted parses a text whose opening quote is at byte offset at of line n. The text ends at the first line that ends
+// with the quote.
 func (p *parser) quoted(n, at int, quote string) (string, error) {
 	var b strings.Builder
 	rest := p.lines[n][at+len(quote):]
@@ -115,15 +117,16 @@ func (p *parser) quoted(n, at int, quote string) (string, error) {
 		b.WriteString(rest)
 		b.WriteByte('\n')
 		i++
-		// A forgotten quote must not swallow the commands after it.
+		// A missing quote must not swallow the commands that follow.
 		if i == len(p.lines) || (len(quote) == 1 && startsCommand(p.lines[i])) {
-			return "", p.errorAt(n, at, "the quote "+quote+" is not closed: it must end a line", trim(p.lines[n][at:]))
+			return "", p.errorAt(n, at, "the quote "+quote+" is not closed; the closing quote must end a line",
+				trim(p.lines[n][at:]))
 		}
 		rest = p.lines[i]
 	}
 }
 
-// startsCommand reports whether a line reads as a command in the usual upper case.
+// startsCommand reports whether a line starts with a command in upper case.
 func startsCommand(line string) bool {
 	w, end := wordAt(line, skipBlanks(line, 0))
 	return end < len(line) && slices.Contains(commands, w)
@@ -144,7 +147,7 @@ func (p *parser) checkKey(n, at int, c Command) error {
 
 var version = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.+-]+)?$`)
 
-// checkValue says what is wrong with a command's value, or nothing.
+// checkValue returns the problem with a command's value, or "".
 func checkValue(c Command) string {
 	switch c.Name {
 	case From, Adapter, Draft, Renderer, Parser:
@@ -166,7 +169,7 @@ func skipBlanks(line string, at int) int {
 	return at + len(line[at:]) - len(strings.TrimLeft(line[at:], blanks))
 }
 
-// wordAt returns the word at byte offset at, and the offset of its end.
+// wordAt returns the word at a byte offset, and the offset of its end.
 func wordAt(line string, at int) (string, int) {
 	end := strings.IndexAny(line[at:], blanks)
 	if end < 0 {

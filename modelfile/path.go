@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Resolve gives the path that a value of FROM, ADAPTER or DRAFT means in a Modelfile that lies in dir: absolute ones as
-// they are, ~ and ~/x in the user's home, others relative to dir.
+// Resolve returns the path that a value of FROM, ADAPTER or DRAFT refers to. ~ and ~/x are in the user's home. Relative
+// paths are relative to dir, the folder of the Modelfile.
 func Resolve(dir, value string) (string, error) {
 	if value == "~" || strings.HasPrefix(value, "~/") || strings.HasPrefix(value, `~`+string(filepath.Separator)) {
 		home, err := os.UserHomeDir()

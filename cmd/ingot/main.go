@@ -1,4 +1,4 @@
-// Command ingot packs, verifies and runs model images. See cmd for its subcommands.
+// Command ingot packs, verifies and runs model images. See package cmd for its subcommands.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Package manpage writes manual pages, in the macros of man(7), from the tree of a program's cobra commands.
+// Package manpage writes manual pages in the man(7) macros from the commands of a cobra program.
 //
-// cobra's own writer reads the texts as Markdown, which loses their line breaks, tables and angle brackets; these texts are
-// plain, so paragraphs are filled here and indented lines are kept as they are. The same tree gives the same bytes.
+// cobra's own generator parses the texts as Markdown, which loses line breaks, tables and angle brackets. These texts
+// are plain: paragraphs are filled, and indented lines are kept verbatim. The output is deterministic.
 package manpage
 
 import (
@@ -14,23 +14,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Header is what all pages of a program share.
+// Header holds the properties that all pages of a program share.
 type Header struct {
-	Date     string // 2026-01-02; may be empty
-	Source   string // the program and its version
+	Date     string // such as 2026-01-02; may be empty
+	Source   string // program and version
 	Manual   string // title of the manual
 	Sections []Section
 }
 
-// Section is a part that ends each page, such as the environment.
+// Section is a section at the end of each page, such as the environment.
 type Section struct{ Title, Text string }
 
-// Name is the file name of a command's page: git-style, with the section of user commands.
+// Name returns the file name of a command's page, such as ingot-run.1.
 func Name(c *cobra.Command) string { return title(c) + ".1" }
 
 func title(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// Commands lists c and the commands below it that have a page: those that are neither hidden nor deprecated.
+// Commands returns c and all commands below it that are neither hidden nor deprecated.
 func Commands(c *cobra.Command) []*cobra.Command {
 	list := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
@@ -72,10 +72,10 @@ func Write(to io.Writer, c *cobra.Command, h Header) error {
 
 type page struct{ *bufio.Writer }
 
-// line writes a line of text, whose special characters are escaped already.
+// line writes a line of escaped text.
 func (w page) line(s string) {
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
-		s = `\&` + s // else it is a request
+		s = `\&` + s // otherwise the line is a request
 	}
 	fmt.Fprintln(w, s)
 }
@@ -103,7 +103,7 @@ func (w page) synopsis(c *cobra.Command) {
 	}
 }
 
-// text writes paragraphs; lines that begin with spaces stay as they are.
+// text writes paragraphs. Lines that begin with white space are kept verbatim.
 func (w page) text(s string) {
 	var kept []string
 	end := func() {
@@ -116,7 +116,7 @@ func (w page) text(s string) {
 		switch {
 		case strings.HasPrefix(l, " ") || strings.HasPrefix(l, "\t"):
 			kept = append(kept, l)
-		case l == "" && len(kept) > 0: // verbatim lines end with a paragraph's end
+		case l == "" && len(kept) > 0: // an empty line ends a verbatim block
 			end()
 		case l == "":
 			fmt.Fprintln(w, ".PP")
@@ -201,5 +201,5 @@ func (w page) seeAlso(c *cobra.Command) {
 	}
 }
 
-// escape writes the characters that roff reads as its own; a hyphen is to stay one that can be copied.
+// escape escapes the characters that roff interprets. Hyphens stay ASCII, so that they can be copied.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "'", `\(aq`).Replace

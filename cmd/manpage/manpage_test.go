@@ -66,7 +66,8 @@ Last.
 func TestWrite(t *testing.T) {
 	_, sub := tree()
 	var b strings.Builder
-	h := manpage.Header{Date: "2026-01-02", Source: "tool 1.0", Manual: `manual of "tool"`, Sections: []manpage.Section{{Title: "Notes", Text: "Last."}}}
+	h := manpage.Header{Date: "2026-01-02", Source: "tool 1.0", Manual: `manual of "tool"`,
+		Sections: []manpage.Section{{Title: "Notes", Text: "Last."}}}
 	if err := manpage.Write(&b, sub, h); err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,10 @@
-// Package terminal is what a conversation on a terminal needs: a message is edited and remembered, an answer wrapped.
+// Package terminal provides line editing, message history, word wrapping and safe output for terminals.
 //
-// [Editor] reads one message at a time, of one line or several, with the keys that readline has; text that the terminal pastes is a part of
-// the message, whatever lines it has. [History] keeps what was said for later sessions, for its user alone. [Wrapper] breaks a
-// stream of text between words.
+// [Editor] reads one message at a time, of one or more lines, with readline's keys. Pasted text becomes part of the
+// message, including its line breaks. [History] keeps messages for later sessions in a file that only the user can
+// read. [Wrapper] breaks a stream of text between words.
 //
-// [Output] is the filter between foreign text and the terminal: what an image, a registry or a model says is shown, and never obeyed.
-// [Clean] and [Line] do the same to a string. Only [Output.Drawing], for sequences of the program itself, goes around it.
+// [Output] filters untrusted text, such as text from an image, a registry or a model: the terminal displays it but does
+// not interpret its control sequences. [Clean] and [Line] do the same for a string. Only [Output.Drawing], for the
+// program's own sequences, bypasses the filter.
 package terminal

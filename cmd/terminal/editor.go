@@ -12,35 +12,35 @@ import (
 	"golang.org/x/term"
 )
 
-// ErrInterrupted says that Ctrl-C was pressed while a message was being written.
+// ErrInterrupted means that the user pressed Ctrl-C while editing a message.
 var ErrInterrupted = errors.New("interrupted")
 
-// maxMessage bounds a message in characters, and what is read of a paste in bytes.
+// maxMessage bounds a message in characters, and the unread input of a paste in bytes.
 const maxMessage = 4 << 20
 
-// Editor reads messages from a terminal. Its fields are set before the first Read, In and Out at least.
+// Editor reads messages from a terminal. Set the fields before the first Read; In and Out are required.
 type Editor struct {
 	In      io.Reader
 	Out     io.Writer
-	Size    func() (columns, rows int)               // of the terminal; nil: 80 x 24
-	Raw     func() (restore func() error, err error) // has the terminal give keys as they are pressed; nil: it does
-	Suspend func()                                   // stops the program until the user goes on with it; nil: nothing does
+	Size    func() (columns, rows int)               // size of the terminal; nil: 80 x 24
+	Raw     func() (restore func() error, err error) // enables raw mode; nil: the input is raw already
+	Suspend func()                                   // suspends the program until the user resumes it; nil: not supported
 	History *History                                 // may be nil
-	Hint    string                                   // shown dim where a message is empty; "" is none
+	Hint    string                                   // shown dim in an empty message; may be empty
 
-	unread []byte // keys that were pressed and have had no effect yet
-	killed []rune // what Ctrl-K and its like took last
+	unread []byte // input that is not processed yet
+	killed []rune // text that Ctrl-K and the other kill keys removed last
 
-	// Of the message that is being written.
+	// State of the current message.
 	prompt, more string
 	text         []rune
-	at           int      // the cursor, in characters
-	drawn        int      // the row of the cursor in the block that was drawn
-	past         []string // what the history has, and last the message itself, which others of it are looked at in place of
-	shown        int      // which of past is in text
+	at           int      // position of the cursor in characters
+	drawn        int      // row of the cursor in the drawn block
+	past         []string // history entries, then the new message; edits to them last until Read returns
+	shown        int      // index in past of the entry being edited
 }
 
-// NewEditor is an editor on a terminal.
+// NewEditor returns an editor for a terminal.
 func NewEditor(in, out *os.File) *Editor {
 	return &Editor{
 		In: in, Out: out,
@@ -55,8 +55,9 @@ func NewEditor(in, out *os.File) *Editor {
 	}
 }
 
-// Read lets the user write a message. Its first line stands behind a prompt, others behind another one. It ends with io.EOF when
-// Ctrl-D was pressed where nothing is written, with ErrInterrupted and what was written when Ctrl-C was, and with the context's error.
+// Read lets the user edit a message and returns it on Enter. prompt precedes the first line, and more the other lines.
+// Read returns io.EOF if Ctrl-D is pressed in an empty message, ErrInterrupted with the text on Ctrl-C, or the error of
+// the context.
 func (e *Editor) Read(ctx context.Context, prompt, more string) (message string, err error) {
 	restore, err := e.begin()
 	if err != nil {
@@ -106,18 +107,18 @@ func (e *Editor) Read(ctx context.Context, prompt, more string) (message string,
 		default:
 			e.press(k, string(text))
 		}
-		if _, _, n := decode(e.unread); n == 0 { // what comes in one go is drawn in one go
+		if _, _, n := decode(e.unread); n == 0 { // draw once per burst of input
 			e.draw()
 		}
 	}
 }
 
 const (
-	pasteOn  = "\x1b[?2004h" // the terminal marks what it pastes
+	pasteOn  = "\x1b[?2004h" // enables bracketed paste
 	pasteOff = "\x1b[?2004l"
 )
 
-// begin has the terminal give its keys, and gives what ends that.
+// begin enables raw mode and bracketed paste, and returns a function that disables them.
 func (e *Editor) begin() (restore func() error, err error) {
 	cooked := func() error { return nil }
 	if e.Raw != nil {
@@ -150,9 +151,9 @@ func (e *Editor) suspended(restore *func() error) error {
 	return err
 }
 
-// fill waits for more keys. A read that was given up when the context ended may still take what comes next.
+// fill waits for more input. A read that was abandoned when its context ended may still consume some.
 func (e *Editor) fill(ctx context.Context) error {
-	if n := len(e.unread); n > maxMessage { // a paste that is too long: its middle is lost, its end must not be
+	if n := len(e.unread); n > maxMessage { // an oversized paste: drop its middle, but keep the end marker
 		e.unread = append(e.unread[:maxMessage/2], e.unread[n-len(pasteEnd):]...)
 		e.write("\a")
 	}
@@ -178,7 +179,7 @@ func (e *Editor) fill(ctx context.Context) error {
 	}
 }
 
-// press carries a key out that ends nothing.
+// press executes a key that does not end the message.
 func (e *Editor) press(k key, text string) {
 	switch k {
 	case keyText:
@@ -227,7 +228,7 @@ func (e *Editor) press(k key, text string) {
 	}
 }
 
-// pasted is what a pasted text adds to a message.
+// pasted returns the characters that pasted text adds to a message.
 func pasted(text string) []rune {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	return []rune(strings.Map(func(r rune) rune {
@@ -259,7 +260,7 @@ func (e *Editor) kill(from, to int) {
 	e.erase(from, to)
 }
 
-// left and right go over a character with the marks that combine with it.
+// left and right move over a character with its combining marks.
 func (e *Editor) left(i int) int {
 	for i > 0 {
 		i--
@@ -308,7 +309,7 @@ func inWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || unicode.In(r, unicode.Mn, unicode.Me)
 }
 
-// home and last are the ends of the line that the cursor is on.
+// home and last return the start and the end of the line that contains position i.
 func (e *Editor) home(i int) int {
 	for i > 0 && e.text[i-1] != '\n' {
 		i--
@@ -323,7 +324,7 @@ func (e *Editor) last(i int) int {
 	return i
 }
 
-// vertical goes up or down a row of the message, and beyond its first and last one through the history.
+// vertical moves the cursor up or down a row. From the first or last row it moves through the history.
 func (e *Editor) vertical(k key) {
 	columns, _ := e.size()
 	l := e.layout(columns)
@@ -338,7 +339,7 @@ func (e *Editor) vertical(k key) {
 	e.at = l.nearest(row, l.column)
 }
 
-// show puts another entry of the history in the place of the message.
+// show replaces the text by another entry of past.
 func (e *Editor) show(i int) {
 	if i < 0 || i >= len(e.past) {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 )
 
-// typed gives keys one at a time, as a slow hand does, or all at once.
+// typed is input that arrives one key at a time, or all at once.
 type typed struct {
 	keys string
 	slow bool
@@ -65,7 +65,7 @@ func TestKeys(t *testing.T) {
 		{"a\x1b[99;99X\x1b[19~\x1bOPb", "ab"},
 		{"a\x1b\x1b[Db", "ba"},
 		{"a\xffb\xc3(", "ab("},
-		{"a\u202eb\U000e0041c", "abc"}, // nothing that hides or turns what follows
+		{"a\u202eb\U000e0041c", "abc"}, // invisible and direction characters are dropped
 		{"a\x1b[\x1b[" + strings.Repeat("1", 50) + "b", "a" + strings.Repeat("1", 50) + "b"},
 	} {
 		for _, slow := range []bool{false, true} {
@@ -77,7 +77,8 @@ func TestKeys(t *testing.T) {
 			if slow || strings.ContainsAny(got, "\t\n") || len(got) > 38 {
 				continue
 			}
-			if shown := strings.TrimPrefix(screen.Text(), "> "); shown != strings.TrimRight(strings.ReplaceAll(got, "\u0301", ""), " ")+"\n" {
+			if shown := strings.TrimPrefix(screen.Text(), "> "); shown != strings.TrimRight(strings.ReplaceAll(got, "\u0301",
+				""), " ")+"\n" {
 				t.Errorf("%q: the screen has %q", test.keys, shown)
 			}
 		}
@@ -103,14 +104,14 @@ func TestEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r, _ := io.Pipe() // says nothing
+	r, _ := io.Pipe() // never delivers anything
 	e := &Editor{In: r, Out: io.Discard}
 	if _, err := e.Read(ctx, "", ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("a read whose context ended: %v", err)
+		t.Errorf("a read with a canceled context: %v", err)
 	}
 }
 
-// TestAhead: what is typed before its time is the next message.
+// TestAhead checks that input typed ahead becomes the next message.
 func TestAhead(t *testing.T) {
 	e, _ := newEditor(t, "one\rtwo\nthree\r", false, 40, 10)
 	for _, want := range []string{"one", "two", "three"} {
@@ -129,7 +130,7 @@ func TestRawEnds(t *testing.T) {
 	}
 	e.Suspend = func() {
 		if suspended++; raw != 0 {
-			t.Error("suspended with keys as they are pressed")
+			t.Error("suspended in raw mode")
 		}
 	}
 	if got, err := e.Read(context.Background(), "> ", ". "); got != "onex" || err != nil || raw != 0 || suspended != 1 {
@@ -165,7 +166,8 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// TestTall: of a message that is taller than the terminal the part around the cursor is shown, and nothing above it is overwritten.
+// TestTall checks that a message taller than the terminal is shown around the cursor, and that nothing above it is
+// overwritten.
 func TestTall(t *testing.T) {
 	lines := strings.TrimSuffix(strings.Repeat("line\r", 30), "\r")
 	e, screen := newEditor(t, "\x1b[200~"+lines+"\x1b[201~"+strings.Repeat("\x1b[A", 29)+"x\r", true, 20, 6)
@@ -215,7 +217,7 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever is pressed, the message is text, and the cursor on the screen is where the message has it.
+// FuzzRead checks that any input yields valid text, and that the screen's cursor matches the layout.
 func FuzzRead(f *testing.F) {
 	f.Add("one \x1b[A\x1b[D\x17\x1b\rtwo\x1b[200~a\nb\x1b[201~", 10, 4)
 	f.Add("\u65e5\u672c\u8a9e\u65e5\u672c\u8a9e\x1b[D\x1b[D", 7, 3)
@@ -236,7 +238,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// check looks at what is there when all keys have been pressed.
+// check is a reader that calls a function after all keys were read, and then ends.
 type check func()
 
 func (c check) Read([]byte) (int, error) {

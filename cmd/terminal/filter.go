@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Plain reports whether a terminal only displays a character: it does not act on it, and the text around it stays
-// where it is. Control characters are not plain, except line feed and tab. Neither are line separators, characters
-// that override the direction of text, and tags, which carry hidden text. Right-to-left scripts and emoji sequences
-// need none of these.
+// Plain reports whether a terminal only displays a character, without interpreting it or rearranging the text around
+// it. Control characters are not plain, except line feed and tab. Neither are line separators, characters that override
+// the direction of text, and tags, which carry hidden text. Right-to-left scripts and emoji sequences need none of
+// these.
 func Plain(r rune) bool {
 	switch {
 	case r < ' ':
@@ -20,14 +20,14 @@ func Plain(r rune) bool {
 		return true
 	case r < 0xa0:
 		return false
-	case r < 0x600: // Latin, Greek, Cyrillic, Hebrew: no need to search the table
+	case r < 0x600: // Latin, Greek, Cyrillic, Hebrew: skip the table lookup
 		return true
 	}
-	return !unicode.Is(obeyed, r)
+	return !unicode.Is(notPlain, r)
 }
 
-// obeyed lists the characters from U+0600 on that are not plain.
-var obeyed = &unicode.RangeTable{
+// notPlain lists the characters from U+0600 on that are not plain.
+var notPlain = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x061c, Hi: 0x061c, Stride: 1}, // Arabic letter mark
 		{Lo: 0x200e, Hi: 0x200f, Stride: 1}, // left-to-right and right-to-left mark
@@ -37,13 +37,13 @@ var obeyed = &unicode.RangeTable{
 	},
 	R32: []unicode.Range32{
 		{Lo: 0xe0000, Hi: 0xe00ff, Stride: 1}, // tags
-		{Lo: 0xe01f0, Hi: 0xe0fff, Stride: 1}, // reserved for more of them; in between are variation selectors
+		{Lo: 0xe01f0, Hi: 0xe0fff, Stride: 1}, // reserved for tags; the variation selectors in between are plain
 	},
 }
 
-// Clean returns text with every character that is not plain as an escape, such as \u001b, and with U+FFFD for each
-// byte that is not UTF-8. A carriage return before a line feed is dropped. The escapes are those of JSON, so JSON
-// keeps its meaning. Clean text is returned as it is: Clean(Clean(s)) == Clean(s).
+// Clean returns text with every character that is not plain replaced by an escape such as \u001b, and each byte that is
+// not UTF-8 by U+FFFD. A carriage return before a line feed is dropped. The escapes are JSON's, so cleaned JSON keeps
+// its value. Clean is idempotent.
 func Clean(s string) string {
 	if plainPrefix(s) == len(s) {
 		return s
@@ -53,8 +53,8 @@ func Clean(s string) string {
 	return string(append(out[:len(out):len(out)], c.rest()...))
 }
 
-// Line is [Clean] for a text that has to stay on one line, such as an error or a cell of a table: line breaks and
-// tabs become spaces.
+// Line is [Clean] for a text that must stay on one line, such as an error or a table cell: line breaks and tabs become
+// spaces.
 func Line(s string) string {
 	if plainPrefix(s) < len(s) || strings.ContainsAny(s, "\n\t") {
 		s = breaks.Replace(s)
@@ -62,11 +62,11 @@ func Line(s string) string {
 	return Clean(strings.TrimRight(s, " "))
 }
 
-// breaks makes spaces of what ends a line or moves within it.
+// breaks replaces line breaks and tabs by spaces.
 var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ", "\v", " ", "\f", " ",
 	"\u0085", " ", "\u2028", " ", "\u2029", " ")
 
-// plainPrefix returns the length of the longest prefix that Clean leaves as it is.
+// plainPrefix returns the length of the longest prefix that Clean leaves unchanged.
 func plainPrefix[T string | []byte](s T) int {
 	for i := 0; i < len(s); {
 		b := s[i]
@@ -86,12 +86,12 @@ func plainPrefix[T string | []byte](s T) int {
 	return len(s)
 }
 
-// cleaner is the state of Clean over a stream: what the last write left unfinished.
+// cleaner is the state of Clean over a stream.
 type cleaner struct {
-	held []byte // the beginning of a character, or a carriage return
+	held []byte // an incomplete character or a carriage return at the end of the last write
 }
 
-// clean returns the clean form of the next bytes of the stream, which is p itself if nothing has to change.
+// clean returns the clean form of the next bytes of the stream. It returns p itself if p is clean.
 func (c *cleaner) clean(p []byte) []byte {
 	if len(c.held) == 0 && plainPrefix(p) == len(p) {
 		return p
@@ -122,7 +122,7 @@ func (c *cleaner) clean(p []byte) []byte {
 	return out
 }
 
-// rest returns the clean form of what the stream left unfinished at its end.
+// rest returns the clean form of the bytes held at the end of the stream.
 func (c *cleaner) rest() []byte {
 	var out []byte
 	for _, b := range c.held {
@@ -136,7 +136,7 @@ func (c *cleaner) rest() []byte {
 	return out
 }
 
-// escape shows a character as JSON's escape of it.
+// escape returns a character as a JSON escape.
 func escape(r rune) string {
 	if high, low := utf16.EncodeRune(r); r > 0xffff {
 		return fmt.Sprintf(`\u%04x\u%04x`, high, low)

@@ -38,10 +38,15 @@ func TestClean(t *testing.T) {
 	for _, text := range []string{
 		"", "plain text\n\twith lines\n", `a \u001b in letters`,
 		"\u00a0\u00ad\u00ff caf\u00e9",
-		"\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 \u0600\u06f1",                              // Hebrew, Arabic with its number sign
-		"\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35 \u1797\u17b6\u179f\u17b6\u200b\u1781\u17d2\u1798\u17c2\u179a", // Thai, Khmer with its breaks
-		"\u0915\u094d\u200d\u0937 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",                         // joiners of Devanagari and Persian
-		"\u65e5\u672c\u8a9e\U000e0100", "\U0001f468\u200d\U0001f469\u200d\U0001f467 \u2764\ufe0f \U0001f1e9\U0001f1ea \U0001f44d\U0001f3fd", "e\u0301", "\ufffd\ufeff", "\U0001faf8\U0010ffff\ue000",
+		// Hebrew, Arabic with its number sign
+		"\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 \u0600\u06f1",
+		// Thai, Khmer with its breaks
+		"\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35 \u1797\u17b6\u179f\u17b6\u200b\u1781\u17d2\u1798\u17c2\u179a",
+		// joiners of Devanagari and Persian
+		"\u0915\u094d\u200d\u0937 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+		"\u65e5\u672c\u8a9e\U000e0100",
+		"\U0001f468\u200d\U0001f469\u200d\U0001f467 \u2764\ufe0f \U0001f1e9\U0001f1ea \U0001f44d\U0001f3fd", "e\u0301",
+		"\ufffd\ufeff", "\U0001faf8\U0010ffff\ue000",
 	} {
 		if got := Clean(text); got != text {
 			t.Errorf("%q becomes %q", text, got)
@@ -49,9 +54,9 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestObeyed holds the table to Unicode's: whatever is a control character, turns the direction of text or is a tag
-// is not plain, and letters, marks and symbols are.
-func TestObeyed(t *testing.T) {
+// TestNotPlain compares the table with Unicode's: control characters, direction controls and tags are not plain, and
+// letters, marks and symbols are.
+func TestNotPlain(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		control := unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) || r >= 0xe0000 && r < 0xe0080
 		if r == '\n' || r == '\t' {
@@ -60,7 +65,8 @@ func TestObeyed(t *testing.T) {
 		switch {
 		case control && Plain(r):
 			t.Errorf("%U is plain", r)
-		case unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Zs, unicode.Prepended_Concatenation_Mark, unicode.Join_Control) && !Plain(r):
+		case unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Zs,
+			unicode.Prepended_Concatenation_Mark, unicode.Join_Control) && !Plain(r):
 			t.Errorf("%U is not plain", r)
 		}
 	}
@@ -79,7 +85,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestCleanJSON: JSON that was cleaned has the same value.
+// TestCleanJSON checks that cleaned JSON has the same value.
 func TestCleanJSON(t *testing.T) {
 	const text = "a\x1b[2J\x7f\u009b\u202e\u2028\U000e0041\U0001f600\n"
 	b, err := json.Marshal(text)
@@ -115,7 +121,7 @@ func TestOutput(t *testing.T) {
 	if want := "a" + `\u001b` + "[2Jb\ufffdc\n"; notes.String() != want {
 		t.Errorf("notes are %q, want %q", &notes, want)
 	}
-	// What is drawn comes after what was written, and never ends a character of it.
+	// Drawing comes after the text written before, and never completes a character of it.
 	var b bytes.Buffer
 	o := Notes(&b)
 	io.WriteString(o, "x\xe2\x82")
@@ -128,7 +134,7 @@ func TestOutput(t *testing.T) {
 		t.Errorf("drawn %q, want %q", &b, want)
 	}
 	if err := Notes(broken{}).Flush(); err != nil {
-		t.Errorf("nothing is written: %v", err)
+		t.Errorf("an empty flush: %v", err)
 	}
 	if n, err := Notes(broken{}).Write([]byte("x")); n != 0 || err == nil {
 		t.Errorf("%d, %v", n, err)
@@ -139,7 +145,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// TestPlainIsFree: text without anything to clean is written as it is, and nothing is allocated for it.
+// TestPlainIsFree checks that clean text is written without an allocation.
 func TestPlainIsFree(t *testing.T) {
 	o := Notes(io.Discard)
 	text := []byte(strings.Repeat("plain text, caf\u00e9 \u65e5\u672c\n", 100))
@@ -148,24 +154,26 @@ func TestPlainIsFree(t *testing.T) {
 	}
 }
 
-// TestHistoryIsShown: what a history's file has is drawn, and not obeyed.
+// TestHistoryIsShown checks that control sequences in the history are displayed, not interpreted.
 func TestHistoryIsShown(t *testing.T) {
 	h := &History{}
 	if err := h.Add("a\x1b[2J\x1b]0;t\x07\u202eb"); err != nil {
 		t.Fatal(err)
 	}
-	e, screen := newEditor(t, "\x1b[A\r", true, 60, 10) // the screen fails the test for a sequence that is not the editor's
+	e, screen := newEditor(t, "\x1b[A\r", true, 60, 10) // the screen fails the test on foreign sequences
 	e.History = h
 	got, err := e.Read(t.Context(), "> ", ". ")
-	if want := "> a" + `\u001b[2J\u001b]0;t\u0007\u202eb` + "\n"; err != nil || got != "a\x1b[2J\x1b]0;t\x07\u202eb" || screen.Text() != want {
+	if want := "> a" + `\u001b[2J\u001b]0;t\u0007\u202eb` + "\n"; err != nil || got != "a\x1b[2J\x1b]0;t\x07\u202eb" ||
+		screen.Text() != want {
 		t.Errorf("%q, %v; the screen has %q, want %q", got, err, screen.Text(), want)
 	}
 }
 
-// FuzzClean: however a text is cut into writes, the same comes out of it, nothing of it is obeyed, and cleaning it
-// again changes nothing.
+// FuzzClean checks that the output does not depend on how the text is split into writes, contains no control sequences,
+// and does not change when cleaned again.
 func FuzzClean(f *testing.F) {
-	for _, s := range []string{"plain\n", "\x1b[31mred\x9b\u009b", "a\r\nb\r", "\xe2\x82\xac\xe2\x82", "\u202e\U000e0041\u2028", "\x1b]52;c;x\x07", "\xf0\x9f\x98\x80\xf0\x9f"} {
+	for _, s := range []string{"plain\n", "\x1b[31mred\x9b\u009b", "a\r\nb\r", "\xe2\x82\xac\xe2\x82",
+		"\u202e\U000e0041\u2028", "\x1b]52;c;x\x07", "\xf0\x9f\x98\x80\xf0\x9f"} {
 		f.Add([]byte(s), 1)
 		f.Add([]byte(s), 3)
 	}
@@ -188,7 +196,7 @@ func FuzzClean(f *testing.F) {
 			t.Fatalf("%q: %q is not clean at %d", text, whole, i)
 		}
 		if again := Clean(whole); again != whole {
-			t.Fatalf("%q: again %q", whole, again)
+			t.Fatalf("%q: cleaned again: %q", whole, again)
 		}
 		if line := Line(string(text)); strings.ContainsAny(line, "\n\t") || Clean(line) != line || Line(line) != line {
 			t.Fatalf("%q: the line is %q", text, line)
@@ -197,16 +205,17 @@ func FuzzClean(f *testing.F) {
 		w := &Wrapper{To: &wrapped, Columns: func() int { return 20 }}
 		w.Write(text)
 		if b := drawnByWrapper.ReplaceAll(wrapped.Bytes(), nil); plainPrefix(b) != len(b) {
-			t.Fatalf("%q: wrapped, it is %q", text, b)
+			t.Fatalf("%q: wrapped: %q", text, b)
 		}
 	})
 }
 
-// drawnByWrapper is the sequence that moves a word to the next line.
+// drawnByWrapper matches the sequence that moves a word to the next line.
 var drawnByWrapper = regexp.MustCompile(`\x1b\[\d+D\x1b\[K\n`)
 
 func BenchmarkClean(b *testing.B) {
-	for _, c := range []struct{ name, text string }{{"ascii", strings.Repeat("plain text ", 400)}, {"japanese", strings.Repeat("\u65e5\u672c\u8a9e", 500)}} {
+	for _, c := range []struct{ name, text string }{{"ascii", strings.Repeat("plain text ", 400)},
+		{"japanese", strings.Repeat("\u65e5\u672c\u8a9e", 500)}} {
 		b.Run(c.name, func(b *testing.B) {
 			o := Notes(io.Discard)
 			text := []byte(c.text)

@@ -13,23 +13,23 @@ import (
 	"strings"
 )
 
-// Bounds of a history.
+// Limits of a history.
 const (
 	maxEntries      = 1000
-	maxEntry        = 64 << 10 // bytes; longer ones are kept for the session only
-	maxHistoryBytes = 8 << 20  // of the file that is read; the oldest are left out
+	maxEntry        = 64 << 10 // bytes; longer entries are not saved
+	maxHistoryBytes = 8 << 20  // read from the end of the file; older entries are skipped
 )
 
-// History is what a user has said before, oldest first. Its file, which only the user may read, has a JSON string on each line; many
-// processes may add to it. A nil History is empty and stays so.
+// History is the list of the user's messages, oldest first. Its file has a JSON string per line and mode 0600; several
+// processes may append to it. A nil History is always empty.
 type History struct {
-	Path string // "" keeps it in memory
-	Off  bool   // Add does nothing
+	Path string // file; "" keeps the history in memory
+	Off  bool   // disables Add
 
 	list []string
 }
 
-// OpenHistory reads a history; a file that is not there is an empty one.
+// OpenHistory reads a history. A missing file is an empty history.
 func OpenHistory(path string) (*History, error) {
 	h := &History{Path: path}
 	info, err := os.Stat(path)
@@ -50,7 +50,7 @@ func OpenHistory(path string) (*History, error) {
 	for line := range bytes.Lines(text) {
 		lines++
 		var entry string
-		if json.Unmarshal(line, &entry) == nil && entry != "" { // what cannot be read was cut off, or is nobody's
+		if json.Unmarshal(line, &entry) == nil && entry != "" { // skip damaged lines
 			h.remember(entry)
 		}
 	}
@@ -60,7 +60,7 @@ func OpenHistory(path string) (*History, error) {
 	return h, nil
 }
 
-// readTail reads the last bytes of a file, from the beginning of a line.
+// readTail reads the last bytes of a file, starting at a line.
 func readTail(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func readTail(path string, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// Add remembers a message, unless it begins with a space or is the last one again.
+// Add adds a message, unless it begins with a space or repeats the last one.
 func (h *History) Add(message string) error {
 	if h == nil || h.Off || strings.TrimSpace(message) == "" || strings.HasPrefix(message, " ") {
 		return nil
@@ -123,11 +123,11 @@ func (h *History) save(message string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(line, '\n')) // in one piece, beside those of others
+	_, err = f.Write(append(line, '\n')) // one write, so that processes do not interleave
 	return errors.Join(err, f.Close())
 }
 
-// rewrite makes the file what is remembered.
+// rewrite replaces the file by the entries in memory.
 func (h *History) rewrite() error {
 	f, err := os.CreateTemp(filepath.Dir(h.Path), ".history-") // mode 0600
 	if err != nil {
@@ -150,7 +150,7 @@ func (h *History) rewrite() error {
 	return nil
 }
 
-// entries are the messages, oldest first.
+// entries returns the messages, oldest first.
 func (h *History) entries() []string {
 	if h == nil {
 		return nil

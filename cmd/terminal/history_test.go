@@ -38,7 +38,7 @@ func TestHistory(t *testing.T) {
 	if got := h.entries(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	other := openHistory(t, path) // of another session at the same time
+	other := openHistory(t, path) // another session at the same time
 	add(t, h, "mine")
 	add(t, other, "theirs")
 	if got := openHistory(t, path).entries(); !slices.Equal(got, append(want, "mine", "theirs")) {
@@ -63,7 +63,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryBounds: neither the file nor what is read of it grows without end, and damage costs the damaged line only.
+// TestHistoryBounds checks that the file and the entries read from it stay bounded, and that damage costs only the
+// damaged line.
 func TestHistoryBounds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	var b strings.Builder
@@ -90,7 +91,8 @@ func TestHistoryBounds(t *testing.T) {
 	}
 
 	huge, _ := json.Marshal(strings.Repeat("y", 1000))
-	if err := os.WriteFile(path, []byte(strings.Repeat(string(huge)+"\n\"z\"\n", maxHistoryBytes/1000+1)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Repeat(string(huge)+"\n\"z\"\n", maxHistoryBytes/1000+1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	openHistory(t, path)

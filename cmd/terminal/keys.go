@@ -5,23 +5,23 @@ import (
 	"unicode/utf8"
 )
 
-// key is what somebody pressed.
+// key is a key or a combination of keys that the user pressed.
 type key int
 
 const (
-	keyNone key = iota // a sequence without a meaning here
-	keyText            // characters
+	keyNone key = iota // an unknown sequence
+	keyText            // a typed character
 	keyEnter
-	keyNewline // a line break in the message
+	keyNewline // inserts a line break
 	keyInterrupt
-	keyEnd // Ctrl-D: delete, or the end where there is nothing
+	keyEnd // Ctrl-D: delete, or end of input if the message is empty
 	keySuspend
 	keyClear
 	keyLeft
 	keyRight
 	keyUp
 	keyDown
-	keyOlder // in the history, wherever the cursor is
+	keyOlder // in the history, from any row
 	keyNewer
 	keyWordLeft
 	keyWordRight
@@ -35,32 +35,34 @@ const (
 	keyKillToLast
 	keyYank
 	keySwap
-	keyPaste // all of the pasted text
+	keyPaste // the whole pasted text
 )
 
-// controls are the control characters, by the letters that readline knows them by.
+// controls maps control characters, by readline's letters.
 var controls = map[byte]key{
-	'A': keyHome, 'B': keyLeft, 'C': keyInterrupt, 'D': keyEnd, 'E': keyLast, 'F': keyRight, 'H': keyBackspace, 'J': keyEnter,
+	'A': keyHome, 'B': keyLeft, 'C': keyInterrupt, 'D': keyEnd, 'E': keyLast, 'F': keyRight, 'H': keyBackspace,
+	'J': keyEnter,
 	'K': keyKillToLast, 'L': keyClear, 'M': keyEnter, 'N': keyNewer, 'P': keyOlder, 'T': keySwap, 'U': keyKillToHome,
 	'W': keyKillWordLeft, 'Y': keyYank, 'Z': keySuspend,
 }
 
-// alts come after an escape character.
+// alts maps the characters that follow an escape character.
 var alts = map[byte]key{
-	'b': keyWordLeft, 'f': keyWordRight, 'd': keyKillWordRight, 127: keyKillWordLeft, 8: keyKillWordLeft, '\r': keyNewline, '\n': keyNewline,
+	'b': keyWordLeft, 'f': keyWordRight, 'd': keyKillWordRight, 127: keyKillWordLeft, 8: keyKillWordLeft, '\r': keyNewline,
+	'\n': keyNewline,
 }
 
-// finals end sequences without a number, as in ESC [ A and ESC O A.
+// finals maps the final bytes of sequences without a number, such as ESC [ A and ESC O A.
 var finals = map[byte]key{
 	'A': keyUp, 'B': keyDown, 'C': keyRight, 'D': keyLeft, 'H': keyHome, 'F': keyLast,
 }
 
-// numbered are sequences such as ESC [ 3 ~.
+// numbered maps the numbers of sequences such as ESC [ 3 ~.
 var numbered = map[string]key{
 	"1": keyHome, "7": keyHome, "4": keyLast, "8": keyLast, "3": keyDelete,
 }
 
-// byWord are keys that go over words while Ctrl or Alt is held.
+// byWord maps keys to their variants with Ctrl or Alt, which move by words.
 var byWord = map[key]key{keyLeft: keyWordLeft, keyRight: keyWordRight, keyDelete: keyKillWordRight}
 
 var (
@@ -68,11 +70,11 @@ var (
 	pasteEnd   = []byte("\x1b[201~")
 )
 
-// maxSequence bounds what is read of an escape sequence: longer ones are none.
+// maxSequence bounds an escape sequence in bytes. Longer input is not a sequence.
 const maxSequence = 32
 
-// decode takes a key off the front of what was read, and how many bytes it took: 0 where its end has not been read. Text is what was
-// typed or pasted.
+// decode decodes the first key of the input and returns the number of bytes it takes, or 0 if the key is incomplete.
+// text is the typed or pasted text.
 func decode(b []byte) (k key, text []byte, n int) {
 	switch {
 	case len(b) == 0:
@@ -120,14 +122,14 @@ func decodeEscape(b []byte) (key, []byte, int) {
 			return keyNone, nil, 0
 		}
 		return finals[b[2]], nil, 3
-	case '\x1b': // the first one was pressed alone
+	case '\x1b': // the first Esc was pressed alone
 		return keyNone, nil, 1
 	}
 	return alts[b[1]], nil, 2
 }
 
-// sequence is the key of ESC [ ARGUMENTS FINAL, whose second argument, if there is one, says what is held: 1 more than the sum of
-// 1 for Shift, 2 for Alt, 4 for Ctrl.
+// sequence returns the key of ESC [ ARGUMENTS FINAL. The optional second argument encodes the modifiers: 1 plus 1 for
+// Shift, 2 for Alt and 4 for Ctrl.
 func sequence(arguments string, final byte) key {
 	first, held, _ := bytes.Cut([]byte(arguments), []byte(";"))
 	k := finals[final]

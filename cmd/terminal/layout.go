@@ -8,17 +8,17 @@ import (
 // layout is a message as rows of a terminal.
 type layout struct {
 	rows        []row
-	row, column int // of the cursor
+	row, column int // position of the cursor
 }
 
-// row is a row of the terminal. The cursor can stand before each of its characters, and behind the last one.
+// row is a row of the terminal. The cursor can be before each character and after the last one.
 type row struct {
 	text  string
-	from  int   // the first character's index in the message
-	stops []int // columns of the characters, and the one behind the last
+	from  int   // index of the first character in the message
+	stops []int // column of each cursor position
 }
 
-// nearest is the character of a row that is nearest to a column.
+// nearest returns the index of the character nearest to a column of row n.
 func (l layout) nearest(n, column int) int {
 	r := l.rows[n]
 	i := len(r.stops) - 1
@@ -28,11 +28,11 @@ func (l layout) nearest(n, column int) int {
 	return r.from + i
 }
 
-// tab is what a tabulator looks like.
+// tab is displayed for a tab.
 const tab = "    "
 
 func (e *Editor) layout(columns int) layout {
-	columns = max(columns, 2) // what a wide character needs
+	columns = max(columns, 2) // a wide character needs 2
 	var l layout
 	var b strings.Builder
 	now := row{}
@@ -55,14 +55,14 @@ func (e *Editor) layout(columns int) layout {
 			text, width = tab, len(tab)
 		case r == '\n':
 			width = 0
-		case !Plain(r): // the history's file may hold anything
+		case !Plain(r): // history files may contain any character
 			text = escape(r)
 			width = len(text)
 		}
 		if column+width > columns && len(now.stops) > 0 || column >= columns && width > 0 {
 			end(i)
 		}
-		if i == e.at { // before a line break in a full row it stands on the last character
+		if i == e.at { // before a line break in a full row, the cursor is on the last character
 			l.row, l.column = len(l.rows), min(column, columns-1)
 		}
 		now.stops = append(now.stops, column)
@@ -97,8 +97,8 @@ const (
 	dimOff = "\x1b[0m"
 )
 
-// draw puts the message in the place of what was drawn of it before, and the cursor where it belongs. A message that is taller than
-// the terminal is shown in part.
+// draw redraws the message in place and positions the cursor. It shows only a part of a message that is taller than the
+// terminal.
 func (e *Editor) draw() {
 	columns, height := e.size()
 	l := e.layout(columns)
@@ -128,7 +128,7 @@ func (e *Editor) draw() {
 	e.write(b.String())
 }
 
-// visible are the rows that are shown: all that fit, with the cursor's among them.
+// visible returns the range of rows to show: as many as fit, including the cursor's.
 func visible(rows, cursor, height int) (first, end int) {
 	height = max(1, height)
 	if rows <= height {
@@ -138,7 +138,7 @@ func visible(rows, cursor, height int) (first, end int) {
 	return first, first + height
 }
 
-// finish leaves the message as it is and goes below it.
+// finish draws the final message and moves the cursor below it.
 func (e *Editor) finish() {
 	at := e.at
 	e.at = len(e.text)
@@ -150,5 +150,5 @@ func (e *Editor) finish() {
 	e.drawn = 0
 }
 
-// write puts text on the terminal. One that is gone is noticed when it is read from.
+// write writes to the terminal. It ignores errors: the next read reports a lost terminal.
 func (e *Editor) write(text string) { _, _ = e.Out.Write([]byte(text)) }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Output is a standard stream of the program. Write is for text that may come from outside; [Output.Drawing] is for
-// what the program itself draws. It is safe for concurrent use.
+// Output is a standard stream of the program. Write takes text that may be untrusted; [Output.Drawing] takes the
+// program's own sequences. It is safe for concurrent use.
 type Output struct {
 	to       io.Writer
 	file     *os.File // the terminal; nil if there is none
@@ -19,8 +19,8 @@ type Output struct {
 	state cleaner
 }
 
-// Data makes a stream for results. On a terminal what is written is cleaned as [Clean] does; files and pipes get
-// every byte as it is.
+// Data returns a stream for results. On a terminal, text is cleaned like [Clean] does; files and pipes get every byte
+// unchanged.
 func Data(to io.Writer) *Output {
 	o := &Output{to: to}
 	if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -29,7 +29,7 @@ func Data(to io.Writer) *Output {
 	return o
 }
 
-// Notes makes a stream for messages, which are cleaned wherever they go: people read logs on a terminal later.
+// Notes returns a stream for messages. They are always cleaned, because people read logs on terminals later.
 func Notes(to io.Writer) *Output {
 	o := Data(to)
 	o.filtered = true
@@ -39,10 +39,10 @@ func Notes(to io.Writer) *Output {
 // IsTerminal reports whether the stream is a terminal.
 func (o *Output) IsTerminal() bool { return o.file != nil }
 
-// File returns the terminal, or nil if the stream is none.
+// File returns the terminal, or nil if the stream is not one.
 func (o *Output) File() *os.File { return o.file }
 
-// Size returns the size of the terminal, or zeros if it is not known.
+// Size returns the size of the terminal, or zeros if it is unknown.
 func (o *Output) Size() (columns, rows int) {
 	if o.file == nil {
 		return 0, 0
@@ -54,7 +54,7 @@ func (o *Output) Size() (columns, rows int) {
 	return columns, rows
 }
 
-// Write writes text. The bytes of a character may come in several writes.
+// Write writes text. A character may be split between writes.
 func (o *Output) Write(p []byte) (int, error) {
 	if !o.filtered {
 		return o.to.Write(p)
@@ -67,7 +67,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what is left of a character that did not end.
+// Flush writes the replacement of an incomplete last character.
 func (o *Output) Flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,8 +82,8 @@ func (o *Output) put(p []byte) error {
 	return err
 }
 
-// Drawing returns the way around the filter, for escape sequences of the program. Text from outside has to be clean
-// before it is drawn.
+// Drawing returns a writer that bypasses the filter, for the program's own escape sequences. Clean untrusted text
+// before drawing it.
 func (o *Output) Drawing() io.Writer { return drawing{o} }
 
 type drawing struct{ o *Output }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// raw has a terminal give keys as they are pressed.
+// raw puts a terminal into raw mode.
 func raw(in, _ *os.File) (restore func() error, err error) {
 	fd := int(in.Fd())
 	state, err := term.MakeRaw(fd)
@@ -19,5 +19,5 @@ func raw(in, _ *os.File) (restore func() error, err error) {
 	return func() error { return term.Restore(fd, state) }, nil
 }
 
-// suspend stops the program and what runs beside it in the foreground, as the terminal itself does for Ctrl-Z.
+// suspend suspends the foreground process group, as the terminal does for Ctrl-Z.
 func suspend() { _ = syscall.Kill(0, syscall.SIGTSTP) }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// raw has a console give keys as they are pressed, and obey escape sequences.
+// raw puts a console into raw mode and enables escape sequences.
 func raw(in, out *os.File) (restore func() error, err error) {
 	fd, to := int(in.Fd()), windows.Handle(out.Fd())
 	state, err := term.MakeRaw(fd)
@@ -22,7 +22,7 @@ func raw(in, out *os.File) (restore func() error, err error) {
 			return nil, errors.Join(err, term.Restore(fd, state))
 		}
 	}
-	return func() error { return term.Restore(fd, state) }, nil // later output wants the sequences too
+	return func() error { return term.Restore(fd, state) }, nil // leave escape sequences enabled for later output
 }
 
-var suspend func() // consoles have no jobs
+var suspend func() // consoles have no job control

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Columns is how wide a terminal shows a text of one line.
+// Columns returns the width of a text of one line on a terminal.
 func Columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -17,7 +17,7 @@ func Columns(s string) int {
 
 func runeColumns(r rune) int {
 	switch {
-	case r < 0x300: // most of all text, without a look at tables
+	case r < 0x300: // the common case, without a table lookup
 		return 1
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0

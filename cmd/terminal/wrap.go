@@ -7,22 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// Wrapper writes a stream of text to a terminal. Lines break between words; a word appears as it comes, and moves to the next line
-// when it turns out too long for this one. The text is cleaned as [Clean] does: only the Wrapper's own sequences reach the terminal.
+// Wrapper writes a stream of text to a terminal and breaks lines between words. A word appears as it arrives, and moves
+// to the next line if it does not fit. The text is cleaned like [Clean] does: only the Wrapper's own sequences reach
+// the terminal.
 type Wrapper struct {
 	To      io.Writer
-	Columns func() int // of the terminal; nil, or 0 of it: lines are not broken
+	Columns func() int // width of the terminal; nil or a result of 0 disables wrapping
 
-	column int    // of the cursor
-	word   string // the last characters of the line, which a break takes along
+	column int    // column of the cursor
+	word   string // last characters of the line, which move with a break
 	state  cleaner
 }
 
-// Write writes text. The bytes of a character may come apart.
+// Write writes text. A character may be split between writes.
 func (w *Wrapper) Write(p []byte) (int, error) {
 	columns := 0
 	if w.Columns != nil {
-		columns = w.Columns() - 1 // the cursor is never behind the last column, where terminals differ
+		columns = w.Columns() - 1 // leave the last column free: terminals differ in how they wrap there
 	}
 	var b strings.Builder
 	for text := w.state.clean(p); len(text) > 0; {
@@ -53,7 +54,7 @@ func (w *Wrapper) put(b *strings.Builder, r rune, columns int) {
 	}
 	width := runeColumns(r)
 	if columns > 1 && w.column+width > columns {
-		if r == ' ' { // the break stands for it
+		if r == ' ' { // the break replaces the space
 			w.put(b, '\n', columns)
 			return
 		}
@@ -62,14 +63,14 @@ func (w *Wrapper) put(b *strings.Builder, r rune, columns int) {
 	b.WriteRune(r)
 	w.column += width
 	switch {
-	case r == ' ' || width == 2: // a line may break behind it
+	case r == ' ' || width == 2: // a line may break after this character
 		w.word = ""
 	default:
 		w.word += string(r)
 	}
 }
 
-// breakLine goes to the next line, and takes along the word that has begun, unless it is all of the line or ends here.
+// breakLine starts a new line and moves the current word to it, unless the word fills the line or ends here.
 func (w *Wrapper) breakLine(b *strings.Builder, ends bool) {
 	n := Columns(w.word)
 	if n == 0 || n == w.column || ends {
@@ -81,5 +82,5 @@ func (w *Wrapper) breakLine(b *strings.Builder, ends bool) {
 	w.column = n
 }
 
-// Column is how many columns of the line are written.
+// Column returns the column of the cursor in the line.
 func (w *Wrapper) Column() int { return w.column }

@@ -24,7 +24,7 @@ func TestWrap(t *testing.T) {
 		{"a\tb", "a   b\n"},
 		{"\x1b[3mi\r\n\u009b", "\\u001b[3mi\n\\u009b\n"},
 	} {
-		for _, at := range []int{1, 3, 1000} { // bytes of a write
+		for _, at := range []int{1, 3, 1000} { // bytes per write
 			screen := terminaltest.New(t, 11, 5)
 			w := &Wrapper{To: screen, Columns: func() int { return 11 }}
 			for rest := test.text; rest != ""; {

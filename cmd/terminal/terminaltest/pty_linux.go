@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PTY gives both ends of a real terminal of this size; where the machine has none the test is skipped.
+// PTY opens a pseudo-terminal of this size and returns both ends. It skips the test on a machine without
+// pseudo-terminals.
 func PTY(t testing.TB, columns, rows int) (control, tty *os.File) {
 	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skipf("there are no pseudo-terminals here: %v", err)
+		t.Skipf("no pseudo-terminals: %v", err)
 	}
 	t.Cleanup(func() { control.Close() })
 	n, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)

@@ -1,5 +1,4 @@
-// Package terminaltest is a terminal for tests: what is written to it is shown as a real one would, and whatever else is written than
-// what this program sends fails the test.
+// Package terminaltest emulates a terminal for tests. A control sequence that this program does not use fails the test.
 package terminaltest
 
 import (
@@ -11,31 +10,31 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Screen is what a terminal shows of what is written to it. A wide character takes two cells, the second of them 0.
+// Screen is an emulated terminal. A wide character takes two cells, the second of which is 0.
 type Screen struct {
 	t             testing.TB
 	columns, rows int
-	lines         [][]rune // also those that have scrolled away
+	lines         [][]rune // including lines that scrolled out of view
 	row, column   int
-	raw           bool // a line feed does not go to the first column
+	raw           bool // a line feed keeps the column
 }
 
-// New is an empty terminal that adds the carriage returns, as terminals do for programs that print.
+// New returns an empty terminal in which a line feed also returns the carriage, as in cooked mode.
 func New(t testing.TB, columns, rows int) *Screen {
 	return &Screen{t: t, columns: columns, rows: rows, lines: [][]rune{nil}}
 }
 
-// NewRaw is one that does as it is told.
+// NewRaw returns an empty terminal in raw mode.
 func NewRaw(t testing.TB, columns, rows int) *Screen {
 	s := New(t, columns, rows)
 	s.raw = true
 	return s
 }
 
-// Size is that of the terminal.
+// Size returns the size of the terminal.
 func (v *Screen) Size() (columns, rows int) { return v.columns, v.rows }
 
-// Write shows text.
+// Write displays text.
 func (v *Screen) Write(p []byte) (int, error) {
 	text := string(p)
 	for len(text) > 0 {
@@ -62,7 +61,7 @@ func (v *Screen) control(arguments string, final byte) {
 	top := max(0, len(v.lines)-v.rows)
 	switch final {
 	case 'A':
-		v.row = max(v.row-n, top) // not beyond the top of what is seen
+		v.row = max(v.row-n, top) // stop at the top of the view
 	case 'C':
 		v.column = min(v.column+n, v.columns-1)
 	case 'D':
@@ -80,7 +79,7 @@ func (v *Screen) control(arguments string, final byte) {
 		for i := v.row + 1; i < len(v.lines); i++ {
 			v.lines[i] = nil
 		}
-	case 'm': // styles take no room
+	case 'm': // styles take no cells
 	case 'h', 'l':
 		if arguments != "?2004" {
 			v.t.Errorf("an unknown mode: %q", arguments)
@@ -101,7 +100,7 @@ func (v *Screen) put(r rune) {
 	case r < ' ' || r == 127:
 		v.t.Errorf("a control character %q", r)
 		return
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf): // kept out of the cells
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf): // combining marks get no cell
 		return
 	}
 	cells := 1
@@ -133,7 +132,7 @@ func (v *Screen) down(first bool) {
 	}
 }
 
-// Text is all that was written, also what has scrolled away, without spaces and empty lines at its ends.
+// Text returns all lines, including those that scrolled out of view, without trailing spaces and empty lines.
 func (v *Screen) Text() string {
 	var list []string
 	for _, l := range v.lines {
@@ -142,5 +141,5 @@ func (v *Screen) Text() string {
 	return strings.TrimRight(strings.Join(list, "\n"), "\n") + "\n"
 }
 
-// Cursor is where the next character goes, counted from the first line of all.
+// Cursor returns the position of the cursor, counted from the very first line.
 func (v *Screen) Cursor() (row, column int) { return v.row, v.column }

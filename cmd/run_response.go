@@ -10,27 +10,27 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 )
 
-// runToolCall is a call of a tool in JSON.
+// runToolCall is a tool call in the output.
 type runToolCall struct {
 	ID        string          `json:"id,omitempty"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// answer collects what a model says and, unless it is for --json, prints it as it comes.
-type answer struct {
+// responseWriter collects a model's response. Without --json it also prints the response as it arrives.
+type responseWriter struct {
 	result   *runJSON
-	out      io.Writer // nil: nothing is printed
-	thoughts io.Writer // nil: thinking is not shown
-	marks    io.Writer // gets the escape sequences that make thinking dim; nil: a word does
-	ids      bool      // there is no text: print the token ids
-	thinking bool      // thoughts are being printed
-	inLine   bool      // the answer's last line has not ended
+	out      io.Writer // nil: print nothing
+	thoughts io.Writer // nil: do not show thinking
+	marks    io.Writer // receives the escape sequences that dim thinking; nil: mark thinking with a word
+	ids      bool      // the model has no tokenizer: print token ids
+	thinking bool      // thinking is being printed
+	inLine   bool      // the last line of the response is not terminated
 	printed  bool
 }
 
-func (a *app) answer(result *runJSON, o runOptions) *answer {
-	w := &answer{result: result}
+func (a *app) responseWriter(result *runJSON, o runOptions) *responseWriter {
+	w := &responseWriter{result: result}
 	if o.json {
 		return w
 	}
@@ -44,7 +44,7 @@ func (a *app) answer(result *runJSON, o runOptions) *answer {
 	return w
 }
 
-func (w *answer) add(events []parse.Event) error {
+func (w *responseWriter) add(events []parse.Event) error {
 	for _, e := range events {
 		var err error
 		switch e.Kind {
@@ -55,7 +55,7 @@ func (w *answer) add(events []parse.Event) error {
 			call := runToolCall{e.Call.ID, e.Call.Name, e.Call.Arguments}
 			w.result.ToolCalls = append(w.result.ToolCalls, call)
 			err = w.call(call)
-		default: // the text of a damaged call is all that there is
+		default: // a damaged call is passed on as text
 			w.result.Text += e.Text
 			err = w.write(e.Text)
 		}
@@ -66,7 +66,7 @@ func (w *answer) add(events []parse.Event) error {
 	return nil
 }
 
-func (w *answer) write(text string) error {
+func (w *responseWriter) write(text string) error {
 	if w.out == nil || text == "" {
 		return nil
 	}
@@ -78,8 +78,8 @@ func (w *answer) write(text string) error {
 	return err
 }
 
-// call prints a call on a line of its own.
-func (w *answer) call(call runToolCall) error {
+// call prints a tool call on its own line.
+func (w *responseWriter) call(call runToolCall) error {
 	if w.out == nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (w *answer) call(call runToolCall) error {
 	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(call); err != nil {
-		return fmt.Errorf("call of %q: %w", call.Name, err)
+		return fmt.Errorf("tool call of %q: %w", call.Name, err)
 	}
 	return w.write(line.String())
 }
@@ -100,7 +100,7 @@ const (
 	dimOff = "\x1b[0m"
 )
 
-func (w *answer) think(text string) error {
+func (w *responseWriter) think(text string) error {
 	if w.thoughts == nil || text == "" {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (w *answer) think(text string) error {
 	return err
 }
 
-func (w *answer) endThoughts() error {
+func (w *responseWriter) endThoughts() error {
 	if !w.thinking {
 		return nil
 	}
@@ -130,8 +130,8 @@ func (w *answer) endThoughts() error {
 	return err
 }
 
-// end ends the last line. Ids are one, as --prompt-ids takes them.
-func (w *answer) end() error {
+// end terminates the last line. Token ids are printed here as one JSON array, in the format of --prompt-ids.
+func (w *responseWriter) end() error {
 	if err := w.endThoughts(); err != nil || w.out == nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal"
 )
 
-// Where the parts of an answer go.
-func TestAnswer(t *testing.T) {
+// TestResponse checks where the parts of a response are written.
+func TestResponse(t *testing.T) {
 	events := func(name, text string) (out []parse.Event) {
 		t.Helper()
 		p, err := parse.New(name, parse.Options{})
@@ -30,18 +30,23 @@ func TestAnswer(t *testing.T) {
 		want               runJSON
 	}{
 		{"text", "hermes", "Hi\nyou", runOptions{}, "Hi\nyou\n", "", runJSON{Text: "Hi\nyou"}},
-		{"thinking is left out", "hermes", "<think>\nhm\n</think>\n\nHi", runOptions{}, "Hi\n", "", runJSON{Text: "Hi", Thinking: "hm"}},
-		{"thinking is shown", "hermes", "<think>hm</think>Hi", runOptions{verbose: true}, "Hi\n", "thinking: hm\n", runJSON{Text: "Hi", Thinking: "hm"}},
-		{"only thinking", "hermes", "<think>hm</think>", runOptions{verbose: true}, "\n", "thinking: hm\n", runJSON{Thinking: "hm"}},
+		{"thinking is not shown", "hermes", "<think>\nhm\n</think>\n\nHi", runOptions{},
+			"Hi\n", "", runJSON{Text: "Hi", Thinking: "hm"}},
+		{"thinking is shown", "hermes", "<think>hm</think>Hi", runOptions{verbose: true},
+			"Hi\n", "thinking: hm\n", runJSON{Text: "Hi", Thinking: "hm"}},
+		{"only thinking", "hermes", "<think>hm</think>", runOptions{verbose: true},
+			"\n", "thinking: hm\n", runJSON{Thinking: "hm"}},
 		{"a call", "hermes", call, runOptions{}, `{"name":"f","arguments":{"a":"<b>"}}` + "\n", "", runJSON{}},
-		{"text and a call", "hermes", "Look" + call, runOptions{}, "Look\n" + `{"name":"f","arguments":{"a":"<b>"}}` + "\n", "", runJSON{Text: "Look"}},
-		{"JSON prints nothing here", "hermes", "<think>hm</think>Hi", runOptions{json: true, verbose: true}, "", "", runJSON{Text: "Hi", Thinking: "hm"}},
+		{"text and a call", "hermes", "Look" + call, runOptions{},
+			"Look\n" + `{"name":"f","arguments":{"a":"<b>"}}` + "\n", "", runJSON{Text: "Look"}},
+		{"JSON prints nothing here", "hermes", "<think>hm</think>Hi", runOptions{json: true, verbose: true},
+			"", "", runJSON{Text: "Hi", Thinking: "hm"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			a := &app{out: terminal.Data(&out), err: terminal.Notes(&errs)}
 			var result runJSON
-			w := a.answer(&result, c.o)
+			w := a.responseWriter(&result, c.o)
 			if err := w.add(events(c.parser, c.text)); err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,39 @@
+package cmd
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// TestHelp checks the rules of docs/style.md for help: flags' texts are one line under 60 characters, summaries and
+// descriptions start with a capital letter, and descriptions have lines of at most 120 columns.
+func TestHelp(t *testing.T) {
+	commands(t, (&app{}).root(), func(c *cobra.Command) {
+		if cobraCommands[c.Name()] {
+			return
+		}
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") || strings.ToUpper(c.Short[:1]) != c.Short[:1] {
+			t.Errorf("%s: summary %q", c.CommandPath(), c.Short)
+		}
+		for line := range strings.Lines(c.Long + "\n" + c.Example) {
+			if n := utf8.RuneCountInString(line); n > 120 {
+				t.Errorf("%s: a line of %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			_, usage := pflag.UnquoteUsage(f)
+			if n := utf8.RuneCountInString(usage); n == 0 || n >= 60 || strings.Contains(usage, "\n") {
+				t.Errorf("%s --%s: %d characters: %s", c.CommandPath(), f.Name, n, usage)
+			}
+		})
+	})
+}
+
+// cobraCommands are commands that cobra itself defines.
+var cobraCommands = map[string]bool{
+	"completion": true, "bash": true, "zsh": true, "fish": true, "powershell": true, "help": true,
+}
