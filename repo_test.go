@@ -36,7 +36,7 @@ var arrows = map[string][]string{
 	"launch":      {},
 	"arch":        {"quantize", "safetensors"},
 	"quantize":    {},
-	"manifest":    {},
+	"manifest":    {"quantize", "safetensors"},
 	"modelfile":   {},
 	"safetensors": {},
 	"tokenizer":   {},

@@ -4,15 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/ingotml/ingot/manifest/blob"
 )
 
 // Draft reports whether the layer belongs to the image's draft model, which is used for speculative decoding. Names of
-// its tensors begin with "draft.", and its files are in the folder draft/.
+// its tensors begin with [blob.DraftPrefix], and those of its files with [blob.DraftFolder].
 func (l Layer) Draft() bool {
 	if l.Kind == KindTensor {
-		return strings.HasPrefix(l.Name, "draft.")
+		return blob.IsDraft(l.Name)
 	}
-	return strings.HasPrefix(l.Name, "draft/")
+	return strings.HasPrefix(l.Name, blob.DraftFolder)
 }
 
 // AbsentError lists the layers of a model whose blobs are not in the store, for instance after a partial pull. It

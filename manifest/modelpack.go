@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/manifest/blob"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
@@ -26,7 +27,6 @@ import (
 //	manifest  org.ingotml.context.length
 //	manifest  org.ingotml.embedding.length
 const (
-	annotationTensor          = "org.ingotml.tensor"
 	annotationKind            = "org.ingotml.kind"
 	annotationModelType       = "org.ingotml.model.type"
 	annotationParams          = "org.ingotml.parameters"
@@ -108,7 +108,7 @@ func modelPackLayer(l Layer) (ocispec.Descriptor, error) {
 	}
 	switch l.Kind {
 	case KindTensor:
-		d.Annotations[annotationTensor] = l.Name
+		d.Annotations[blob.AnnotationTensor] = l.Name
 	case KindFile:
 	default:
 		d.Annotations[annotationKind] = string(l.Kind)
@@ -188,7 +188,7 @@ func decodeModelPack(m parsedManifest, config []byte) (Image, error) {
 			Digest:    d.Digest,
 			Size:      d.Size,
 		}
-		if tensor, ok := d.Annotations[annotationTensor]; ok {
+		if tensor, ok := d.Annotations[blob.AnnotationTensor]; ok {
 			l.Kind, l.Name = KindTensor, tensor
 		} else if kind, ok := d.Annotations[annotationKind]; ok {
 			l.Kind = Kind(kind)

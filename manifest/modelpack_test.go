@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/manifest/blob"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -244,7 +245,7 @@ func TestDecodeErrors(t *testing.T) {
 	filepathIs := func(p string) func(*ocispec.Manifest) {
 		return layer(map[string]string{modelspec.AnnotationFilepath: p})
 	}
-	tensorIs := func(p string) func(*ocispec.Manifest) { return layer(map[string]string{annotationTensor: p}) }
+	tensorIs := func(p string) func(*ocispec.Manifest) { return layer(map[string]string{blob.AnnotationTensor: p}) }
 	tests := []struct {
 		name   string
 		change func(*ocispec.Manifest)
@@ -290,7 +291,7 @@ func TestDecodeErrors(t *testing.T) {
 		}, ErrInvalidManifest, "layers 0 and 1 are both"},
 		{"tensor and file at one path", func(m *ocispec.Manifest) {
 			m.Layers = append(m.Layers, m.Layers[0])
-			m.Layers[0].Annotations = map[string]string{annotationTensor: "w"}
+			m.Layers[0].Annotations = map[string]string{blob.AnnotationTensor: "w"}
 			m.Layers[1].Annotations = map[string]string{modelspec.AnnotationFilepath: "model-w.safetensors"}
 		}, ErrInvalidManifest, "layers 0 and 1 are both"},
 		{"number", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationContextLength: "-1"} },

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ingotml/ingot/manifest/blob"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -125,7 +126,7 @@ func encodeOllamaLayer(l Layer, read func(digest.Digest) ([]byte, error)) (ollam
 	o := ollamaLayerJSON{MediaType: mediaType, Digest: l.Digest, Size: l.Size, Annotations: map[string]string{}}
 	switch {
 	case l.Kind == KindTensor:
-		o.Annotations[annotationTensor] = l.Name
+		o.Annotations[blob.AnnotationTensor] = l.Name
 	case l.Name != "":
 		o.Annotations[modelspec.AnnotationFilepath] = l.Name
 	}
@@ -244,7 +245,7 @@ func decodeOllamaLayer(d parsedLayer) Layer {
 	}
 	switch {
 	case d.MediaType == ollamaTensor:
-		l.Kind, l.Name = KindTensor, cmp.Or(d.Name, d.Annotations[annotationTensor])
+		l.Kind, l.Name = KindTensor, cmp.Or(d.Name, d.Annotations[blob.AnnotationTensor])
 	case d.MediaType == ollamaFile:
 		if kind := Kind(d.Annotations[annotationKind]); kind != "" && kind != KindTensor {
 			l.Kind = kind

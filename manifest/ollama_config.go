@@ -5,17 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/opencontainers/go-digest"
 )
 
 // ollamaMinVersion is the first Ollama version that runs safetensors models. Ollama's own create writes the same value.
 const ollamaMinVersion = "0.19.0"
-
-// The draft model in the target's image: the prefix of its tensors' names, and its configuration file.
-const (
-	draftPrefix = "draft."
-	draftConfig = "draft/config.json"
-)
 
 // recordFile is the file in which an image records the parser and renderer that its creator chose (package convert).
 const recordFile = "ingot.json"
@@ -87,12 +82,12 @@ func ollamaConfigOf(img Image, read func(digest.Digest) ([]byte, error)) (ollama
 		Architectures []string `json:"architectures"`
 		ModelType     string   `json:"model_type"`
 	}
-	found, err := readJSON(img, draftConfig, read, &draft)
+	found, err := readJSON(img, blob.DraftConfig, read, &draft)
 	if err != nil || !found {
 		return o, err
 	}
 	o.Draft = &ollamaDraft{
-		ModelFormat: "safetensors", Architecture: draft.ModelType, TensorPrefix: draftPrefix, Config: draftConfig,
+		ModelFormat: "safetensors", Architecture: draft.ModelType, TensorPrefix: blob.DraftPrefix, Config: blob.DraftConfig,
 	}
 	if len(draft.Architectures) > 0 {
 		o.Draft.Architecture = draft.Architectures[0]

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	"github.com/ingotml/ingot/manifest"
+	blobformat "github.com/ingotml/ingot/manifest/blob"
+	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -301,8 +303,10 @@ type layerDescriptor struct {
 // names returns the names by which a user may select the layer: the tensor's, the file's path, and their last elements.
 func (l layerDescriptor) names() []string {
 	var list []string
-	for _, n := range []string{l.Annotations[annotationTensor], l.Name, l.Annotations[annotationFilepath],
-		l.Annotations[ocispec.AnnotationTitle]} {
+	for _, n := range []string{
+		l.Annotations[blobformat.AnnotationTensor], l.Name, l.Annotations[modelspec.AnnotationFilepath],
+		l.Annotations[ocispec.AnnotationTitle],
+	} {
 		if n == "" {
 			continue
 		}
@@ -316,17 +320,11 @@ func (l layerDescriptor) names() []string {
 
 // draft reports whether a layer belongs to a draft model; see [manifest.Layer.Draft].
 func (l layerDescriptor) draft() bool {
-	tensors := strings.TrimSuffix(manifest.TensorPath("draft."), ".safetensors")
+	tensors := strings.TrimSuffix(manifest.TensorPath(blobformat.DraftPrefix), ".safetensors")
 	return slices.ContainsFunc(l.names(), func(n string) bool {
-		return strings.HasPrefix(n, "draft.") || strings.HasPrefix(n, "draft/") || strings.HasPrefix(n, tensors)
+		return blobformat.IsDraft(n) || strings.HasPrefix(n, blobformat.DraftFolder) || strings.HasPrefix(n, tensors)
 	})
 }
-
-// Annotations with names of layers (manifest's modelpack encoding).
-const (
-	annotationTensor   = "org.ingotml.tensor"
-	annotationFilepath = "org.cncf.model.filepath"
-)
 
 // selectLayers splits the blobs of a manifest into those that the options select and the others. The config is always
 // selected.

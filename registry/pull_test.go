@@ -19,6 +19,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -68,7 +69,7 @@ func serve(t testing.TB, p *peer, files map[string][]byte) *image {
 		img.blobs = append(img.blobs, b)
 		m.Layers = append(m.Layers, ocispec.Descriptor{
 			MediaType: "application/vnd.example.file", Digest: digest.FromBytes(b), Size: int64(len(b)),
-			Annotations: map[string]string{annotationFilepath: path}})
+			Annotations: map[string]string{modelspec.AnnotationFilepath: path}})
 	}
 	for _, b := range img.blobs {
 		p.putBlob("team/model", b)

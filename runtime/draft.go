@@ -11,15 +11,10 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
-)
-
-// A draft model is part of its target's image. The names of its tensors start with draftPrefix.
-const (
-	draftPrefix = "draft."
-	draftConfig = "draft/config.json"
 )
 
 // Draft configures speculative decoding for a request: a cheap draft proposes tokens, and the model verifies them in
@@ -86,21 +81,21 @@ type DraftOptions struct {
 // draftFiles holds an image's draft model: its configuration, nil if there is none, and its tensor blobs.
 type draftFiles struct {
 	config arch.Model
-	blobs  []blob
+	blobs  []tensorBlob
 }
 
 // draft opens the image's draft model for the given target.
 func (f files) draft(target arch.Model) (draftFiles, error) {
-	if _, ok := f.image.Find(manifest.KindFile, draftConfig); !ok {
+	if _, ok := f.image.Find(manifest.KindFile, blob.DraftConfig); !ok {
 		if stray := f.tensorLayers(true); len(stray) > 0 {
 			return draftFiles{}, fmt.Errorf("tensor %s belongs to a draft model, but %s is not in the image: %w",
-				stray[0].Name, draftConfig, ErrImage)
+				stray[0].Name, blob.DraftConfig, ErrImage)
 		}
 		return draftFiles{}, nil
 	}
-	config, err := f.configOf(draftConfig)
+	config, err := f.configOf(blob.DraftConfig)
 	if err != nil {
-		return draftFiles{}, fmt.Errorf("%s: %w", draftConfig, err)
+		return draftFiles{}, fmt.Errorf("%s: %w", blob.DraftConfig, err)
 	}
 	if err := arch.CheckDraft(target, config); err != nil {
 		return draftFiles{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/models/modeltest"
@@ -103,7 +104,7 @@ func TestDraftDamaged(t *testing.T) {
 		_, err := CheckImage(t.Context(), store, &less)
 		return err
 	}
-	if err := check(draftConfig); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), draftConfig) {
+	if err := check(blob.DraftConfig); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), blob.DraftConfig) {
 		t.Errorf("without its configuration: %v", err)
 	}
 	if err := check("draft.post_projection.weight"); !errors.Is(err, arch.ErrTable) ||

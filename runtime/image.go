@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/tokenizer"
 )
 
@@ -117,7 +118,7 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 func (f files) tensorLayers(draft bool) []manifest.Layer {
 	var layers []manifest.Layer
 	for _, l := range f.image.Layers {
-		if l.Kind == manifest.KindTensor && strings.HasPrefix(l.Name, draftPrefix) == draft {
+		if l.Kind == manifest.KindTensor && blob.IsDraft(l.Name) == draft {
 			layers = append(layers, l)
 		}
 	}

@@ -123,7 +123,7 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 }
 
 // build builds the model on the engine's thread. If it fails, it frees all arrays.
-func (l *Local) build(ctx context.Context, blobs []blob, draft draftFiles, o Options) error {
+func (l *Local) build(ctx context.Context, blobs []tensorBlob, draft draftFiles, o Options) error {
 	weights, err := loadWeights(ctx, l.thread, blobs, o)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (l *Local) build(ctx context.Context, blobs []blob, draft draftFiles, o Opt
 }
 
 // loadWeights loads tensors on the engine's thread. If it fails, it frees them.
-func loadWeights(ctx context.Context, t *mlx.Thread, blobs []blob, o Options) (*nn.Weights, error) {
+func loadWeights(ctx context.Context, t *mlx.Thread, blobs []tensorBlob, o Options) (*nn.Weights, error) {
 	tensors := map[string]*nn.Tensor{}
 	done := false
 	defer func() {

@@ -69,10 +69,10 @@ func (o Options) divideMemory(m mlx.Memory, working int64) (state, prefixes int6
 // workingSet estimates the memory of a step besides state and weights. rows is the number of rows, sampled the number
 // of rows with logits. The factors allow for several activations of the hidden width, three of the widest layer, and
 // float32 logits with a sorted copy.
-func workingSet(f arch.Facts, blobs []blob, rows, sampled int) int64 {
+func workingSet(f arch.Facts, blobs []tensorBlob, rows, sampled int) int64 {
 	widest := f.Hidden
 	for _, b := range blobs {
-		if shape := b.parts[""].Shape; len(shape) == 2 && shape[0] != f.Vocab {
+		if shape := b.header.Arrays[""].Shape; len(shape) == 2 && shape[0] != f.Vocab {
 			widest = max(widest, shape[0])
 		}
 	}
@@ -81,7 +81,7 @@ func workingSet(f arch.Facts, blobs []blob, rows, sampled int) int64 {
 
 // assignMemory divides the memory between running requests and the prefix cache. It runs on the engine's thread, after
 // the model was built.
-func (l *Local) assignMemory(blobs []blob, o Options) {
+func (l *Local) assignMemory(blobs []tensorBlob, o Options) {
 	m := memory{shape: l.measureState(), rows: maxRows}
 	if o.Chunk > 0 {
 		m.rows = o.Chunk

@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
-	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -93,14 +92,19 @@ func loadTensor(t *mlx.Thread, store *manifest.Store, l manifest.Layer) (*nn.Ten
 		return nil, 0, err
 	}
 	defer f.Close()
-	header, err := safetensors.ReadHeader(f, l.Size)
+	b, err := blob.Read(f, l.Size, l.Name)
 	if err != nil {
 		return nil, 0, err
 	}
+	kind, err := b.Check()
+	if err != nil {
+		return nil, 0, err
+	}
+	header := b.Header
 	region := mlx.OpenRegion(t, store.BlobPath(l.Digest), header.DataOffset, header.Size-header.DataOffset)
 	defer region.Close()
 	arrays := map[string]*mlx.Array{}
-	for _, part := range header.Tensors {
+	for suffix, part := range b.Arrays {
 		d, ok := dtypes[part.DType]
 		if !ok {
 			return nil, 0, fmt.Errorf("type %s is not one of this benchmark", part.DType)
@@ -109,20 +113,12 @@ func loadTensor(t *mlx.Thread, store *manifest.Store, l manifest.Layer) (*nn.Ten
 		for i, n := range part.Shape {
 			shape[i] = int(n)
 		}
-		arrays[strings.TrimPrefix(part.Name, l.Name)] = mlx.Keep(region.Array(part.Begin, d, shape...))
+		arrays[suffix] = mlx.Keep(region.Array(part.Begin, d, shape...))
 	}
 	tensor := &nn.Tensor{Array: arrays[""]}
-	if name, ok := header.Metadata["quant_type"]; ok {
-		kind, _, err := quantize.ParseType(name)
-		if err != nil {
-			return nil, 0, err
-		}
-		group, err := strconv.Atoi(header.Metadata["group_size"])
-		if err != nil {
-			return nil, 0, err
-		}
-		tensor.Packed = &nn.Packed{Scales: arrays[".scale"], Biases: arrays[".bias"], Mode: modes[kind.Mode()],
-			Bits: kind.Bits(), Group: group}
+	if kind != 0 {
+		tensor.Packed = &nn.Packed{Scales: arrays[blob.ScaleSuffix], Biases: arrays[blob.BiasSuffix],
+			Mode: modes[kind.Mode()], Bits: kind.Bits(), Group: kind.Group(), Global: b.Global}
 	}
 	return tensor, header.Size - header.DataOffset, nil
 }
