@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/write"
 	"github.com/spf13/cobra"
 )
 
@@ -125,7 +125,7 @@ func TestPlainProgress(t *testing.T) {
 	var errs bytes.Buffer
 	p := (&app{err: terminal.Notes(&errs)}).createProgress(false)
 	p.shown = p.shown.Add(-plainEvery)
-	p.set(convert.Event{Bytes: 1000, TotalBytes: 4000, Tensors: 1, TotalTensors: 4})
+	p.set(write.Event{Bytes: 1000, TotalBytes: 4000, Tensors: 1, TotalTensors: 4})
 	p.end()
 	if got := errs.String(); !strings.HasPrefix(got, "packing 1.0 kB of 4.0 kB, 1 of 4 tensors, ") ||
 		strings.ContainsAny(got, "\r\x1b") || !strings.HasSuffix(got, "\n") {

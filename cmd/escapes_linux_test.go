@@ -18,7 +18,7 @@ import (
 
 	"github.com/ingotml/ingot/cmd"
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/provenance"
 	"github.com/ingotml/ingot/manifest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -252,7 +252,7 @@ func TestEvilProvenance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := store.Referrers(t.Context(), raw.Descriptor.Digest, convert.ProvenanceType)
+	list, err := store.Referrers(t.Context(), raw.Descriptor.Digest, provenance.Type)
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
@@ -284,7 +284,7 @@ func TestEvilProvenance(t *testing.T) {
 	}
 	annotations := map[string]string{ocispec.AnnotationTitle: evil, evil: evil}
 	layers := []ocispec.Descriptor{layer}
-	artifact := manifest.Artifact{Type: convert.ProvenanceType, Subject: raw.Descriptor, Layers: layers,
+	artifact := manifest.Artifact{Type: provenance.Type, Subject: raw.Descriptor, Layers: layers,
 		Annotations: annotations}
 	if _, err := store.Attach(t.Context(), artifact); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@ package cmd
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/export"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/spf13/cobra"
@@ -28,7 +28,7 @@ copied unchanged.`,
 			if err != nil {
 				return err
 			}
-			var o convert.ExportOptions
+			var o export.Options
 			if dequantize != "" {
 				if o.Dequantize, _, err = quantize.ParseType(dequantize); err != nil || !o.Dequantize.IsCast() {
 					return usagef("--dequantize %s: want bf16, f16 or f32", dequantize)
@@ -44,7 +44,7 @@ copied unchanged.`,
 			}
 			bar := a.createProgress(asJSON)
 			o.Progress = bar.set
-			out, err := convert.Export(c.Context(), store, entry, args[1], o)
+			out, err := export.Folder(c.Context(), store, entry, args[1], o)
 			bar.end()
 			if err != nil {
 				return err

@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/plan"
 )
 
 // printPlan prints the plan: a table of tensors, the dropped tensors with reasons, and totals.
-func (a *app) printPlan(p *convert.Plan, asJSON bool) error {
+func (a *app) printPlan(p *plan.Plan, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(p)
 	}
@@ -35,7 +35,7 @@ func (a *app) printPlan(p *convert.Plan, asJSON bool) error {
 }
 
 // printRecognized prints the architectures that were recognized, and the evidence.
-func (a *app) printRecognized(p *convert.Plan) {
+func (a *app) printRecognized(p *plan.Plan) {
 	if len(p.Recognized) == 0 {
 		return
 	}
@@ -50,14 +50,14 @@ func (a *app) printRecognized(p *convert.Plan) {
 }
 
 // sourceType returns the packed format of a tensor's source, or else its plain type.
-func sourceType(t convert.Tensor) string {
+func sourceType(t plan.Tensor) string {
 	if t.Format != "" {
 		return t.Format
 	}
 	return strings.ToLower(string(t.Source))
 }
 
-func (a *app) printTotals(p *convert.Plan) error {
+func (a *app) printTotals(p *plan.Plan) error {
 	w := newTable(a.out)
 	t := p.Totals
 	var files []string

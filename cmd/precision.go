@@ -8,20 +8,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
 )
 
 // precision combines the recipe and the flags.
-func (o createOptions) precision(a *app) (convert.Precision, error) {
-	var p convert.Precision
+func (o createOptions) precision(a *app) (recipe.Precision, error) {
+	var p recipe.Precision
 	if o.recipe != "" {
 		data, err := os.ReadFile(o.recipe)
 		if err != nil {
 			return p, err
 		}
 		var notes []string
-		if p, notes, err = convert.ParseRecipe(data); err != nil {
+		if p, notes, err = recipe.Parse(data); err != nil {
 			return p, fmt.Errorf("%s: %w", o.recipe, err)
 		}
 		for _, n := range notes {
@@ -45,7 +45,7 @@ func (o createOptions) precision(a *app) (convert.Precision, error) {
 		*f.to = t
 	}
 	for _, text := range o.rules {
-		r, note, err := convert.ParseRule(text)
+		r, note, err := recipe.ParseRule(text)
 		if err != nil {
 			return p, usagef("--quantize-rule: %v", err)
 		}

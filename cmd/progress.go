@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/write"
 )
 
 // progressStyle is how a command shows its progress.
@@ -87,7 +87,7 @@ type progressJSON struct {
 	Left         float64 `json:"seconds_left"`
 }
 
-func (p *createProgress) set(e convert.Event) {
+func (p *createProgress) set(e write.Event) {
 	done := e.Tensors == e.TotalTensors && e.Bytes == e.TotalBytes
 	now := time.Now()
 	last := done && p.style == jsonLines // programs always get a final event, even of a short run

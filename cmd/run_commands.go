@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 )
@@ -154,7 +155,7 @@ func (s *session) save(ctx context.Context, rest string) error {
 		add(modelfile.Command{Name: modelfile.System, Value: s.system})
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.parameters)) {
-		for _, v := range convert.ParameterValues(s.parameters[key]) {
+		for _, v := range settings.ParameterValues(s.parameters[key]) {
 			add(modelfile.Command{Name: modelfile.Parameter, Key: key, Value: v})
 		}
 	}

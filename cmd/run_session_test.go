@@ -15,7 +15,7 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
@@ -187,7 +187,7 @@ func TestSessionSettings(t *testing.T) {
 		q.format != (runtime.Format{Kind: runtime.FormatRegex, Source: "a+"}) {
 		t.Errorf("system %q, think %q, format %v", q.system, q.think, q.format)
 	}
-	if got, want := convert.ParameterText(q.parameters),
+	if got, want := settings.ParameterText(q.parameters),
 		"stop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\n"; got != want {
 		t.Errorf("parameters %q, want %q", got, want)
 	}
@@ -265,7 +265,7 @@ func TestSessionPictures(t *testing.T) {
 		}
 	}
 	s := &session{app: &app{out: terminal.Data(io.Discard), err: terminal.Notes(io.Discard)},
-		style: &talk.Style{Texts: &convert.Texts{}}, history: &terminal.History{}}
+		style: &talk.Style{Texts: &settings.Texts{}}, history: &terminal.History{}}
 	v := &echo{}
 	s.backend = v
 	s.clear()
@@ -319,7 +319,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts, err := convert.ReadTexts(s.store, entry)
+	texts, err := settings.Read(s.store, entry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("saved (- want, + saved):\n%s", diff)
 	}
-	if got, want := convert.ParameterText(texts.Parameters),
+	if got, want := settings.ParameterText(texts.Parameters),
 		"stop \"a b\"\ntemperature 0.25\ntop_k 7\ntop_p 0.9\n"; got != want {
 		t.Errorf("parameters %q, want %q", got, want)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/runtime"
 )
 
@@ -86,7 +86,7 @@ func sessionParts() []sessionCommand {
 			}
 		case "parameters":
 			run = func(s *session, _ context.Context, _ string) error {
-				return s.printPart(s.entry, "parameters", convert.ParameterText(s.effective()))
+				return s.printPart(s.entry, "parameters", settings.ParameterText(s.effective()))
 			}
 		}
 		list = append(list, sessionCommand{"/show " + p.flag, "", p.help, run})

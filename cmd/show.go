@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/spf13/cobra"
 )
@@ -128,14 +128,14 @@ func openShown(c *cobra.Command, arg string) (*shown, error) {
 }
 
 // read decodes a model. If a partial pull left out the texts, they are empty.
-func (m *shown) read() (*manifest.Entry, *convert.Texts, error) {
+func (m *shown) read() (*manifest.Entry, *settings.Texts, error) {
 	entry, err := m.store.Entry(m.raw)
 	if err != nil {
 		return nil, nil, err
 	}
-	texts, err := convert.ReadTexts(m.store, entry)
+	texts, err := settings.Read(m.store, entry)
 	if errors.Is(err, manifest.ErrBlobMissing) && m.raw.Partial() {
-		texts, err = &convert.Texts{}, nil
+		texts, err = &settings.Texts{}, nil
 	}
 	return entry, texts, err
 }
@@ -203,15 +203,15 @@ type showJSON struct {
 	Tensors      int      `json:"tensors"`
 	Files        []string `json:"files"`
 
-	Parser   string            `json:"parser,omitempty"`
-	Renderer string            `json:"renderer,omitempty"`
-	Requires string            `json:"requires,omitempty"`
-	Defaults map[string]any    `json:"defaults,omitempty"` // generation parameters by name
-	System   string            `json:"system,omitempty"`
-	Messages []convert.Message `json:"messages,omitempty"`
+	Parser   string             `json:"parser,omitempty"`
+	Renderer string             `json:"renderer,omitempty"`
+	Requires string             `json:"requires,omitempty"`
+	Defaults map[string]any     `json:"defaults,omitempty"` // generation parameters by name
+	System   string             `json:"system,omitempty"`
+	Messages []settings.Message `json:"messages,omitempty"`
 }
 
-func show(e *manifest.Entry, texts *convert.Texts) showJSON {
+func show(e *manifest.Entry, texts *settings.Texts) showJSON {
 	c := e.Image.Config
 	s := showJSON{
 		Name: e.Name.String(), Digest: e.Digest.String(), Architecture: c.Architecture, ModelType: c.ModelType,
@@ -262,7 +262,7 @@ func (s showJSON) print(a *app) error {
 	line("parser", s.Parser)
 	line("renderer", s.Renderer)
 	line("requires", s.Requires)
-	line("defaults", strings.Join(strings.Split(strings.TrimSpace(convert.ParameterText(s.Defaults)), "\n"), ", "))
+	line("defaults", strings.Join(strings.Split(strings.TrimSpace(settings.ParameterText(s.Defaults)), "\n"), ", "))
 	line("system", clip(s.System, 60))
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -136,7 +136,7 @@ func printTensors(ctx context.Context, o showOutput, m *shown) error {
 	if err != nil {
 		return err
 	}
-	tensors, err := convert.ReadTensors(ctx, m.store, entry)
+	tensors, err := source.ReadTensors(ctx, m.store, entry)
 	if err != nil {
 		return listAbsent(ctx, m.store, entry.Name, err)
 	}

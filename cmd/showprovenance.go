@@ -6,18 +6,19 @@ import (
 	"io"
 	"strings"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/provenance"
+	"github.com/ingotml/ingot/convert/source"
 )
 
 // printProvenance prints the provenance records of a model.
 func printProvenance(ctx context.Context, o showOutput, m *shown) error {
-	list, err := convert.ReadProvenance(ctx, m.store, m.raw.Descriptor.Digest)
+	list, err := provenance.Read(ctx, m.store, m.raw.Descriptor.Digest)
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.json:
-		return o.printJSON(append([]convert.ImageProvenance{}, list...))
+		return o.printJSON(append([]provenance.ImageRecord{}, list...))
 	case o.template != nil:
 		return printEach(o.app, o.template, list...)
 	}
@@ -36,7 +37,7 @@ func printProvenance(ctx context.Context, o showOutput, m *shown) error {
 	return nil
 }
 
-func printRecord(out io.Writer, p convert.ImageProvenance) error {
+func printRecord(out io.Writer, p provenance.ImageRecord) error {
 	w := newTable(out)
 	w.row("image", p.Image.String())
 	w.row("program", p.Program)
@@ -90,7 +91,7 @@ func printRecord(out io.Writer, p convert.ImageProvenance) error {
 	return w.flush()
 }
 
-func printOrigin(w table, what string, o convert.Origin) {
+func printOrigin(w table, what string, o source.Origin) {
 	if o.Image != "" {
 		w.row(what, fmt.Sprintf("image %s", o.Image))
 	}

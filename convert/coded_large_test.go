@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -21,7 +23,8 @@ const largeConfig = `{
 func large(t *testing.T, quantization string) *checkpoint {
 	t.Helper()
 	c := finiteWeights(tiny(t, string(bytes.Replace([]byte(largeConfig), []byte("QUANTIZATION"), nil, 1)), 5))
-	c.files[configName] = string(bytes.Replace([]byte(largeConfig), []byte("QUANTIZATION"), []byte(",\n"+quantization), 1))
+	config := bytes.Replace([]byte(largeConfig), []byte("QUANTIZATION"), []byte(",\n"+quantization), 1)
+	c.files[source.ConfigName] = string(config)
 	return c
 }
 
@@ -34,7 +37,7 @@ func TestLargeSources(t *testing.T) {
 		size := format.GroupSizes(quantize.BF16)
 		want := map[string]quantize.Blocks{}
 		for _, name := range []string{up, down} {
-			src := source(c, name)
+			src := sourceTensor(c, name)
 			groups := len(src.data) / size.Source
 			b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
 				Biases: make([]byte, groups*size.Biases)}
@@ -54,7 +57,7 @@ func TestLargeSources(t *testing.T) {
 		dir := c.write(t, t.TempDir())
 		store := openStore(t)
 		mustCreate(t, store, "kept", from(dir), Options{})
-		mustCreate(t, store, "floats", from(dir), Options{Precision: Precision{Type: quantize.ToF32}})
+		mustCreate(t, store, "floats", from(dir), Options{Precision: recipe.Precision{Type: quantize.ToF32}})
 		for name, b := range want {
 			_, have := arrays(t, store, mustResolve(t, store, "kept").Image, name)
 			for i, part := range [][]byte{b.Packed, b.Scales, b.Biases} {
@@ -63,8 +66,8 @@ func TestLargeSources(t *testing.T) {
 				}
 			}
 			groups := int64(len(b.Scales) / 2)
-			b.Scales, b.Biases = encode(t, quantize.ToF32, b.Scales, quantize.BF16, groups),
-				encode(t, quantize.ToF32, b.Biases, quantize.BF16, groups)
+			b.Scales, b.Biases = encoded(t, quantize.ToF32, b.Scales, quantize.BF16, groups),
+				encoded(t, quantize.ToF32, b.Biases, quantize.BF16, groups)
 			values := make([]byte, groups*64*4)
 			if err := format.Decode(values, quantize.F32, b, quantize.F32); err != nil {
 				t.Fatal(err)
@@ -79,7 +82,7 @@ func TestLargeSources(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 7))
 		want := map[string][]byte{}
 		for _, name := range []string{up, down} {
-			shape := source(c, name).Shape
+			shape := sourceTensor(c, name).Shape
 			codes := random(rng, name, safetensors.F8E4M3, shape...)
 			for i := range codes.data {
 				codes.data[i] &^= 1 // avoid NaN
@@ -95,7 +98,7 @@ func TestLargeSources(t *testing.T) {
 		}
 		dir := c.write(t, t.TempDir())
 		store := openStore(t)
-		mustCreate(t, store, "x", from(dir), Options{Precision: Precision{Type: quantize.ToF32}})
+		mustCreate(t, store, "x", from(dir), Options{Precision: recipe.Precision{Type: quantize.ToF32}})
 		for name, values := range want {
 			if _, have := arrays(t, store, mustResolve(t, store, "x").Image, name); !bytes.Equal(have[0].data, values) {
 				t.Errorf("%s: values differ", name)

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -80,11 +83,11 @@ func TestMLXCodesAreKept(t *testing.T) {
 					continue
 				}
 				meta, have := arrays(t, store, entry.Image, l.Name)
-				if meta[metaType] == "" {
+				if meta[blob.MetaType] == "" {
 					continue
 				}
-				if meta[metaRule] != "" {
-					t.Errorf("%s: the blob says that %s made the codes, which nobody knows", l.Name, meta[metaRule])
+				if meta[blob.MetaRule] != "" {
+					t.Errorf("%s: the blob says that %s made the codes, which nobody knows", l.Name, meta[blob.MetaRule])
 				}
 				for i, suffix := range []string{".weight", ".scales", ".biases"}[:len(have)] {
 					var want []byte
@@ -124,7 +127,7 @@ func TestMLXCodesAreKept(t *testing.T) {
 			if checked != packed {
 				t.Errorf("%d packed blobs, the source has %d", checked, packed)
 			}
-			config := readLayer(t, store, entry.Image, manifest.KindFile, configName)
+			config := readLayer(t, store, entry.Image, manifest.KindFile, source.ConfigName)
 			if !json.Valid([]byte(config)) || strings.Contains(config, `"quantization`) {
 				t.Errorf("config.json of the image: %s", config)
 			}
@@ -134,7 +137,7 @@ func TestMLXCodesAreKept(t *testing.T) {
 
 func fixtures(t *testing.T, pattern string) []string {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join("..", "testdata", "sources", pattern, configName))
+	dirs, err := filepath.Glob(filepath.Join("..", "testdata", "sources", pattern, source.ConfigName))
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no folders %s: %v", pattern, err)
 	}
@@ -156,7 +159,7 @@ func gatedDeltaRows(c *checkpoint, base, part, suffix string) []byte {
 		"qkv.weight": {"qkvz", [][2]int{{0, 16}, {16, 32}, {32, 64}}}, "z.weight": {"qkvz", [][2]int{{64, 96}}},
 		"b.weight": {"ba", [][2]int{{0, 2}}}, "a.weight": {"ba", [][2]int{{2, 4}}},
 	}[part]
-	tn := source(c, base+parts.from+suffix)
+	tn := sourceTensor(c, base+parts.from+suffix)
 	row := len(tn.data) / int(tn.Shape[0])
 	var out []byte
 	for _, r := range parts.rows {
@@ -181,7 +184,7 @@ func mlxSource(c *checkpoint, name, suffix string) tensor {
 			if experts == ".experts.switch_glu." {
 				at = strings.Replace(prefix(base), ".experts.", experts, 1)
 			}
-			if tn := source(c, at+suffix); tn.data != nil {
+			if tn := sourceTensor(c, at+suffix); tn.data != nil {
 				return tn
 			}
 		}
@@ -227,23 +230,23 @@ func bytesOf(v []float32) []byte {
 func TestFP8IsDequantizedOnce(t *testing.T) {
 	const name = "model.layers.1.mlp.down_proj.weight"
 	c := published(t, "fp8-block")
-	values := bytesOf(blockScales(source(c, name), source(c, name+"_scale_inv"), 32, 32))
+	values := bytesOf(blockScales(sourceTensor(c, name), sourceTensor(c, name+"_scale_inv"), 32, 32))
 	n := int64(len(values) / 4)
 	for _, asked := range []quantize.Type{0, quantize.ToBF16, quantize.ToF32, quantize.ToF16} {
 		store := openStore(t)
-		mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{Precision: Precision{Type: asked}})
+		mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{Precision: recipe.Precision{Type: asked}})
 		_, have := arrays(t, store, mustResolve(t, store, "x").Image, name)
 		to := asked
 		if asked == 0 {
 			to = quantize.ToBF16
 		}
-		if !bytes.Equal(have[0].data, encode(t, to, values, quantize.F32, n)) {
+		if !bytes.Equal(have[0].data, encoded(t, to, values, quantize.F32, n)) {
 			t.Errorf("asked for %q: other elements", asked)
 		}
 	}
 	store := openStore(t)
 	mustCreate(t, store, "x", from(c.write(t, t.TempDir())),
-		Options{Precision: Precision{Type: quantize.Int4, Uniform: true}})
+		Options{Precision: recipe.Precision{Type: quantize.Int4, Uniform: true}})
 	_, have := arrays(t, store, mustResolve(t, store, "x").Image, name)
 	size := quantize.Int4.GroupSizes(quantize.F32)
 	groups := int(n) / quantize.Int4.Group()
@@ -252,8 +255,8 @@ func TestFP8IsDequantizedOnce(t *testing.T) {
 	if err := quantize.Int4.Encode(want, values, quantize.F32); err != nil {
 		t.Fatal(err)
 	}
-	for i, w := range [][]byte{want.Packed, encode(t, quantize.ToBF16, want.Scales, quantize.F32, int64(groups)),
-		encode(t, quantize.ToBF16, want.Biases, quantize.F32, int64(groups))} {
+	for i, w := range [][]byte{want.Packed, encoded(t, quantize.ToBF16, want.Scales, quantize.F32, int64(groups)),
+		encoded(t, quantize.ToBF16, want.Biases, quantize.F32, int64(groups))} {
 		if !bytes.Equal(have[i].data, w) {
 			t.Errorf("int4: array %d differs", i)
 		}
@@ -273,10 +276,10 @@ func TestFP8PowersOfTwoAreKept(t *testing.T) {
 		ck := published(t, c.folder)
 		for _, asked := range []quantize.Type{0, quantize.MXFP8} {
 			store := openStore(t)
-			mustCreate(t, store, "x", from(ck.write(t, t.TempDir())), Options{Precision: Precision{Type: asked}})
+			mustCreate(t, store, "x", from(ck.write(t, t.TempDir())), Options{Precision: recipe.Precision{Type: asked}})
 			meta, have := arrays(t, store, mustResolve(t, store, "x").Image, c.tensor)
-			codes, scales := source(ck, c.tensor), source(ck, c.tensor+c.scale)
-			if meta[metaType] != "mxfp8" || !bytes.Equal(have[0].data, codes.data) {
+			codes, scales := sourceTensor(ck, c.tensor), sourceTensor(ck, c.tensor+c.scale)
+			if meta[blob.MetaType] != "mxfp8" || !bytes.Equal(have[0].data, codes.data) {
 				t.Errorf("%s, asked for %q: %v, codes differ", c.folder, asked, meta)
 				continue
 			}
@@ -346,7 +349,7 @@ func TestRecognized(t *testing.T) {
 			},
 		},
 	} {
-		p, err := planOf(t, published(t, c.folder), Precision{})
+		p, err := planOf(t, published(t, c.folder), recipe.Precision{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,7 +368,7 @@ func TestRecognized(t *testing.T) {
 		}
 	}
 	// Tensors that the engine does not need are dropped and listed.
-	p, err := planOf(t, published(t, "fp8-ct-tensor"), Precision{})
+	p, err := planOf(t, published(t, "fp8-ct-tensor"), recipe.Precision{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,11 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/convert/adapter"
+	"github.com/ingotml/ingot/convert/plan"
+	"github.com/ingotml/ingot/convert/provenance"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/opencontainers/go-digest"
@@ -18,10 +23,10 @@ type Options struct {
 	Version   string // the program's, for REQUIRES; not compared unless it is a valid version
 	// HashFiles adds checksums of whole source files to the provenance record. It reads these files a second time.
 	HashFiles bool
-	Precision Precision   // of the weights; the zero value keeps the source's types
-	Parallel  int         // as in WriteOptions
-	Memory    int64       // as in WriteOptions
-	Progress  func(Event) // as in WriteOptions
+	Precision recipe.Precision  // of the weights; the zero value keeps the source's types
+	Parallel  int               // as in [write.Options]
+	Memory    int64             // as in [write.Options]
+	Progress  func(write.Event) // as in [write.Options]
 
 	// Accept decides whether the image is stored. It is called before the image gets its name; plain is the same image
 	// without quantization. An error that is ErrRefused removes both images. nil accepts every image.
@@ -52,7 +57,7 @@ func Create(
 		// Collect the blobs of the comparison image. If the store is in use, a later collection does it.
 		_, errPrune := store.Prune(context.WithoutCancel(ctx), manifest.PruneOptions{})
 		if errPrune != nil && !errors.Is(errPrune, manifest.ErrBusy) {
-			err = errors.Join(err, explain(errPrune))
+			err = errors.Join(err, write.Explain(errPrune))
 		}
 	}
 	return r, err
@@ -66,7 +71,7 @@ func create(
 	}
 	release, err := store.Lock(ctx) // before FROM is resolved, because the model that it names may be pruned
 	if err != nil {
-		return Result{}, explain(err)
+		return Result{}, write.Explain(err)
 	}
 	defer release()
 	p, err := prepare(ctx, func() (*manifest.Store, error) { return store, nil }, file, opts)
@@ -74,8 +79,8 @@ func create(
 		return Result{}, err
 	}
 	defer p.close()
-	written, err := p.plan.Write(ctx, store,
-		WriteOptions{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
+	written, err := write.Image(ctx, store, p.plan,
+		write.Options{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
 	if err != nil {
 		return Result{}, err
 	}
@@ -89,12 +94,12 @@ func create(
 		}
 	}
 	// All blobs are published, so the run can no longer be cancelled.
-	if err := p.attach(context.WithoutCancel(ctx), store, written, opts); err != nil {
-		return Result{}, explain(err)
+	if err := p.made(written, opts).Attach(context.WithoutCancel(ctx), store); err != nil {
+		return Result{}, write.Explain(err)
 	}
 	d, err := store.Put(context.WithoutCancel(ctx), name, written.Image)
 	if err != nil {
-		return Result{}, explain(err)
+		return Result{}, write.Explain(err)
 	}
 	written.Done()
 	return Result{
@@ -107,14 +112,14 @@ func create(
 func accept(
 	ctx context.Context, store *manifest.Store, file *modelfile.File, opts Options, img manifest.Image,
 ) error {
-	opts.Precision = Precision{}
+	opts.Precision = recipe.Precision{}
 	p, err := prepare(ctx, func() (*manifest.Store, error) { return store, nil }, file, opts)
 	if err != nil {
 		return fmt.Errorf("the unquantized model, for comparison: %w", err)
 	}
 	defer p.close()
-	plain, err := p.plan.Write(ctx, store,
-		WriteOptions{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
+	plain, err := write.Image(ctx, store, p.plan,
+		write.Options{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
 	if err != nil {
 		return err
 	}
@@ -130,7 +135,7 @@ func accept(
 // names a model in it.
 func DryRun(
 	ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options,
-) (*Plan, error) {
+) (*plan.Plan, error) {
 	p, err := prepare(ctx, store, file, opts)
 	if err != nil {
 		return nil, err
@@ -141,15 +146,23 @@ func DryRun(
 
 // prepared is a Modelfile with its models open and its image planned.
 type prepared struct {
-	inv, draft *Inventory
+	src, draft *source.Source
 	adapters   []*adapter.Adapter
-	plan       *Plan
+	plan       *plan.Plan
+}
+
+// made describes the written image for its provenance record.
+func (p *prepared) made(written *write.Written, opts Options) provenance.Made {
+	return provenance.Made{
+		From: p.src, Draft: p.draft, Adapters: p.adapters, Plan: p.plan, Written: written,
+		Precision: opts.Precision, Version: opts.Version, HashFiles: opts.HashFiles,
+	}
 }
 
 func (p *prepared) close() {
-	for _, inv := range []*Inventory{p.inv, p.draft} {
-		if inv != nil {
-			_ = inv.Close()
+	for _, src := range []*source.Source{p.src, p.draft} {
+		if src != nil {
+			_ = src.Close()
 		}
 	}
 	for _, a := range p.adapters {
@@ -171,7 +184,7 @@ func prepare(
 		return nil, err
 	}
 	req.plan.Precision = opts.Precision
-	if p.plan, err = p.inv.Plan(ctx, req.plan); err != nil {
+	if p.plan, err = plan.New(ctx, p.src, req.plan); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -180,10 +193,10 @@ func prepare(
 }
 
 func (p *prepared) open(ctx context.Context, req *request, o opener, version string) (err error) {
-	if p.inv, err = o.open(ctx, req.from); err != nil {
+	if p.src, err = o.open(ctx, req.from); err != nil {
 		return err
 	}
-	if err := p.inv.checkBase(version); err != nil {
+	if err := p.src.Record().CheckRequires(p.src.From, version); err != nil {
 		return err
 	}
 	if err := p.mergeAdapters(req, o); err != nil || req.draft == nil {
@@ -192,7 +205,7 @@ func (p *prepared) open(ctx context.Context, req *request, o opener, version str
 	if p.draft, err = o.open(ctx, *req.draft); err != nil {
 		return err
 	}
-	if p.draft.From == p.inv.From {
+	if p.draft.From == p.src.From {
 		return o.file.Errorf(*req.draft, "the DRAFT model is the FROM model itself")
 	}
 	req.plan.Draft = p.draft

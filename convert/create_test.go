@@ -14,6 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/convert/plan"
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/safetensors"
@@ -77,7 +80,7 @@ func checkTensors(t *testing.T, store *manifest.Store, img manifest.Image, c *ch
 		} `json:"metadata"`
 		WeightMap map[string]string `json:"weight_map"`
 	}
-	if err := json.Unmarshal([]byte(readLayer(t, store, img, manifest.KindFile, indexName)), &index); err != nil {
+	if err := json.Unmarshal([]byte(readLayer(t, store, img, manifest.KindFile, source.IndexName)), &index); err != nil {
 		t.Fatal(err)
 	}
 	var total int64
@@ -226,14 +229,14 @@ func TestTiedHead(t *testing.T) {
 	if got := mustCreate(t, openStore(t), "a", from(dir), Options{}); got.Digest != want.Digest {
 		t.Errorf("a second copy of the embedding changes the digest to %s, want %s", got.Digest, want.Digest)
 	}
-	inv, err := Open(dir)
+	inv, err := source.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer inv.Close()
-	plan, err := inv.Plan(t.Context(), PlanOptions{})
-	if err != nil || len(plan.Dropped) != 1 || plan.Dropped[0].Name != "lm_head.weight" || plan.Dropped[0].Reason == "" {
-		t.Errorf("dropped %+v, %v", plan.Dropped, err)
+	p, err := plan.New(t.Context(), inv, plan.Options{})
+	if err != nil || len(p.Dropped) != 1 || p.Dropped[0].Name != "lm_head.weight" || p.Dropped[0].Reason == "" {
+		t.Errorf("dropped %+v, %v", p.Dropped, err)
 	}
 
 	alone := tiny(t, tied, 1)
@@ -247,14 +250,14 @@ func TestTiedHead(t *testing.T) {
 	head.data[len(head.data)-1]++
 	differs.add("model.safetensors", head)
 	_, err = Create(t.Context(), openStore(t), modelName(t, "a"), from(differs.write(t, t.TempDir())), Options{})
-	if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "model.safetensors: tensor lm_head.weight: ") {
+	if !errors.Is(err, source.ErrSource) || !strings.Contains(err.Error(), "model.safetensors: tensor lm_head.weight: ") {
 		t.Errorf("a head of its own: error %v", err)
 	}
 }
 
 func TestModelfileLines(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
-	file := filepath.Join(dir, configName)
+	file := filepath.Join(dir, source.ConfigName)
 	for _, c := range []struct{ text, want string }{
 		{"FROM " + dir + "\nTEMPLATE {{ .Prompt", "Modelfile:2:1: chat template cannot be read"},
 		{"FROM " + dir + "\nTEMPLATE {% for m in messages %}x", "Modelfile:2:1: template line 1: TemplateSyntaxError"},
@@ -302,8 +305,8 @@ func TestModelfileLines(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
-	var last Event
-	r := mustCreate(t, openStore(t), "x", from(dir), Options{Progress: func(e Event) {
+	var last write.Event
+	r := mustCreate(t, openStore(t), "x", from(dir), Options{Progress: func(e write.Event) {
 		if e.Bytes < last.Bytes || e.Tensors < last.Tensors {
 			t.Errorf("progress goes back from %+v to %+v", last, e)
 		}
@@ -323,7 +326,7 @@ func TestCancel(t *testing.T) {
 		store := openStore(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
-		_, err := Create(ctx, store, modelName(t, "x"), from(dir), Options{Parallel: 1 + at%3, Progress: func(Event) {
+		_, err := Create(ctx, store, modelName(t, "x"), from(dir), Options{Parallel: 1 + at%3, Progress: func(write.Event) {
 			if n++; n == 1+2*at {
 				cancel()
 			}
@@ -359,7 +362,7 @@ func TestFailureKeepsOthers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if _, err := Create(ctx, store, modelName(t, "y"), from(dir),
-		Options{Progress: func(Event) { cancel() }}); !errors.Is(err, context.Canceled) {
+		Options{Progress: func(write.Event) { cancel() }}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
 	if d := cmp.Diff(before, finished(t, store)); d != "" {
@@ -372,7 +375,7 @@ func TestSourceShrinks(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
 	store := openStore(t)
 	cut := false
-	_, err := Create(t.Context(), store, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(Event) {
+	_, err := Create(t.Context(), store, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(write.Event) {
 		if !cut {
 			cut = true
 			if err := os.Truncate(filepath.Join(dir, "model.safetensors"), 20000); err != nil {
@@ -381,7 +384,7 @@ func TestSourceShrinks(t *testing.T) {
 		}
 	}})
 	// Tensors read later are truncated; those read earlier are in a file that has changed.
-	shrunk := errors.Is(err, safetensors.ErrTruncated) || errors.Is(err, ErrSource)
+	shrunk := errors.Is(err, safetensors.ErrTruncated) || errors.Is(err, source.ErrSource)
 	if !shrunk || !strings.Contains(err.Error(), "model.safetensors: ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}

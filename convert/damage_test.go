@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/ingotml/ingot/tokenizer"
 )
@@ -62,7 +63,7 @@ func TestDamage(t *testing.T) {
 		{"no weights", 0, func(_ *testing.T, c *checkpoint) { c.tensors = nil }, nil, safetensors.ErrNoWeights, nil},
 		{
 			"tensor missing from the index", 2, func(t *testing.T, c *checkpoint) { c.unlist(t, norm) }, nil, arch.ErrTable,
-			[]string{indexName + ": tensor " + norm, "not in the index"},
+			[]string{source.IndexName + ": tensor " + norm, "not in the index"},
 		},
 		{
 			"tensor missing from its shard", 2, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil,
@@ -93,49 +94,50 @@ func TestDamage(t *testing.T) {
 		}, nil, arch.ErrTable, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
 		{
 			"unknown architecture", 0, config(`"llama"`, `"mamba"`), nil, arch.ErrUnknownArchitecture,
-			[]string{configName, `"mamba"`, "known: ", "llama (LlamaForCausalLM)"},
+			[]string{source.ConfigName, `"mamba"`, "known: ", "llama (LlamaForCausalLM)"},
 		},
 		{
 			"unknown class", 0, config("LlamaForCausalLM", "LlamaForTokenClassification"), nil, arch.ErrUnknownArchitecture,
-			[]string{configName, "LlamaForTokenClassification"},
+			[]string{source.ConfigName, "LlamaForTokenClassification"},
 		},
 		{
-			"no config.json", 0, func(_ *testing.T, c *checkpoint) { delete(c.files, configName) }, nil, ErrSource,
+			"no config.json", 0, func(_ *testing.T, c *checkpoint) { delete(c.files, source.ConfigName) }, nil, source.ErrSource,
 			[]string{"no config.json"},
 		},
 		{"image generation", 0, func(_ *testing.T, c *checkpoint) {
-			delete(c.files, configName)
+			delete(c.files, source.ConfigName)
 			c.files["model_index.json"] = "{}"
-		}, nil, ErrSource, []string{"image-generation model"}},
+		}, nil, source.ErrSource, []string{"image-generation model"}},
 		{
 			"broken config.json", 0, config(`"vocab_size": 300,`, `"vocab_size": 300`), nil, arch.ErrConfig,
-			[]string{configName + ": line 2: "},
+			[]string{source.ConfigName + ": line 2: "},
 		},
 		{
-			"empty config.json", 0, func(_ *testing.T, c *checkpoint) { c.files[configName] = "" }, nil, arch.ErrConfig,
-			[]string{configName},
+			"empty config.json", 0, func(_ *testing.T, c *checkpoint) { c.files[source.ConfigName] = "" }, nil, arch.ErrConfig,
+			[]string{source.ConfigName},
 		},
 		{
 			"bad value in config.json", 0, config(`"num_key_value_heads": 2`, `"num_key_value_heads": 3`), nil, arch.ErrConfig,
-			[]string{configName + ": num_key_value_heads = 3: must divide"},
+			[]string{source.ConfigName + ": num_key_value_heads = 3: must divide"},
 		},
 		{
 			"quantized", 0, config(`"torch_dtype"`, `"quantization_config": {"quant_method": "awq"}, "torch_dtype"`), nil,
-			ErrSource, []string{configName, `quantized checkpoint (quant_method "awq")`},
+			source.ErrSource, []string{source.ConfigName, `quantized checkpoint (quant_method "awq")`},
 		},
 		{
-			"broken index", 2, func(_ *testing.T, c *checkpoint) { c.files[indexName] = c.files[indexName][:50] }, nil,
-			safetensors.ErrIndex, []string{indexName},
+			"broken index", 2,
+			func(_ *testing.T, c *checkpoint) { c.files[source.IndexName] = c.files[source.IndexName][:50] }, nil,
+			safetensors.ErrIndex, []string{source.IndexName},
 		},
 		{
-			"broken generation_config.json", 0, file("generation_config.json", "{\n\"a\":\n}"), nil, ErrSource,
+			"broken generation_config.json", 0, file("generation_config.json", "{\n\"a\":\n}"), nil, source.ErrSource,
 			[]string{"generation_config.json: ", "line 3: "},
 		},
 		{
-			"non-UTF-8 tokenizer", 0, file("tokenizer.json", "{\"model\":\n\"\xff\"}"), nil, ErrSource,
+			"non-UTF-8 tokenizer", 0, file("tokenizer.json", "{\"model\":\n\"\xff\"}"), nil, source.ErrSource,
 			[]string{"tokenizer.json: ", "not UTF-8 at byte 11, line 2"},
 		},
-		{"broken tokenizer", 0, file("tokenizer.json", `{"model": `), nil, ErrSource, []string{"tokenizer.json: "}},
+		{"broken tokenizer", 0, file("tokenizer.json", `{"model": `), nil, source.ErrSource, []string{"tokenizer.json: "}},
 		{
 			"tokenizer without a model", 0, file("tokenizer.json", `{"version": "1.0"}`), nil, tokenizer.ErrInvalid,
 			[]string{"tokenizer.json: there is no model"},
@@ -148,7 +150,7 @@ func TestDamage(t *testing.T) {
 			c.files["tokenizer.json"], c.files["tokenizer_config.json"] = tinyTokenizer, "[]"
 		}, nil, tokenizer.ErrInvalid, []string{"tokenizer_config.json: "}},
 		{
-			"non-UTF-8 tokenizer_config.json", 0, file("tokenizer_config.json", "{\"a\":\"\xe9\"}"), nil, ErrSource,
+			"non-UTF-8 tokenizer_config.json", 0, file("tokenizer_config.json", "{\"a\":\"\xe9\"}"), nil, source.ErrSource,
 			[]string{"tokenizer_config.json: ", "not UTF-8 at byte 6"},
 		},
 	} {
@@ -192,11 +194,11 @@ func TestDamage(t *testing.T) {
 func config(from, to string) func(*testing.T, *checkpoint) {
 	return func(t *testing.T, c *checkpoint) {
 		t.Helper()
-		text := strings.Replace(c.files[configName], from, to, 1)
-		if text == c.files[configName] {
+		text := strings.Replace(c.files[source.ConfigName], from, to, 1)
+		if text == c.files[source.ConfigName] {
 			t.Fatalf("the configuration has no %q", from)
 		}
-		c.files[configName] = text
+		c.files[source.ConfigName] = text
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 )
@@ -71,8 +72,8 @@ func TestDescribe(t *testing.T) {
 			if !slices.Equal(img.Config.Capabilities, c.want) {
 				t.Errorf("capabilities %q, want %q", img.Config.Capabilities, c.want)
 			}
-			_, has := img.Find(manifest.KindFile, recordName)
-			if has != (c.record != "") || has && readLayer(t, store, img, manifest.KindFile, recordName) != c.record {
+			_, has := img.Find(manifest.KindFile, settings.RecordName)
+			if has != (c.record != "") || has && readLayer(t, store, img, manifest.KindFile, settings.RecordName) != c.record {
 				t.Errorf("record: %v, want %s", has, c.record)
 			}
 			for name := range c.files {

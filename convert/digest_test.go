@@ -3,6 +3,7 @@ package convert
 import (
 	"testing"
 
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -11,12 +12,12 @@ import (
 func TestPinnedDigests(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		p    Precision
+		p    recipe.Precision
 		want string
 	}{
-		{"as it is", Precision{}, "sha256:8db949379d87dd7ab3075e3b782e3678c833c8f0351e9c7af3e63b2be2a5114f"},
+		{"as it is", recipe.Precision{}, "sha256:8db949379d87dd7ab3075e3b782e3678c833c8f0351e9c7af3e63b2be2a5114f"},
 		{
-			"int4", Precision{Type: quantize.Int4, Uniform: true},
+			"int4", recipe.Precision{Type: quantize.Int4, Uniform: true},
 			"sha256:b6903f07f9e3ff69f90441df02da74c44374796e8a967e4bdd775ae22642f185",
 		},
 	} {

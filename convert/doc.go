@@ -1,12 +1,15 @@
-// Package convert creates a model image in the local store from a checkpoint folder, or from another image.
+// Package convert creates a model image in the local store from a Modelfile, which names a checkpoint folder or another
+// image, and perhaps adapters and a draft.
 //
-// It works in three steps, so that all checks precede the first write:
-//   - Open: the inventory, that is the configuration, the tensor headers and the other files. It reads no weights.
-//   - Plan: the contents of the image as plain data. Each blob is listed with its sources, transforms, type, precision
-//     rule, shape and size.
-//   - Write: the blobs, streamed from the sources with positioned reads, on all processors.
+// It works in three steps, so that all checks precede the first write. Each is a room:
+//   - Package source opens what FROM names: the configuration, the tensor headers and the other files. It reads no
+//     weights.
+//   - Package plan decides the contents of the image as plain data. Each blob is listed with its sources, transforms,
+//     type, precision rule, shape and size.
+//   - Package write writes the blobs, streamed from the source with positioned reads, on all processors. Package
+//     provenance then records what they were made from.
 //
-// [Create] performs all three for a Modelfile. [DryRun] stops after the plan.
+// [Create] performs all three for a Modelfile. [DryRun] stops after the plan. Package export goes the other way.
 //
 // Contract:
 //   - The same contents and options give the same manifest digest on every machine. The location of the folder, the

@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -18,16 +21,16 @@ func TestDraft(t *testing.T) {
 	store := openStore(t)
 	alone := mustCreate(t, store, "alone", from(target), Options{})
 	r := mustCreate(t, store, "pair", parsed(t, "FROM "+target+"\nDRAFT "+draft),
-		Options{Precision: Precision{Draft: quantize.Int8}})
+		Options{Precision: recipe.Precision{Draft: quantize.Int8}})
 	img := mustResolve(t, store, "pair").Image
-	if got := readLayer(t, store, img, manifest.KindFile, draftConfig); got != small.files[configName] {
+	if got := readLayer(t, store, img, manifest.KindFile, blob.DraftConfig); got != small.files[source.ConfigName] {
 		t.Errorf("configuration %s", got)
 	}
 	if r.Reused == 0 || r.Tensors != alone.Tensors+21 {
 		t.Errorf("%+v", r)
 	}
 	meta, have := arrays(t, store, img, "draft.model.layers.0.mlp.up_proj.weight")
-	if meta[metaType] != "int8" || len(have) != 3 || have[1].Name != "draft.model.layers.0.mlp.up_proj.weight.scale" {
+	if meta[blob.MetaType] != "int8" || len(have) != 3 || have[1].Name != "draft.model.layers.0.mlp.up_proj.weight.scale" {
 		t.Errorf("metadata %v, %d keys", meta, len(have))
 	}
 	if meta, _ := arrays(t, store, img, "model.layers.0.mlp.up_proj.weight"); meta != nil {
@@ -37,9 +40,9 @@ func TestDraft(t *testing.T) {
 	if again := mustCreate(t, store, "again", parsed(t, "FROM pair"), Options{}); again.Digest != r.Digest {
 		t.Errorf("made from the image: %s, want %s", again.Digest, r.Digest)
 	}
-	mustCreate(t, store, "q", parsed(t, "FROM pair"), Options{Precision: Precision{Type: quantize.Int4}})
+	mustCreate(t, store, "q", parsed(t, "FROM pair"), Options{Precision: recipe.Precision{Type: quantize.Int4}})
 	if meta, _ := arrays(t, store, mustResolve(t, store, "q").Image,
-		"draft.model.layers.0.mlp.up_proj.weight"); meta[metaType] != "int8" {
+		"draft.model.layers.0.mlp.up_proj.weight"); meta[blob.MetaType] != "int8" {
 		t.Errorf("the draft became %v", meta)
 	}
 	mustCreate(t, store, "plain", parsed(t, "FROM pair\nDRAFT "+draft), Options{})
@@ -50,7 +53,7 @@ func TestDraft(t *testing.T) {
 	// A model in the store may be the draft.
 	mustCreate(t, store, "small", from(draft), Options{})
 	if r := mustCreate(t, store, "named", parsed(t, "FROM alone\nDRAFT small"),
-		Options{Precision: Precision{Draft: quantize.Int8}}); r.Digest != mustResolve(t, store, "pair").Digest {
+		Options{Precision: recipe.Precision{Draft: quantize.Int8}}); r.Digest != mustResolve(t, store, "pair").Digest {
 		t.Errorf("from names: digest %s", r.Digest)
 	}
 }
@@ -66,13 +69,13 @@ func TestIncompatibleDraft(t *testing.T) {
 			"vocabulary", strings.Replace(wideConfig, `"vocab_size": 256`, `"vocab_size": 128`, 1), "", arch.ErrDraft,
 			"vocabulary of 128",
 		},
-		{"tokenizer", wideConfig, other, ErrSource, `token 2 is "ba", not "ab"`},
+		{"tokenizer", wideConfig, other, source.ErrSource, `token 2 is "ba", not "ab"`},
 	} {
 		target := tiny(t, wideConfig, 1)
-		target.files[tokenizerName] = tinyTokenizer
+		target.files["tokenizer.json"] = tinyTokenizer
 		draft := tiny(t, c.config, 2)
 		if c.tokenizer != "" {
-			draft.files[tokenizerName] = strings.Replace(c.tokenizer, `["a", "b"]`, `["b", "a"]`, 1)
+			draft.files["tokenizer.json"] = strings.Replace(c.tokenizer, `["a", "b"]`, `["b", "a"]`, 1)
 		}
 		store := openStore(t)
 		dir := draft.write(t, t.TempDir())

@@ -10,19 +10,26 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/convert/export"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
-func mustExport(t *testing.T, s *manifest.Store, name, dir string, opts ExportOptions) Exported {
+func mustExport(t *testing.T, s *manifest.Store, name, dir string, opts export.Options) export.Result {
 	t.Helper()
-	out, err := Export(t.Context(), s, mustResolve(t, s, name), dir, opts)
+	out, err := export.Folder(t.Context(), s, mustResolve(t, s, name), dir, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,19 +98,19 @@ func TestExportPlain(t *testing.T) {
 			s := openStore(t)
 			first := mustCreate(t, s, "a", from(fixture(name)), Options{})
 			dir := filepath.Join(t.TempDir(), "out")
-			out := mustExport(t, s, "a", dir, ExportOptions{shard: 64 << 10})
+			out := mustExport(t, s, "a", dir, export.Options{MaxShard: 64 << 10})
 			if want := first.Tensors; want == 0 || len(out.Files) < 3 {
 				t.Errorf("%+v", out)
 			}
-			got, source := folderTensors(t, dir), folderTensors(t, fixture(name))
-			for tensor := range source {
+			got, want := folderTensors(t, dir), folderTensors(t, fixture(name))
+			for tensor := range want {
 				if _, ok := got[tensor]; !ok {
-					delete(source, tensor) // dropped by the import
+					delete(want, tensor) // dropped by the import
 				}
 			}
-			sameTensors(t, got, source)
-			if a, b := readFile(t, filepath.Join(dir, configName)),
-				readFile(t, filepath.Join(fixture(name), configName)); a != b {
+			sameTensors(t, got, want)
+			if a, b := readFile(t, filepath.Join(dir, source.ConfigName)),
+				readFile(t, filepath.Join(fixture(name), source.ConfigName)); a != b {
 				t.Errorf("config.json is another")
 			}
 			mustCreate(t, s, "b", from(dir), Options{})
@@ -130,39 +137,39 @@ func readFile(t *testing.T, path string) string {
 func TestExportQuantized(t *testing.T) {
 	for _, c := range []struct {
 		model string
-		p     Precision
+		p     recipe.Precision
 		keys  []string
 	}{
 		{
-			"llama-default", Precision{Type: quantize.Int4},
+			"llama-default", recipe.Precision{Type: quantize.Int4},
 			[]string{"model.layers.0.mlp.gate_proj.scales", "model.layers.0.mlp.gate_proj.biases"},
 		},
 		{
 			"llama-default",
-			Precision{
+			recipe.Precision{
 				Type: quantize.Int4,
-				Rules: []Rule{
+				Rules: []recipe.Rule{
 					{Match: "*.o_proj.weight", Type: quantize.Int3.WithGroup(32)}, {Match: "*.up_proj.weight", Type: quantize.MXFP8},
 				},
 			},
 			nil,
 		},
-		{"llama-default", Precision{Type: quantize.NVFP4, Uniform: true}, nil},
+		{"llama-default", recipe.Precision{Type: quantize.NVFP4, Uniform: true}, nil},
 		{
-			"qwen3_moe-published", Precision{Type: quantize.Int4.WithGroup(32)},
+			"qwen3_moe-published", recipe.Precision{Type: quantize.Int4.WithGroup(32)},
 			[]string{"model.layers.1.mlp.switch_mlp.gate_proj.scales", "model.layers.1.mlp.switch_mlp.down_proj.biases"},
 		},
-		{"glm4_moe_lite-published", Precision{Type: quantize.MXFP4}, nil},
+		{"glm4_moe_lite-published", recipe.Precision{Type: quantize.MXFP4}, nil},
 		{
-			"gemma4-26b-a4b", Precision{Type: quantize.Int8.WithGroup(32)},
+			"gemma4-26b-a4b", recipe.Precision{Type: quantize.Int8.WithGroup(32)},
 			[]string{"language_model.model.layers.0.experts.switch_glu.up_proj.scales"},
 		},
 		{
-			"qwen3_5_moe-published", Precision{Type: quantize.Int4.WithGroup(32)},
+			"qwen3_5_moe-published", recipe.Precision{Type: quantize.Int4.WithGroup(32)},
 			[]string{"language_model.model.layers.0.mlp.switch_mlp.up_proj.scales", "language_model.lm_head.weight"},
 		},
 		{
-			"qwen3_5_moe-next-published", Precision{Type: quantize.Int4.WithGroup(32), Uniform: true},
+			"qwen3_5_moe-next-published", recipe.Precision{Type: quantize.Int4.WithGroup(32), Uniform: true},
 			[]string{"model.layers.0.linear_attn.in_proj_qkvz.scales"},
 		},
 	} {
@@ -170,7 +177,7 @@ func TestExportQuantized(t *testing.T) {
 			s := openStore(t)
 			mustCreate(t, s, "a", from(fixture(c.model)), Options{Precision: c.p})
 			dir := filepath.Join(t.TempDir(), "out")
-			mustExport(t, s, "a", dir, ExportOptions{})
+			mustExport(t, s, "a", dir, export.Options{})
 			got := folderTensors(t, dir)
 			for _, key := range c.keys {
 				if _, ok := got[key]; !ok {
@@ -180,8 +187,8 @@ func TestExportQuantized(t *testing.T) {
 			checkQuantization(t, dir, got)
 			mustCreate(t, s, "b", from(dir), Options{})
 			a, b := blobsOf(t, s, "a"), blobsOf(t, s, "b")
-			delete(a, "file "+recordName) // differs: it records the requested type
-			delete(b, "file "+recordName)
+			delete(a, "file "+settings.RecordName) // differs: it records the requested type
+			delete(b, "file "+settings.RecordName)
 			if diff := cmp.Diff(a, b); diff != "" && c.model != "qwen3_5_moe-next-published" {
 				t.Error(diff)
 			}
@@ -196,7 +203,7 @@ func checkQuantization(t *testing.T, dir string, got map[string]tensor) {
 		Quantization map[string]any `json:"quantization"`
 		Twin         map[string]any `json:"quantization_config"`
 	}
-	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, configName))), &config); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, source.ConfigName))), &config); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(config.Quantization, config.Twin) || config.Quantization == nil {
@@ -231,12 +238,12 @@ func checkQuantization(t *testing.T, dir string, got map[string]tensor) {
 // Dequantized weights equal float32 arithmetic, rounded once, and the configuration has no trace of the quantization.
 func TestExportDequantized(t *testing.T) {
 	s := openStore(t)
-	mustCreate(t, s, "a", from(fixture("llama-default")), Options{Precision: Precision{Type: quantize.Int4,
-		Rules: []Rule{{Match: "*.k_proj.weight", Type: quantize.NVFP4}}}})
+	mustCreate(t, s, "a", from(fixture("llama-default")), Options{Precision: recipe.Precision{Type: quantize.Int4,
+		Rules: []recipe.Rule{{Match: "*.k_proj.weight", Type: quantize.NVFP4}}}})
 	wide := filepath.Join(t.TempDir(), "f32")
-	mustExport(t, s, "a", wide, ExportOptions{Dequantize: quantize.ToF32})
+	mustExport(t, s, "a", wide, export.Options{Dequantize: quantize.ToF32})
 	narrow := filepath.Join(t.TempDir(), "bf16")
-	mustExport(t, s, "a", narrow, ExportOptions{Dequantize: quantize.ToBF16})
+	mustExport(t, s, "a", narrow, export.Options{Dequantize: quantize.ToBF16})
 	a, b := folderTensors(t, wide), folderTensors(t, narrow)
 	image := mustResolve(t, s, "a").Image
 	for name := range folderTensors(t, fixture("llama-default")) {
@@ -247,15 +254,18 @@ func TestExportDequantized(t *testing.T) {
 			}
 			continue
 		}
-		typ, err := blobType(meta)
+		typ, _, err := quantize.ParseType(meta[blob.MetaType])
 		if err != nil {
 			t.Fatal(err)
+		}
+		if group, err := strconv.Atoi(meta[blob.MetaGroup]); err != nil || group != typ.Group() {
+			typ = typ.WithGroup(group)
 		}
 		blocks := quantize.Blocks{Packed: parts[0].data, Scales: parts[1].data}
 		if len(parts) > 2 {
 			n := int64(len(parts[1].data) / 2)
-			blocks.Scales, blocks.Biases = encode(t, quantize.ToF32, parts[1].data, quantize.BF16, n),
-				encode(t, quantize.ToF32, parts[2].data, quantize.BF16, n)
+			blocks.Scales, blocks.Biases = encoded(t, quantize.ToF32, parts[1].data, quantize.BF16, n),
+				encoded(t, quantize.ToF32, parts[2].data, quantize.BF16, n)
 		}
 		want := make([]byte, len(a[name].data))
 		if err := typ.Decode(want, quantize.F32, blocks, quantize.F32); err != nil {
@@ -265,13 +275,13 @@ func TestExportDequantized(t *testing.T) {
 			t.Errorf("%s: the float32 differs", name)
 		}
 		if b[name].DType != safetensors.BF16 || !bytes.Equal(b[name].data,
-			encode(t, quantize.ToBF16, want, quantize.F32, int64(len(want)/4))) {
+			encoded(t, quantize.ToBF16, want, quantize.F32, int64(len(want)/4))) {
 			t.Errorf("%s: the bf16 differs", name)
 		}
 	}
 	for dir, want := range map[string]string{wide: "float32", narrow: "bfloat16"} {
 		var config map[string]any
-		if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, configName))), &config); err != nil ||
+		if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, source.ConfigName))), &config); err != nil ||
 			config["torch_dtype"] != want || config["quantization"] != nil {
 			t.Errorf("%v, config %v", err, config)
 		}
@@ -285,20 +295,20 @@ func TestExportModelfile(t *testing.T) {
 		modelfile.Command{Name: modelfile.Parameter, Key: "num_ctx", Value: "64"},
 		modelfile.Command{Name: modelfile.Message, Key: "user", Value: "Hello"},
 		modelfile.Command{Name: modelfile.Draft, Value: fixture("gemma4_assistant-pair")})
-	first := mustCreate(t, s, "a", f, Options{Precision: Precision{Type: quantize.Int8, Draft: quantize.Int8}})
+	first := mustCreate(t, s, "a", f, Options{Precision: recipe.Precision{Type: quantize.Int8, Draft: quantize.Int8}})
 	dir := filepath.Join(t.TempDir(), "out")
-	out := mustExport(t, s, "a", dir, ExportOptions{})
-	if !slices.Contains(out.Files, "draft/config.json") || !slices.Contains(out.Files, modelfileName) {
+	out := mustExport(t, s, "a", dir, export.Options{})
+	if !slices.Contains(out.Files, "draft/config.json") || !slices.Contains(out.Files, "Modelfile") {
 		t.Errorf("files %v", out.Files)
 	}
-	parsed, err := modelfile.Parse("Modelfile", []byte(readFile(t, filepath.Join(dir, modelfileName))))
+	parsed, err := modelfile.Parse("Modelfile", []byte(readFile(t, filepath.Join(dir, "Modelfile"))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := mustCreate(t, s, "b", parsed, Options{Dir: dir})
 	a, b := blobsOf(t, s, "a"), blobsOf(t, s, "b")
-	delete(a, "file "+recordName)
-	delete(b, "file "+recordName)
+	delete(a, "file "+settings.RecordName)
+	delete(b, "file "+settings.RecordName)
 	if diff := cmp.Diff(a, b); diff != "" || again.Tensors != first.Tensors {
 		t.Error(diff)
 	}
@@ -311,19 +321,19 @@ func TestExportFolder(t *testing.T) {
 	entry := mustResolve(t, s, "a")
 	full := t.TempDir()
 	writeFile(t, filepath.Join(full, "mine"), []byte("x"))
-	if _, err := Export(t.Context(), s, entry, full, ExportOptions{}); !errors.Is(err, ErrExport) ||
+	if _, err := export.Folder(t.Context(), s, entry, full, export.Options{}); !errors.Is(err, export.ErrExport) ||
 		!strings.Contains(err.Error(), "mine") {
 		t.Errorf("error %v", err)
 	}
 	empty := t.TempDir()
-	if err := os.Mkdir(filepath.Join(empty, stagingPrefix+"1"), 0o755); err != nil { // left by a killed export
+	if err := os.Mkdir(filepath.Join(empty, ".ingot-export-"+"1"), 0o755); err != nil { // left by a killed export
 		t.Fatal(err)
 	}
-	mustExport(t, s, "a", empty, ExportOptions{})
+	mustExport(t, s, "a", empty, export.Options{})
 	absent := filepath.Join(t.TempDir(), "x", "y")
 	for i, stop := range []int64{1, 40_000, 200_000} {
 		cancelled, cancel := context.WithCancel(t.Context())
-		_, err := Export(cancelled, s, entry, absent, ExportOptions{Progress: func(e Event) {
+		_, err := export.Folder(cancelled, s, entry, absent, export.Options{Progress: func(e write.Event) {
 			if e.Bytes >= stop {
 				cancel()
 			}
@@ -339,8 +349,8 @@ func TestExportFolder(t *testing.T) {
 	if list, err := os.ReadDir(full); err != nil || len(list) != 1 {
 		t.Errorf("%v %v", list, err)
 	}
-	if _, err := Export(t.Context(), s, entry, absent, ExportOptions{Dequantize: quantize.Int4}); !errors.Is(err,
-		ErrExport) {
+	if _, err := export.Folder(t.Context(), s, entry, absent, export.Options{Dequantize: quantize.Int4}); !errors.Is(err,
+		export.ErrExport) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -352,13 +362,13 @@ func TestExportOfMLX(t *testing.T) {
 		"mlx-nvfp4", "mlx-qwen3_5",
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := filepath.Join("..", "testdata", "sources", name)
+			folder := filepath.Join("..", "testdata", "sources", name)
 			s := openStore(t)
-			mustCreate(t, s, "a", from(source), Options{})
+			mustCreate(t, s, "a", from(folder), Options{})
 			dir := filepath.Join(t.TempDir(), "out")
-			mustExport(t, s, "a", dir, ExportOptions{})
+			mustExport(t, s, "a", dir, export.Options{})
 			got := folderTensors(t, dir)
-			sameTensors(t, got, folderTensors(t, source))
+			sameTensors(t, got, folderTensors(t, folder))
 			checkQuantization(t, dir, got)
 			mustCreate(t, s, "b", from(dir), Options{})
 			if diff := cmp.Diff(blobsOf(t, s, "a"), blobsOf(t, s, "b")); diff != "" {

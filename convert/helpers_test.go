@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/safetensors"
@@ -46,7 +47,7 @@ func tiny(t *testing.T, config string, seed uint64) *checkpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &checkpoint{files: map[string]string{configName: config}, tensors: map[string][]tensor{}}
+	c := &checkpoint{files: map[string]string{source.ConfigName: config}, tensors: map[string][]tensor{}}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for _, s := range m.Table().Specs {
 		c.add("model.safetensors", random(rng, s.Name, safetensors.BF16, s.Shape...))
@@ -93,7 +94,7 @@ func (c *checkpoint) shard(n int) *checkpoint {
 		weights[t.Name] = file
 	}
 	index, _ := json.Marshal(map[string]any{"metadata": map[string]any{"total_size": 1}, "weight_map": weights})
-	c.files[indexName] = string(index)
+	c.files[source.IndexName] = string(index)
 	return c
 }
 
@@ -101,12 +102,12 @@ func (c *checkpoint) shard(n int) *checkpoint {
 func (c *checkpoint) unlist(t *testing.T, name string) {
 	t.Helper()
 	var index map[string]map[string]any
-	if err := json.Unmarshal([]byte(c.files[indexName]), &index); err != nil {
+	if err := json.Unmarshal([]byte(c.files[source.IndexName]), &index); err != nil {
 		t.Fatal(err)
 	}
 	delete(index["weight_map"], name)
 	out, _ := json.Marshal(index)
-	c.files[indexName] = string(out)
+	c.files[source.IndexName] = string(out)
 }
 
 // write writes the folder, without shards that have no tensors.

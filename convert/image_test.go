@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
@@ -34,7 +36,7 @@ func TestFromImage(t *testing.T) {
 	}
 	more := mustCreate(t, store, "more", parsed(t, "FROM base:latest\nPARAMETER top_k 5\nLICENSE more"), Options{})
 	img := mustResolve(t, store, "more").Image
-	if got := readLayer(t, store, img, manifest.KindParams, paramsName); got != `{"temperature":0.7,"top_k":5}` {
+	if got := readLayer(t, store, img, manifest.KindParams, settings.ParamsName); got != `{"temperature":0.7,"top_k":5}` {
 		t.Errorf("parameters %s", got)
 	}
 	if got := readLayer(t, store, img, manifest.KindLicense, "LICENSE.2"); got != "more" {
@@ -49,7 +51,7 @@ func TestFromImage(t *testing.T) {
 func TestQuantizeImage(t *testing.T) {
 	dir := finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())
 	store := openStore(t)
-	options := Options{Precision: Precision{Type: quantize.Int4}}
+	options := Options{Precision: recipe.Precision{Type: quantize.Int4}}
 	want := mustCreate(t, openStore(t), "x", from(dir), options)
 	mustCreate(t, store, "base", from(dir), Options{})
 	got := mustCreate(t, store, "q", parsed(t, "FROM base"), options)
@@ -64,8 +66,8 @@ func TestQuantizeImage(t *testing.T) {
 		t.Errorf("to the type that it has: digest %s, want %s", r.Digest, want.Digest)
 	}
 	_, err := Create(t.Context(), store, modelName(t, "q4"), parsed(t, "FROM q"),
-		Options{Precision: Precision{Type: quantize.MXFP4}})
-	if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is already int") ||
+		Options{Precision: recipe.Precision{Type: quantize.MXFP4}})
+	if !errors.Is(err, source.ErrSource) || !strings.Contains(err.Error(), "it is already int") ||
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("quantized twice: error %v", err)
 	}
@@ -82,27 +84,5 @@ func TestDryRunNeedsNoStore(t *testing.T) {
 		!strings.HasPrefix(err.Error(),
 			"Modelfile:1:1: there is no such folder, and no model base:latest in the store; pull it first") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestGenerationParameters(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want map[string]any
-		note string
-	}{
-		{`{"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0, "repetition_penalty": 1.05, ` +
-			`"eos_token_id": [1, 2], "do_sample": true}`,
-			map[string]any{"temperature": 0.6, "top_p": 0.95, "top_k": int64(20), "min_p": 0.0, "repeat_penalty": 1.05}, ""},
-		{`{"do_sample": false, "temperature": 0.6}`, map[string]any{"temperature": 0.0}, ""},
-		{`{"top_k": 2.5, "top_p": "x", "temperature": null}`, map[string]any{}, "top_k = 2.5 is invalid"},
-		{`{}`, map[string]any{}, ""},
-		{`[]`, map[string]any{}, "not a JSON object"},
-	} {
-		got, notes := generationParameters([]byte(c.text))
-		if d := cmp.Diff(c.want, got); d != "" || !strings.Contains(strings.Join(notes, "\n"), c.note) ||
-			(c.note == "") != (len(notes) == 0) {
-			t.Errorf("%s: notes %q\n%s", c.text, notes, d)
-		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/plan"
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -58,11 +60,11 @@ func splitExperts(c *checkpoint, perExpert bool) *checkpoint {
 
 // The published layout of experts does not affect the image.
 func TestExpertLayouts(t *testing.T) {
-	create := func(c *checkpoint, p Precision) Result {
+	create := func(c *checkpoint, p recipe.Precision) Result {
 		return mustCreate(t, openStore(t), "x", from(c.write(t, t.TempDir())), Options{Precision: p})
 	}
 	make := func() *checkpoint { return finiteWeights(tiny(t, moeConfig, 3)) }
-	for _, p := range []Precision{{}, {Type: quantize.Int4}, {Type: quantize.MXFP4}} {
+	for _, p := range []recipe.Precision{{}, {Type: quantize.Int4}, {Type: quantize.MXFP4}} {
 		want := create(make(), p).Digest
 		for name, c := range map[string]*checkpoint{
 			"one per expert": splitExperts(make(), true), "stacked": splitExperts(make(), false),
@@ -76,12 +78,12 @@ func TestExpertLayouts(t *testing.T) {
 }
 
 func TestExpertPlan(t *testing.T) {
-	p, err := planOf(t, splitExperts(tiny(t, moeConfig, 3), true), Precision{Type: quantize.Int4})
+	p, err := planOf(t, splitExperts(tiny(t, moeConfig, 3), true), recipe.Precision{Type: quantize.Int4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const name = "model.layers.0.mlp.experts.gate_up_proj"
-	i := slices.IndexFunc(p.Tensors, func(tn Tensor) bool { return tn.Name == name })
+	i := slices.IndexFunc(p.Tensors, func(tn plan.Tensor) bool { return tn.Name == name })
 	if i < 0 {
 		t.Fatalf("no %s", name)
 	}

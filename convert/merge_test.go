@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/provenance"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
@@ -122,7 +125,7 @@ func TestAdapterLikePEFT(t *testing.T) {
 				}
 			}
 			i := slices.IndexFunc(p.Tensors,
-				func(m MadeTensor) bool { return m.Name == "model.layers.0.self_attn.q_proj.weight" })
+				func(m provenance.MadeTensor) bool { return m.Name == "model.layers.0.self_attn.q_proj.weight" })
 			if s := p.Tensors[i].Sources; len(s) != 3 || s[0].File != "model.safetensors" ||
 				s[1].File != "adapter_model.safetensors" || len(s[2].SHA256) != 64 {
 				t.Errorf("sources %+v", s)
@@ -176,9 +179,9 @@ func TestAdapters(t *testing.T) {
 		}
 	}
 	r := mustCreate(t, store, "small", from(absolute(t, llamaF32), adapterLine(dir)),
-		Options{Precision: Precision{Type: quantize.Int8}})
+		Options{Precision: recipe.Precision{Type: quantize.Int8}})
 	p := record(t, store, r)
-	i := slices.IndexFunc(p.Tensors, func(m MadeTensor) bool { return m.Name == name })
+	i := slices.IndexFunc(p.Tensors, func(m provenance.MadeTensor) bool { return m.Name == name })
 	if got := p.Tensors[i]; got.Type != "int8" || !strings.Contains(got.Rule, "adapter") {
 		t.Errorf("%+v", got)
 	}
@@ -199,7 +202,7 @@ func TestAdapterKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := p.plan.key()
+		key, err := p.plan.Key()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,13 +304,13 @@ func checkRefused(t *testing.T, base, dir, want string) {
 // loraFor makes an adapter for the first layer's query projection.
 func loraFor(t *testing.T, base string) string {
 	t.Helper()
-	inv, err := Open(base)
+	inv, err := source.Open(base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer inv.Close()
 	const module = "model.layers.0.self_attn.q_proj"
-	w, err := inv.lookup(module + ".weight")
+	w, err := inv.Lookup(module + ".weight")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +388,7 @@ func TestAdapterOfPacked(t *testing.T) {
 	base := "../testdata/sources/packed-int4"
 	store := openStore(t)
 	mustCreate(t, store, "x", from(absolute(t, base), adapterLine(loraFor(t, base))),
-		Options{Precision: Precision{Type: quantize.Int8}})
+		Options{Precision: recipe.Precision{Type: quantize.Int8}})
 	rng := rand.New(rand.NewPCG(1, 2))
 	a, b := random(rng, "base_model.model.model.language_model.layers.0.self_attn.q_proj.lora_A.weight", safetensors.BF16,
 		2, 64), f32("model.language_model.layers.0.self_attn.q_proj.lora_B.weight", 64, 2)

@@ -8,14 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 )
 
-func mustTexts(t *testing.T, s *manifest.Store, name string) *Texts {
+func mustTexts(t *testing.T, s *manifest.Store, name string) *settings.Texts {
 	t.Helper()
-	texts, err := ReadTexts(s, mustResolve(t, s, name))
+	texts, err := settings.Read(s, mustResolve(t, s, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,9 +71,11 @@ func TestModelfileRoundTrip(t *testing.T) {
 		{"family", qwen, "", "RENDERER qwen3-coder\nPARSER qwen3\n", Options{}, 0},
 		{"all", qwen, allLines, allLines, Options{}, 0},
 		{"quantized", dir, "SYSTEM x\n", "SYSTEM x\nPARAMETER temperature 0.7\nPARAMETER top_k 20\n",
-			Options{Precision: Precision{Type: quantize.Int4, Rules: []Rule{{Match: "*down_proj*", Type: quantize.Int8}}}}, 1},
+			Options{Precision: recipe.Precision{
+				Type: quantize.Int4, Rules: []recipe.Rule{{Match: "*down_proj*", Type: quantize.Int8}},
+			}}, 1},
 		{"draft", dir, "DRAFT " + draft + "\nTEMPLATE t\n", "TEMPLATE t\nPARAMETER temperature 0.7\nPARAMETER top_k 20\n",
-			Options{Precision: Precision{Type: quantize.MXFP8, Draft: quantize.Int4}}, 1},
+			Options{Precision: recipe.Precision{Type: quantize.MXFP8, Draft: quantize.Int4}}, 1},
 		{"unquotable", qwen, "TEMPLATE \"x\n\"\"\"y'\nz\"\n", "", Options{}, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,7 +116,8 @@ func TestTexts(t *testing.T) {
 	mustCreate(t, store, "c",
 		parsed(t, "FROM b\nTEMPLATE own\nSYSTEM s\nMESSAGE user hi\nPARAMETER stop a\nPARAMETER stop b"), Options{})
 	got := mustTexts(t, store, "c")
-	if got.Template != "own" || got.System != "s" || !slices.Equal(got.Messages, []Message{{"user", "hi"}}) {
+	if got.Template != "own" || got.System != "s" ||
+		!slices.Equal(got.Messages, []settings.Message{{Role: "user", Content: "hi"}}) {
 		t.Errorf("%+v", got)
 	}
 	// Lines replace the image's settings, and empty ones remove them.
@@ -199,15 +205,15 @@ func TestParameterValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := marshal(params)
+		data, err := encode.JSON(params)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := decodeParameters(data)
+		back, err := settings.DecodeParameters(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, notes := (&Texts{Parameters: back}).Modelfile("x")
+		f, notes := (&settings.Texts{Parameters: back}).Modelfile("x")
 		if len(notes) != 0 || len(f.Commands) != 2 || f.Commands[1].Key != p.Name || f.Commands[1].Value != value {
 			t.Errorf("%s: %+v, %q", p.Name, f.Commands, notes)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/convert/source"
 )
 
 // The pooling module's configuration, in a subfolder, is imported.
@@ -31,18 +33,18 @@ func TestPoolingFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			check := tiny(t, tinyConfig, 1)
 			if c.modules != "" {
-				check.files[modulesName] = c.modules
+				check.files["modules.json"] = c.modules
 			}
 			dir := check.write(t, t.TempDir())
 			if err := os.MkdirAll(filepath.Join(dir, c.folder), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, c.folder, configName), []byte(c.content), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, c.folder, source.ConfigName), []byte(c.content), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			inv, err := Open(dir)
+			inv, err := source.Open(dir)
 			if c.bad {
-				if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), c.want) {
+				if !errors.Is(err, source.ErrSource) || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("got %v, want %q", err, c.want)
 				}
 				return
@@ -58,7 +60,7 @@ func TestPoolingFile(t *testing.T) {
 				}
 			}
 			if strings.Join(got, " ") != c.want || !slices.IsSortedFunc(inv.Files,
-				func(a, b File) int { return strings.Compare(a.Name, b.Name) }) {
+				func(a, b source.File) int { return strings.Compare(a.Name, b.Name) }) {
 				t.Errorf("files %v, want %q", got, c.want)
 			}
 		})

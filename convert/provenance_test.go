@@ -14,22 +14,27 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/convert/provenance"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-func records(t *testing.T, s *manifest.Store, r Result) []ImageProvenance {
+func records(t *testing.T, s *manifest.Store, r Result) []provenance.ImageRecord {
 	t.Helper()
-	list, err := ReadProvenance(t.Context(), s, r.Digest)
+	list, err := provenance.Read(t.Context(), s, r.Digest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-func record(t *testing.T, s *manifest.Store, r Result) ImageProvenance {
+func record(t *testing.T, s *manifest.Store, r Result) provenance.ImageRecord {
 	t.Helper()
 	list := records(t, s, r)
 	if len(list) != 1 || list[0].Image != r.Digest {
@@ -44,7 +49,7 @@ func hexSum(b []byte) string {
 }
 
 // checkSums compares a record's checksums with the checkpoint's tensors.
-func checkSums(t *testing.T, p ImageProvenance, c *checkpoint) {
+func checkSums(t *testing.T, p provenance.ImageRecord, c *checkpoint) {
 	t.Helper()
 	want := map[string]string{}
 	for file, list := range c.tensors {
@@ -75,8 +80,8 @@ func checkSums(t *testing.T, p ImageProvenance, c *checkpoint) {
 func TestProvenance(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"plain":     {},
-		"quantized": {Precision: Precision{Type: quantize.Int4}},
-		"one":       {Precision: Precision{Type: quantize.Int8}, Parallel: 1},
+		"quantized": {Precision: recipe.Precision{Type: quantize.Int4}},
+		"one":       {Precision: recipe.Precision{Type: quantize.Int8}, Parallel: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := tiny(t, tinyConfig, 1).shard(2)
@@ -143,15 +148,15 @@ func TestProvenanceOfLayouts(t *testing.T) {
 			defer all.Close()
 			for _, tn := range p.Tensors {
 				for _, s := range tn.Sources {
-					source, ok := all.Lookup(s.Name)
+					found, ok := all.Lookup(s.Name)
 					if !ok {
 						t.Fatalf("%s: there is no %s", tn.Name, s.Name)
 					}
-					data := make([]byte, source.Size())
-					if _, err := source.Reader().ReadAt(data, 0); err != nil {
+					data := make([]byte, found.Size())
+					if _, err := found.Reader().ReadAt(data, 0); err != nil {
 						t.Fatal(err)
 					}
-					if s.SHA256 != hexSum(data) || s.DType != source.DType || !slices.Equal(s.Shape, source.Shape) {
+					if s.SHA256 != hexSum(data) || s.DType != found.DType || !slices.Equal(s.Shape, found.Shape) {
 						t.Errorf("%s: source %+v", tn.Name, s)
 					}
 				}
@@ -169,7 +174,7 @@ func TestProvenanceOfResumed(t *testing.T) {
 			dir := c.write(t, t.TempDir())
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			_, err := Create(ctx, store, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(e Event) {
+			_, err := Create(ctx, store, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(e write.Event) {
 				if e.Tensors == 10 {
 					cancel()
 				}
@@ -215,7 +220,7 @@ func TestProvenanceHashesFiles(t *testing.T) {
 func TestProvenanceOfImages(t *testing.T) {
 	store := openStore(t)
 	base := mustCreate(t, store, "base", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
-	small := mustCreate(t, store, "small", from("base"), Options{Precision: Precision{Type: quantize.Int8}})
+	small := mustCreate(t, store, "small", from("base"), Options{Precision: recipe.Precision{Type: quantize.Int8}})
 	spoken := mustCreate(t, store, "spoken", from("small", modelfile.Command{Name: modelfile.System, Value: "Be brief."}),
 		Options{})
 	if err := store.Remove(t.Context(), modelName(t, "base"), modelName(t, "small")); err != nil {
@@ -250,7 +255,7 @@ func TestProvenanceOfDraft(t *testing.T) {
 	if p.Draft == nil || len(p.Draft.Files) != 2 {
 		t.Errorf("draft %+v", p.Draft)
 	}
-	n := slices.IndexFunc(p.Tensors, func(m MadeTensor) bool { return strings.HasPrefix(m.Name, draftPrefix) })
+	n := slices.IndexFunc(p.Tensors, func(m provenance.MadeTensor) bool { return blob.IsDraft(m.Name) })
 	draft := p
 	draft.Tensors = p.Tensors[n:]
 	checkSums(t, draft, d)
@@ -262,18 +267,24 @@ func TestProvenanceOfDraft(t *testing.T) {
 func TestProvenanceDamaged(t *testing.T) {
 	store := openStore(t)
 	r := mustCreate(t, store, "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
-	layers, err := provenanceLayers(t.Context(), store, r.Digest)
-	if err != nil || len(layers) != 1 {
-		t.Fatalf("%v, %v", layers, err)
+	list, err := store.Referrers(t.Context(), r.Digest, provenance.Type)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v, %v", list, err)
 	}
-	path := store.BlobPath(layers[0].Digest)
+	var artifact ocispec.Manifest
+	if data, err := store.ReadBlob(list[0].Digest, manifest.MaxManifestSize); err != nil {
+		t.Fatal(err)
+	} else if err := json.Unmarshal(data, &artifact); err != nil || len(artifact.Layers) != 1 {
+		t.Fatalf("%s, %v", data, err)
+	}
+	path, layers := store.BlobPath(artifact.Layers[0].Digest), artifact.Layers
 	for text, want := range map[string]string{"{": "provenance " + layers[0].Digest.String() + ": ",
 		"": "is not as long"} {
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		writeFile(t, path, []byte(text))
-		if _, err := ReadProvenance(t.Context(), store, r.Digest); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, err := provenance.Read(t.Context(), store, r.Digest); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 		if _, err := store.Resolve(t.Context(), modelName(t, "a")); err != nil {
@@ -283,7 +294,7 @@ func TestProvenanceDamaged(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadProvenance(t.Context(), store, r.Digest); err == nil ||
+	if _, err := provenance.Read(t.Context(), store, r.Digest); err == nil ||
 		!strings.Contains(err.Error(), layers[0].Digest.String()) {
 		t.Errorf("error %v", err)
 	}

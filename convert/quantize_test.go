@@ -10,7 +10,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/convert/plan"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -43,7 +48,7 @@ func typed(t *testing.T, c *checkpoint, d quantize.DType) *checkpoint {
 		for i := range list {
 			n := list[i].NumElements()
 			if d == quantize.F64 {
-				f32 := encode(t, quantize.ToF32, list[i].data, quantize.BF16, n)
+				f32 := encoded(t, quantize.ToF32, list[i].data, quantize.BF16, n)
 				list[i].data = nil
 				for ; len(f32) > 0; f32 = f32[4:] {
 					bits := uint32(f32[0]) | uint32(f32[1])<<8 | uint32(f32[2])<<16 | uint32(f32[3])<<24
@@ -53,7 +58,7 @@ func typed(t *testing.T, c *checkpoint, d quantize.DType) *checkpoint {
 					}
 				}
 			} else {
-				list[i].data = encode(t, castTo[d], list[i].data, quantize.BF16, n)
+				list[i].data = encoded(t, quantize.CastTo(d), list[i].data, quantize.BF16, n)
 			}
 			list[i].DType = safetensors.DType(d)
 		}
@@ -61,7 +66,7 @@ func typed(t *testing.T, c *checkpoint, d quantize.DType) *checkpoint {
 	return c
 }
 
-func encode(t *testing.T, to quantize.Type, data []byte, from quantize.DType, n int64) []byte {
+func encoded(t *testing.T, to quantize.Type, data []byte, from quantize.DType, n int64) []byte {
 	t.Helper()
 	out := make([]byte, n*int64(to.DType().Size()))
 	if err := to.Encode(quantize.Blocks{Packed: out}, data, from); err != nil {
@@ -102,7 +107,7 @@ func arrays(t *testing.T, s *manifest.Store, img manifest.Image, name string) (m
 	return f.Header().Metadata, out
 }
 
-func source(c *checkpoint, name string) tensor {
+func sourceTensor(c *checkpoint, name string) tensor {
 	for _, list := range c.tensors {
 		for _, tn := range list {
 			if tn.Name == name {
@@ -145,10 +150,10 @@ func TestQuantizedBlobs(t *testing.T) {
 		t.Run(fmt.Sprintf("%s from %s", c.to, c.from), func(t *testing.T) {
 			ck := typed(t, finiteWeights(tiny(t, wideConfig, 1)), c.from)
 			store := openStore(t)
-			mustCreate(t, store, "x", from(ck.write(t, t.TempDir())), Options{Precision: Precision{Type: c.to}})
+			mustCreate(t, store, "x", from(ck.write(t, t.TempDir())), Options{Precision: recipe.Precision{Type: c.to}})
 			entry := mustResolve(t, store, "x")
 			meta, have := arrays(t, store, entry.Image, name)
-			if got := meta[metaType] + " " + meta[metaGroup] + " " + meta[metaRule]; got != c.meta {
+			if got := meta[blob.MetaType] + " " + meta[blob.MetaGroup] + " " + meta[blob.MetaRule]; got != c.meta {
 				t.Errorf("metadata %q, want %q", got, c.meta)
 			}
 			var keys []string
@@ -158,9 +163,9 @@ func TestQuantizedBlobs(t *testing.T) {
 			if got := strings.Join(keys, ", "); got != c.keys {
 				t.Errorf("keys %s, want %s", got, c.keys)
 			}
-			src, d := source(ck, name), c.from
+			src, d := sourceTensor(ck, name), c.from
 			if c.middle != "" {
-				src.data, d = encode(t, castTo[c.middle], src.data, c.from, src.NumElements()), c.middle
+				src.data, d = encoded(t, quantize.CastTo(c.middle), src.data, c.from, src.NumElements()), c.middle
 			}
 			size := c.to.GroupSizes(d)
 			groups := len(src.data) / size.Source
@@ -178,12 +183,12 @@ func TestQuantizedBlobs(t *testing.T) {
 	}
 }
 
-func planOf(t *testing.T, c *checkpoint, p Precision) (*Plan, error) {
+func planOf(t *testing.T, c *checkpoint, p recipe.Precision) (*plan.Plan, error) {
 	t.Helper()
 	return DryRun(t.Context(), nil, from(c.write(t, t.TempDir())), Options{Precision: p})
 }
 
-func typesOf(p *Plan) map[string]string {
+func typesOf(p *plan.Plan) map[string]string {
 	out := map[string]string{}
 	for _, tn := range p.Tensors {
 		out[tn.Name] = tn.Type
@@ -191,9 +196,9 @@ func typesOf(p *Plan) map[string]string {
 	return out
 }
 
-func rule(t *testing.T, text string) Rule {
+func rule(t *testing.T, text string) recipe.Rule {
 	t.Helper()
-	r, _, err := ParseRule(text)
+	r, _, err := recipe.ParseRule(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +207,7 @@ func rule(t *testing.T, text string) Rule {
 
 func TestRules(t *testing.T) {
 	ck := tiny(t, wideConfig, 1)
-	p, err := planOf(t, ck, Precision{Type: quantize.Int4, Rules: []Rule{
+	p, err := planOf(t, ck, recipe.Precision{Type: quantize.Int4, Rules: []recipe.Rule{
 		rule(t, "*.mlp.*=int8"), rule(t, "*.gate_proj.weight=mxfp4"),
 		rule(t, "model.layers.0.self_attn.q_proj.weight=source"), rule(t, "model.norm.weight=f32"),
 	}})
@@ -231,7 +236,7 @@ func TestRules(t *testing.T) {
 		"model.norm.weight=int8":                    "quantization rule model.norm.weight=int8: ",
 		"model.layers.0.input_layernorm.*=int4-g32": "matches no tensor",
 	} {
-		if _, err := planOf(t, ck, Precision{Rules: []Rule{rule(t, text)}}); err == nil ||
+		if _, err := planOf(t, ck, recipe.Precision{Rules: []recipe.Rule{rule(t, text)}}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", text, err, want)
 		}
@@ -239,7 +244,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestPlanIsData(t *testing.T) {
-	p, err := planOf(t, tiny(t, wideConfig, 1), Precision{Type: quantize.Int4, Uniform: true})
+	p, err := planOf(t, tiny(t, wideConfig, 1), recipe.Precision{Type: quantize.Int4, Uniform: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +271,8 @@ func TestNotFinite(t *testing.T) {
 	ck.edit(name, func(tn *tensor) { tn.data[2*1234], tn.data[2*1234+1] = 0x80, 0x7f })
 	dir := ck.write(t, t.TempDir())
 	store := openStore(t)
-	_, err := Create(t.Context(), store, modelName(t, "x"), from(dir), Options{Precision: Precision{Type: quantize.Int8}})
+	_, err := Create(t.Context(), store, modelName(t, "x"), from(dir),
+		Options{Precision: recipe.Precision{Type: quantize.Int8}})
 	if !errors.Is(err, quantize.ErrNotFinite) || !strings.Contains(err.Error(),
 		"model.safetensors: tensor "+name+": element 1234 is +Inf") {
 		t.Errorf("error %v", err)
@@ -279,26 +285,26 @@ func TestNotFinite(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	store := openStore(t)
-	p := Precision{Type: quantize.Int4, Uniform: true, Rules: []Rule{{Match: "lm_head.weight"},
+	p := recipe.Precision{Type: quantize.Int4, Uniform: true, Rules: []recipe.Rule{{Match: "lm_head.weight"},
 		rule(t, "*.v_proj.weight=int8-g32")}}
 	mustCreate(t, store, "x", from(finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())), Options{Precision: p})
 	img := mustResolve(t, store, "x").Image
 	want := `{"quantization":{"quantize":"int4","uniform":true,"rules":[{"match":"lm_head.weight","type":"source"},` +
 		`{"match":"*.v_proj.weight","type":"int8-g32"}]}}`
-	if got := readLayer(t, store, img, manifest.KindFile, recordName); got != want {
+	if got := readLayer(t, store, img, manifest.KindFile, settings.RecordName); got != want {
 		t.Errorf("record %s, want %s", got, want)
 	}
 	if img.Config.Quantization != "int4" {
 		t.Errorf("quantization %q", img.Config.Quantization)
 	}
-	index := readLayer(t, store, img, manifest.KindFile, indexName)
+	index := readLayer(t, store, img, manifest.KindFile, source.IndexName)
 	for _, key := range []string{"model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight.scale",
 		"model.layers.0.mlp.up_proj.weight.bias"} {
 		if !strings.Contains(index, `"`+key+`":"model-model.layers.0.mlp.up_proj.weight.safetensors"`) {
 			t.Errorf("the index lacks %s", key)
 		}
 	}
-	back, notes, err := ParseRecipe([]byte(want[len(`{"quantization":`) : len(want)-1]))
+	back, notes, err := recipe.Parse([]byte(want[len(`{"quantization":`) : len(want)-1]))
 	if d := cmp.Diff(p, back); d != "" || err != nil || len(notes) > 0 {
 		t.Errorf("as a recipe: %v, %q\n%s", err, notes, d)
 	}

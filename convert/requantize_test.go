@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
 )
 
 // A packed checkpoint is requantized only on request.
 func TestRequantize(t *testing.T) {
 	c := published(t, "mlx-mixed_2_6")
-	types := func(p Precision) map[string]string {
+	types := func(p recipe.Precision) map[string]string {
 		t.Helper()
 		plan, err := planOf(t, c, p)
 		if err != nil {
@@ -21,20 +22,20 @@ func TestRequantize(t *testing.T) {
 	}
 	const embed, q, down = "model.embed_tokens.weight", "model.layers.1.self_attn.q_proj.weight",
 		"model.layers.2.mlp.down_proj.weight"
-	kept := types(Precision{})
+	kept := types(recipe.Precision{})
 	if kept[q] != "int2" || kept[down] != "int6" {
 		t.Errorf("kept: %v", kept)
 	}
-	asked := types(Precision{Type: quantize.Int4})
+	asked := types(recipe.Precision{Type: quantize.Int4})
 	if asked[q] != "int4" || asked[down] != "int8" || asked[embed] != kept[embed] {
 		t.Errorf("int4: %v", asked)
 	}
-	plan, err := planOf(t, c, Precision{Type: quantize.Int4})
+	plan, err := planOf(t, c, recipe.Precision{Type: quantize.Int4})
 	if err != nil ||
 		!slices.ContainsFunc(plan.Warnings, func(w string) bool { return strings.Contains(w, "quantized a second time") }) {
 		t.Errorf("warnings %q, %v", plan.Warnings, err)
 	}
-	if one := types(Precision{Rules: []Rule{rule(t, "*.down_proj.weight=bf16")}}); one[down] != "bf16" ||
+	if one := types(recipe.Precision{Rules: []recipe.Rule{rule(t, "*.down_proj.weight=bf16")}}); one[down] != "bf16" ||
 		one[q] != "int2" {
 		t.Errorf("one rule: %v", one)
 	}
@@ -43,7 +44,7 @@ func TestRequantize(t *testing.T) {
 // The image does not depend on the sharding, the processors or the memory.
 func TestSourceSharding(t *testing.T) {
 	for _, name := range []string{"mlx-experts", "fp8-experts", "fp8-block-uneven"} {
-		for _, p := range []Precision{{}, {Type: quantize.Int6}} {
+		for _, p := range []recipe.Precision{{}, {Type: quantize.Int6}} {
 			one := mustCreate(t, openStore(t), "x", from(published(t, name).write(t, t.TempDir())),
 				Options{Precision: p, Parallel: 1})
 			c := published(t, name).shard(3)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
@@ -42,7 +44,7 @@ func createInChild(dir string) error {
 	}
 	fmt.Println("ready")
 	file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: dir}}}
-	_, err = Create(context.Background(), store, name, file, Options{Precision: Precision{Type: quantize.Int4}})
+	_, err = Create(context.Background(), store, name, file, Options{Precision: recipe.Precision{Type: quantize.Int4}})
 	return err
 }
 
@@ -63,7 +65,7 @@ func checkModel(t *testing.T, store *manifest.Store, name string) {
 // However often a create is killed, the next one makes the same image as an undisturbed one.
 func TestKill(t *testing.T) {
 	dir := finiteWeights(tiny(t, bigConfig, 1)).write(t, t.TempDir())
-	options := Options{Precision: Precision{Type: quantize.Int4}}
+	options := Options{Precision: recipe.Precision{Type: quantize.Int4}}
 	begun := time.Now()
 	want := mustCreate(t, openStore(t), "x", from(dir), options)
 	took := time.Since(begun)
@@ -129,7 +131,7 @@ func TestResume(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		_, err := Create(ctx, store, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(e Event) {
+		_, err := Create(ctx, store, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(e write.Event) {
 			if e.Tensors == 10 {
 				cancel()
 			}
@@ -158,7 +160,7 @@ func TestResume(t *testing.T) {
 		},
 		{
 			"other type", func(_ *testing.T, dir string) string { return dir },
-			Options{Precision: Precision{Type: quantize.ToF32}}, false,
+			Options{Precision: recipe.Precision{Type: quantize.ToF32}}, false,
 		},
 		{"touched", func(t *testing.T, dir string) string {
 			later := time.Now().Add(time.Hour)
@@ -178,9 +180,9 @@ func TestResume(t *testing.T) {
 			finiteWeights(tiny(t, tinyConfig, 1)).write(t, dir)
 			interrupt(t, store, dir)
 			dir = c.change(t, dir)
-			var first, last Event
-			c.options.Progress = func(e Event) {
-				if first == (Event{}) {
+			var first, last write.Event
+			c.options.Progress = func(e write.Event) {
+				if first == (write.Event{}) {
 					first = e
 				}
 				last = e

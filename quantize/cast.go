@@ -36,6 +36,16 @@ func Cast(dst []byte, to DType, src []byte, from DType) error {
 	return nil
 }
 
+// CastTo returns the cast that gives elements of type d; 0 if there is none.
+func CastTo(d DType) Type {
+	for _, t := range []Type{ToBF16, ToF16, ToF32} {
+		if t.DType() == d {
+			return t
+		}
+	}
+	return 0
+}
+
 // encodeCast is Cast for finite numbers that stay finite.
 func (t Type) encodeCast(dst, src []byte, from DType) error {
 	if err := Cast(dst, t.DType(), src, from); err != nil {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/grammar"
 )
 
@@ -275,7 +275,7 @@ func TestParseFormat(t *testing.T) {
 
 // Drafts do not change a constrained text: drafts that violate the format are cut, and forced tokens are inserted.
 func TestFormatWithDrafts(t *testing.T) {
-	l := loadPair(t, "demo", "demo", convert.Precision{}, Options{PrefixCache: 1 << 24})
+	l := loadPair(t, "demo", "demo", recipe.Precision{}, Options{PrefixCache: 1 << 24})
 	seed := int64(8)
 	for _, f := range []Format{
 		regex(`(\{"name": "[a-z ]{5,30}", "friends": (true|false)\} ){2}`),

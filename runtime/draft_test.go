@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -66,7 +66,7 @@ func TestDraftFormats(t *testing.T) {
 		quantize.ToF16}
 	for i, format := range formats {
 		t.Run(format.String(), func(t *testing.T) {
-			precision := convert.Precision{Type: formats[(i+1)%len(formats)], Draft: format}
+			precision := recipe.Precision{Type: formats[(i+1)%len(formats)], Draft: format}
 			store, entry := packAs(t, modeltest.Dir("gemma4-e2b"), "pair", precision,
 				modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir("gemma4_assistant-ordered")})
 			l, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{})

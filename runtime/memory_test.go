@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/mlx"
 )
 
@@ -21,7 +21,7 @@ func TestStateSize(t *testing.T) {
 			if i == len(trafficModels) {
 				draft = "llama-mistral"
 			}
-			l := loadPair(t, name, draft, convert.Precision{}, Options{Chunk: 16})
+			l := loadPair(t, name, draft, recipe.Precision{}, Options{Chunk: 16})
 			var worst int64
 			drafts := false // drafts with their own KV cache were seen
 			l.batcher.onStep = func(plan []batchItem) error {

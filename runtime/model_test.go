@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -29,11 +30,11 @@ func pack(t *testing.T, name string, more ...modelfile.Command) (*manifest.Store
 // packFrom packs a folder as an image.
 func packFrom(t *testing.T, dir, name string, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
 	t.Helper()
-	return packAs(t, dir, name, convert.Precision{}, more...)
+	return packAs(t, dir, name, recipe.Precision{}, more...)
 }
 
 // packAs packs a folder with the given precision.
-func packAs(t *testing.T, dir, name string, precision convert.Precision, more ...modelfile.Command) (*manifest.Store,
+func packAs(t *testing.T, dir, name string, precision recipe.Precision, more ...modelfile.Command) (*manifest.Store,
 	*manifest.Entry) {
 	t.Helper()
 	store, err := manifest.Open(t.TempDir())

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
@@ -26,7 +26,7 @@ func TestOllamaImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, entry := packAs(t, modeltest.Dir("llama-default"), "ours", convert.Precision{Type: kind})
+	store, entry := packAs(t, modeltest.Dir("llama-default"), "ours", recipe.Precision{Type: kind})
 	put := func(b []byte) digest.Digest {
 		d, _, err := store.PutBytes(t.Context(), b)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/cache"
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/modelfile"
@@ -21,7 +21,7 @@ import (
 )
 
 // loadPair loads a model of testdata with a draft: another model or, without a name, its own head.
-func loadPair(t *testing.T, name, draft string, precision convert.Precision, o Options) *Local {
+func loadPair(t *testing.T, name, draft string, precision recipe.Precision, o Options) *Local {
 	t.Helper()
 	var more []modelfile.Command
 	if draft != "" {
@@ -71,7 +71,7 @@ func fixed(n int) Draft { return Draft{Mode: DraftFixed, N: n} }
 func TestDraftsChangeNothing(t *testing.T) {
 	for _, p := range draftPairs {
 		t.Run(fmt.Sprint(p.target, " with ", p.draft), func(t *testing.T) {
-			l := loadPair(t, p.target, p.draft, convert.Precision{}, Options{PrefixCache: 1 << 20, Chunk: 16})
+			l := loadPair(t, p.target, p.draft, recipe.Precision{}, Options{PrefixCache: 1 << 20, Chunk: 16})
 			r := rand.New(rand.NewPCG(1, 9))
 			var prompts [][]int32
 			for range 6 {
@@ -121,7 +121,7 @@ func TestDraftOfItself(t *testing.T) {
 	for _, name := range cacheModels {
 		for _, n := range []int{1, 2, 5} {
 			t.Run(fmt.Sprint(name, " ", n), func(t *testing.T) {
-				l := loadPair(t, name, name, convert.Precision{}, Options{PrefixCache: 1 << 20})
+				l := loadPair(t, name, name, recipe.Precision{}, Options{PrefixCache: 1 << 20})
 				prompt := randomPrompt(rand.New(rand.NewPCG(2, 2)), l, 70)
 				for range 2 { // the second time, only the target has the prompt cached
 					_, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 31, IgnoreEOS: true,
@@ -140,7 +140,7 @@ func TestDraftOfItself(t *testing.T) {
 // are the same as without drafts.
 func TestSampledDrafts(t *testing.T) {
 	for _, name := range cacheModels {
-		l := loadPair(t, name, name, convert.Precision{}, Options{})
+		l := loadPair(t, name, name, recipe.Precision{}, Options{})
 		for _, s := range []Sampling{{Temperature: 0.8, TopK: 20, TopP: 0.9}, {Temperature: 1.3, MinP: 0.01}} {
 			r := Request{Prompt: []int32{5, 6, 7}, MaxTokens: 31, IgnoreEOS: true, Sampling: s, Draft: fixed(4)}
 			_, _, last, err := collect(t.Context(), l, r)
@@ -214,7 +214,7 @@ func TestDraftState(t *testing.T) {
 				continue // no draft is right anyway
 			}
 			t.Run(fmt.Sprint(p.target, " with ", p.draft, " ", as), func(t *testing.T) {
-				l := loadPair(t, p.target, p.draft, convert.Precision{Draft: as}, Options{Chunk: 50})
+				l := loadPair(t, p.target, p.draft, recipe.Precision{Draft: as}, Options{Chunk: 50})
 				l.batcher.drafter = &checkedDrafter{modelDrafter: newModelDrafter(l), t: t}
 				r := rand.New(rand.NewPCG(3, 2))
 				var wg sync.WaitGroup

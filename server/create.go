@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/opencontainers/go-digest"
@@ -68,7 +70,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	opts := convert.Options{StoreOnly: true, Version: s.opts.Version}
 	note := ""
 	if kind := cmp.Or(q.Quantize, q.Quantization); kind != "" {
-		if opts.Precision, note, err = convert.ToType(kind); err != nil {
+		if opts.Precision, note, err = recipe.ToType(kind); err != nil {
 			return err
 		}
 	}
@@ -76,7 +78,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 		if note != "" {
 			report(progressJSON{Status: "note: " + note})
 		}
-		return s.build(ctx, recipe{name, q.From, files, commands, opts}, report)
+		return s.build(ctx, buildInput{name, q.From, files, commands, opts}, report)
 	})
 }
 
@@ -160,8 +162,8 @@ func parameterTexts(value json.RawMessage) ([]string, error) {
 	return []string{string(value)}, nil // a number or boolean, verbatim
 }
 
-// recipe is the input of a build: a model of the store or uploaded files, and changes to it.
-type recipe struct {
+// buildInput is the input of a build: a model of the store or uploaded files, and changes to it.
+type buildInput struct {
 	name     manifest.Name
 	from     string
 	files    map[string]digest.Digest
@@ -173,7 +175,7 @@ type recipe struct {
 const statusWaiting = "waiting for another create"
 
 // build creates a model. Builds run one at a time: each takes a gigabyte of buffers and all CPU cores.
-func (s *Server) build(ctx context.Context, q recipe, report func(progressJSON)) error {
+func (s *Server) build(ctx context.Context, q buildInput, report func(progressJSON)) error {
 	select {
 	case s.buildSlot <- struct{}{}:
 	default:
@@ -206,7 +208,7 @@ func (s *Server) build(ctx context.Context, q recipe, report func(progressJSON))
 		q.from, q.opts.StoreOnly = dir, false
 	}
 	begun := false
-	q.opts.Progress = func(e convert.Event) {
+	q.opts.Progress = func(e write.Event) {
 		begun = true
 		report(progressJSON{Status: "converting model", Total: e.TotalBytes, Completed: e.Bytes})
 	}

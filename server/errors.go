@@ -12,7 +12,8 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
@@ -84,8 +85,8 @@ var statuses = []struct {
 	{manifest.ErrNoSpace, http.StatusInsufficientStorage},
 	{syscall.ENOSPC, http.StatusInsufficientStorage},
 	{manifest.ErrBusy, http.StatusServiceUnavailable},
-	{convert.ErrSource, http.StatusBadRequest},
-	{convert.ErrRecipe, http.StatusBadRequest},
+	{source.ErrSource, http.StatusBadRequest},
+	{recipe.ErrRecipe, http.StatusBadRequest},
 	{runtime.ErrBusy, http.StatusServiceUnavailable},
 	{errStopping, http.StatusServiceUnavailable},
 	{pool.ErrClosed, http.StatusServiceUnavailable},

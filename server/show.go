@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 )
 
@@ -18,20 +18,20 @@ type showRequest struct {
 
 // showJSON is the response of /api/show.
 type showJSON struct {
-	License      string            `json:"license,omitempty"`
-	Modelfile    string            `json:"modelfile,omitempty"`
-	Parameters   string            `json:"parameters,omitempty"`
-	Template     string            `json:"template,omitempty"`
-	System       string            `json:"system,omitempty"`
-	Renderer     string            `json:"renderer,omitempty"`
-	Parser       string            `json:"parser,omitempty"`
-	Details      detailsJSON       `json:"details"`
-	Messages     []convert.Message `json:"messages,omitempty"`
-	ModelInfo    map[string]any    `json:"model_info"`
-	Capabilities []string          `json:"capabilities"`
-	ModifiedAt   time.Time         `json:"modified_at"`
-	Requires     string            `json:"requires,omitempty"`
-	Digest       string            `json:"digest"` // an extension
+	License      string             `json:"license,omitempty"`
+	Modelfile    string             `json:"modelfile,omitempty"`
+	Parameters   string             `json:"parameters,omitempty"`
+	Template     string             `json:"template,omitempty"`
+	System       string             `json:"system,omitempty"`
+	Renderer     string             `json:"renderer,omitempty"`
+	Parser       string             `json:"parser,omitempty"`
+	Details      detailsJSON        `json:"details"`
+	Messages     []settings.Message `json:"messages,omitempty"`
+	ModelInfo    map[string]any     `json:"model_info"`
+	Capabilities []string           `json:"capabilities"`
+	ModifiedAt   time.Time          `json:"modified_at"`
+	Requires     string             `json:"requires,omitempty"`
+	Digest       string             `json:"digest"` // an extension
 }
 
 // show is POST /api/show: it describes a model.
@@ -48,7 +48,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	texts, err := convert.ReadTexts(s.opts.Store, entry)
+	texts, err := settings.Read(s.opts.Store, entry)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := entry.Image.Config
 	out := showJSON{
-		License: strings.Join(texts.Licenses, "\n"), Modelfile: lines, Parameters: convert.ParameterText(texts.Parameters),
+		License: strings.Join(texts.Licenses, "\n"), Modelfile: lines, Parameters: settings.ParameterText(texts.Parameters),
 		Template: texts.Template, System: texts.System, Renderer: texts.Renderer, Parser: texts.Parser, Details: details(c),
 		Messages: texts.Messages, ModelInfo: modelInfo(c), Capabilities: append([]string{}, c.Capabilities...),
 		Requires: texts.Requires, Digest: entry.Digest.String(),

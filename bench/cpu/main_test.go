@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -100,7 +101,7 @@ func load(t *testing.T) *bench {
 	}
 	file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: modeltest.Dir("demo")}}}
 	if _, err := convert.Create(t.Context(), store, name, file,
-		convert.Options{Precision: convert.Precision{Type: quantize.Int4, Uniform: true}}); err != nil {
+		convert.Options{Precision: recipe.Precision{Type: quantize.Int4, Uniform: true}}); err != nil {
 		t.Fatal(err)
 	}
 	entry, err := store.Resolve(t.Context(), name)

@@ -7,7 +7,7 @@ import (
 	"regexp"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 )
@@ -39,7 +39,7 @@ func TemplateText(store *manifest.Store, entry *manifest.Entry, named string) (s
 
 // Style has a model's chat template and texts, from its image. It is safe for concurrent use after ReadTemplate.
 type Style struct {
-	Texts    *convert.Texts
+	Texts    *settings.Texts
 	Template chat.Template // nil: prompts are used verbatim
 	Text     string        // of the template
 
@@ -49,7 +49,7 @@ type Style struct {
 
 // Open reads an image's texts, but not its template: a prompt may not need one. See ReadTemplate.
 func Open(store *manifest.Store, entry *manifest.Entry) (*Style, error) {
-	texts, err := convert.ReadTexts(store, entry)
+	texts, err := settings.Read(store, entry)
 	if err != nil {
 		return nil, err
 	}

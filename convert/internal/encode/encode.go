@@ -1,0 +1,28 @@
+// Package encode has the encodings that the rooms of convert share: the JSON that is stored in images, and quotations
+// in messages.
+package encode
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// JSON writes compact JSON: map keys sorted, no HTML escaping, no final newline.
+func JSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Clip shortens a quotation for a message.
+func Clip(s string) string {
+	const limit = 80
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "..."
+	}
+	return s
+}

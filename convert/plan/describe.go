@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/manifest"
+)
+
+// description is what programs need to know about a model to talk to it.
+type description struct {
+	parser, renderer string
+	capabilities     []string
+}
+
+// Detect returns the parser and the renderer that an image would get if its source were a folder and the Modelfile had
+// no lines for them.
+func Detect(src *source.Source) (parser, renderer string, err error) {
+	d, err := describe(src, settings.Record{}, Options{})
+	return d.parser, d.renderer, err
+}
+
+// describe determines the model's capabilities, parser and renderer: from the Modelfile, else from the source image's
+// record, else from the configuration and the chat template.
+func describe(src *source.Source, record settings.Record, opts Options) (description, error) {
+	var d description
+	config, _ := src.File(source.ConfigName)
+	found, err := arch.DetectFamily(config.Data)
+	if err != nil {
+		return d, src.Located(err)
+	}
+	text := template(src)
+	if opts.Template != nil && *opts.Template != "" {
+		text = *opts.Template
+	}
+	shown, think := parse.Detect(text)
+	d.parser = cmp.Or(opts.Parser, record.Parser, found.Parser, shown)
+	d.renderer = cmp.Or(opts.Renderer, record.Renderer, renderer(found.Renderer, text))
+	can := map[string]bool{}
+	for _, c := range found.Capabilities {
+		can[c] = true
+	}
+	reads, _ := parse.Abilities(d.parser)
+	can[manifest.CapTools] = can[manifest.CapTools] || reads || d.parser != "" && !parse.Known(d.parser) ||
+		toolsInTemplate.MatchString(text)
+	can[manifest.CapThinking] = can[manifest.CapThinking] || strings.Contains(text, "<think>") ||
+		think != (parse.Tags{})
+	for _, c := range []string{manifest.CapCompletion, manifest.CapTools, manifest.CapThinking, manifest.CapVision} {
+		if can[c] {
+			d.capabilities = append(d.capabilities, c)
+		}
+	}
+	return d, nil
+}
+
+// renderer returns the family's renderer. Qwen 3.8 shares its class names with 3.5 and differs only in its template.
+func renderer(family, template string) string {
+	if family == "qwen3.5" && strings.Contains(template, "resolved_reasoning_effort") &&
+		strings.Contains(template, "preserve_thinking") {
+		return "qwen3.8"
+	}
+	return family
+}
+
+// toolsInTemplate matches the use of the variable that holds the tool descriptions, in Jinja and in the Go templates of
+// TEMPLATE lines.
+var toolsInTemplate = regexp.MustCompile(`\{[%{][^%}]*(\btools\b|\.Tools\b)`)

@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
+)
+
+// addFiles adds the index of the blobs' paths, with which an extracted image loads in other programs; the files that
+// the options define; and the draft's configuration.
+func (p *planner) addFiles() error {
+	plan, opts := p.plan, p.opts
+	if err := plan.addIndex(); err != nil {
+		return err
+	}
+	params, warnings := p.parameters(opts.Parameters)
+	plan.Warnings = append(plan.Warnings, warnings...)
+	plan.Files = slices.DeleteFunc(plan.Files, func(f source.File) bool { return f.Kind == manifest.KindParams })
+	if len(params) > 0 {
+		if err := plan.addJSON(manifest.KindParams, settings.ParamsName, params); err != nil {
+			return err
+		}
+	}
+	if err := plan.addTexts(opts); err != nil {
+		return err
+	}
+	for _, text := range opts.Licenses {
+		if p.has(manifest.KindLicense, text) {
+			continue // the image already has this text
+		}
+		plan.addFile(manifest.KindLicense, plan.freeName("LICENSE"), []byte(text))
+	}
+	if draft := p.draft(); draft != nil {
+		if config, ok := draft.File(source.ConfigName); ok {
+			plan.addFile(manifest.KindFile, blob.DraftConfig, config.Data)
+		}
+	}
+	if record := p.record(); record != (settings.Record{}) {
+		if err := plan.addJSON(manifest.KindFile, settings.RecordName, record); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(plan.Files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+func (p *Plan) addIndex() error {
+	var index struct {
+		Metadata struct {
+			TotalSize int64 `json:"total_size"`
+		} `json:"metadata"`
+		WeightMap map[string]string `json:"weight_map"`
+	}
+	index.WeightMap = map[string]string{}
+	for _, t := range p.Tensors {
+		index.Metadata.TotalSize += t.Bytes
+		for _, a := range t.Arrays {
+			if other, twice := index.WeightMap[a.Name]; twice {
+				return fmt.Errorf("tensor %s: its blob has the key %s, which is also a key of %s", t.Name, a.Name, other)
+			}
+			index.WeightMap[a.Name] = manifest.TensorPath(t.Name)
+		}
+	}
+	return p.addJSON(manifest.KindFile, source.IndexName, index)
+}
+
+func (p *Plan) addJSON(kind manifest.Kind, name string, v any) error {
+	data, err := encode.JSON(v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	p.addFile(kind, name, data)
+	return nil
+}
+
+func (p *Plan) addFile(kind manifest.Kind, name string, data []byte) {
+	p.Files = append(p.Files, source.File{Kind: kind, Name: name, Size: int64(len(data)), Data: data})
+}
+
+// freeName returns name, with a number appended if a file has it already. Case is ignored.
+func (p *Plan) freeName(name string) string {
+	for i, free := 2, name; ; i++ {
+		if !slices.ContainsFunc(p.Files, func(f source.File) bool { return strings.EqualFold(f.Name, free) }) {
+			return free
+		}
+		free = name + "." + strconv.Itoa(i)
+	}
+}
+
+// parameters merges the options' parameters with the image's and those of generation_config.json, in this order of
+// precedence.
+func (p *planner) parameters(own map[string]any) (map[string]any, []string) {
+	out := map[string]any{}
+	var warnings []string
+	if f, ok := p.src.File(settings.GenerationName); ok {
+		out, warnings = settings.GenerationParameters(f.Data)
+	}
+	for _, f := range p.src.Files {
+		if f.Kind != manifest.KindParams {
+			continue
+		}
+		if params, err := settings.DecodeParameters(f.Data); err == nil {
+			maps.Copy(out, params)
+		}
+	}
+	maps.Copy(out, own)
+	return out, warnings
+}
+
+// record merges the creator's choices with those of the source image.
+func (p *planner) record() settings.Record {
+	r, opts := p.src.Record(), p.opts
+	if p.about.parser != "" {
+		r.Parser = p.about.parser
+	}
+	if p.about.renderer != "" {
+		r.Renderer = p.about.renderer
+	}
+	if opts.Requires != "" {
+		r.Requires = opts.Requires
+	}
+	if q := opts.Precision; q.Type != 0 || q.Draft != 0 || len(q.Rules) > 0 {
+		if r.Quantization != nil && q.Type == 0 { // only the draft is new
+			base := r.Quantization
+			q.Type, q.Uniform, q.Rules = base.Type, base.Uniform, slices.Concat(base.Rules, q.Rules)
+		}
+		r.Quantization = &q
+	}
+	return r
+}

@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/tokenizer"
+)
+
+const (
+	tokenizerName       = "tokenizer.json"
+	sentencePieceName   = "tokenizer.model"
+	tokenizerConfigName = "tokenizer_config.json"
+)
+
+// checkTokenizer loads the tokenizer, so that an unusable one is found at import and not when the model runs.
+func checkTokenizer(src *source.Source) (warning string, err error) {
+	load := tokenizer.Load
+	f, ok := src.File(tokenizerName)
+	if !ok {
+		load = tokenizer.LoadSentencePiece
+		f, ok = src.File(sentencePieceName)
+	}
+	if !ok {
+		return fmt.Sprintf("neither %s nor %s: the model can be run with token ids only", tokenizerName, sentencePieceName),
+			nil
+	}
+	var config []byte
+	if c, ok := src.File(tokenizerConfigName); ok {
+		config = c.Data
+	}
+	tok, err := load(f.Data, config)
+	if err != nil {
+		return "", src.Located(err)
+	}
+	if vocab := src.Model.Facts().Vocab; int64(tok.Size()) > vocab {
+		warning = fmt.Sprintf("%s has %d tokens, the model only %d: text with the other tokens cannot be run",
+			f.Name, tok.Size(), vocab)
+	}
+	return warning, nil
+}

@@ -1,0 +1,45 @@
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/ingotml/ingot/convert/internal/encode"
+)
+
+// GenerationParameters returns the parameters of a generation_config.json that a Modelfile can also set. End-of-text
+// tokens are not among them; the runtime reads them from the file. Invalid values are omitted, with a warning.
+func GenerationParameters(data []byte) (params map[string]any, warnings []string) {
+	params = map[string]any{}
+	var c map[string]json.RawMessage
+	if json.Unmarshal(data, &c) != nil {
+		return params, []string{"generation_config.json is not a JSON object; its parameters are ignored"}
+	}
+	number := func(key, name string, whole bool, lo, hi float64) {
+		raw, ok := c[key]
+		if !ok || string(raw) == "null" {
+			return
+		}
+		var v float64
+		if json.Unmarshal(raw, &v) != nil || !(v >= lo && v <= hi) || whole && v != math.Trunc(v) {
+			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s is invalid and ignored",
+				key, encode.Clip(string(raw))))
+			return
+		}
+		if whole {
+			params[name] = int64(v)
+			return
+		}
+		params[name] = v
+	}
+	number("temperature", "temperature", false, 0, 1e3)
+	number("top_k", "top_k", true, 0, math.MaxInt32)
+	number("top_p", "top_p", false, 0, 1)
+	number("min_p", "min_p", false, 0, 1)
+	number("repetition_penalty", "repeat_penalty", false, 1e-3, 1e3)
+	if string(c["do_sample"]) == "false" { // transformers then ignores all others
+		params["temperature"] = 0.0
+	}
+	return params, warnings
+}

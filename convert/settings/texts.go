@@ -1,0 +1,181 @@
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+)
+
+// Texts are the texts and settings in an image, beside its weights and its configuration.
+type Texts struct {
+	Record
+	Template   string // chat template: the TEMPLATE line's, else the checkpoint's; "" = none
+	System     string
+	Messages   []Message
+	Licenses   []string
+	Parameters map[string]any // by name; numbers are json.Number
+
+	Own string // the TEMPLATE line's template; "" = none
+}
+
+// Read reads the texts of a model in the store.
+func Read(store *manifest.Store, entry *manifest.Entry) (*Texts, error) {
+	t := &Texts{}
+	var shipped []chat.File // files with the checkpoint's templates
+	for _, l := range entry.Image.Layers {
+		if err := t.read(store, l, &shipped); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", entry.Name, l.Name, err)
+		}
+	}
+	t.Template = t.Own
+	if t.Own == "" {
+		// A model runs without a template too. Callers that need one get the error from chat.Choose.
+		t.Template, _ = chat.Choose(shipped, "")
+	}
+	return t, nil
+}
+
+func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[]chat.File) error {
+	file := l.Kind == manifest.KindFile
+	template := file && chat.HoldsTemplate(l.Name)
+	switch {
+	case template || file && l.Name == RecordName:
+	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense,
+		l.Kind == manifest.KindParams, l.Kind == manifest.KindMessages:
+	default:
+		return nil
+	}
+	data, err := store.ReadBlob(l.Digest, MaxFile)
+	if err != nil {
+		return err
+	}
+	switch {
+	case file && l.Name == RecordName:
+		return json.Unmarshal(data, &t.Record)
+	case template:
+		*shipped = append(*shipped, chat.File{Name: l.Name, Data: data})
+	case l.Kind == manifest.KindTemplate:
+		t.Own = string(data)
+	case l.Kind == manifest.KindSystem:
+		t.System = string(data)
+	case l.Kind == manifest.KindLicense:
+		t.Licenses = append(t.Licenses, string(data))
+	case l.Kind == manifest.KindMessages:
+		return json.Unmarshal(data, &t.Messages)
+	case l.Kind == manifest.KindParams:
+		t.Parameters, err = DecodeParameters(data)
+	}
+	return err
+}
+
+// Modelfile returns a Modelfile that creates the same image again, with a line for each setting, so that users can edit
+// them. FROM names the image itself and provides weights, draft and files. Notes name the settings that no line can
+// express; FROM provides those too.
+func (t *Texts) Modelfile(from string) (file *modelfile.File, notes []string) {
+	file = &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: from}}}
+	add := func(name, key, value string) {
+		c := modelfile.Command{Name: name, Key: key, Value: value}
+		if !expressible(c) {
+			if key != "" {
+				name += fmt.Sprintf(" %q", key)
+			}
+			notes = append(notes, name+": not expressible as a line; FROM provides it")
+			return
+		}
+		file.Commands = append(file.Commands, c)
+	}
+	for _, c := range []struct{ name, value string }{
+		{modelfile.Template, t.Own}, {modelfile.System, t.System},
+		{modelfile.Renderer, t.Renderer}, {modelfile.Parser, t.Parser}, {modelfile.Requires, t.Requires},
+	} {
+		if c.value != "" {
+			add(c.name, "", c.value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
+		for _, v := range ParameterValues(t.Parameters[name]) {
+			add(modelfile.Parameter, name, v)
+		}
+	}
+	messages := len(file.Commands)
+	for _, m := range t.Messages {
+		add(modelfile.Message, m.Role, m.Content)
+	}
+	if len(file.Commands)-messages != len(t.Messages) { // MESSAGE lines replace all messages, so it is all or none
+		file.Commands = file.Commands[:messages]
+	}
+	for _, license := range t.Licenses {
+		add(modelfile.License, "", license)
+	}
+	return file, notes
+}
+
+// expressible reports whether a command survives formatting and parsing.
+func expressible(c modelfile.Command) bool {
+	from := modelfile.Command{Name: modelfile.From, Value: "x"}
+	formatted, err := (&modelfile.File{Commands: []modelfile.Command{from, c}}).Format()
+	if err != nil {
+		return false
+	}
+	reparsed, err := modelfile.Parse("", []byte(formatted))
+	if err != nil || len(reparsed.Commands) != 2 {
+		return false
+	}
+	got := reparsed.Commands[1]
+	if got.Name != c.Name || got.Key != c.Key || got.Value != c.Value {
+		return false
+	}
+	if c.Name != modelfile.Parameter {
+		return true
+	}
+	params, _, err := reparsed.Params()
+	if err != nil || len(params) != 1 {
+		return false
+	}
+	if _, several := params[c.Key].([]string); several {
+		return true
+	}
+	data, err := encode.JSON(params[c.Key])
+	return err == nil && string(data) == c.Value
+}
+
+// ParameterText formats parameters as lines with a name and a value.
+func ParameterText(params map[string]any) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		p, _ := modelfile.LookupParameter(name)
+		for _, v := range ParameterValues(params[name]) {
+			if p.Type == modelfile.Strings {
+				v = fmt.Sprintf("%q", v)
+			}
+			fmt.Fprintf(&b, "%s %s\n", name, v)
+		}
+	}
+	return b.String()
+}
+
+// ParameterValues formats the values of a parameter as in PARAMETER lines.
+func ParameterValues(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var out []string
+		for _, item := range v {
+			out = append(out, ParameterValues(item)...)
+		}
+		return out
+	}
+	data, err := encode.JSON(v)
+	if err != nil {
+		return nil
+	}
+	return []string{string(data)}
+}

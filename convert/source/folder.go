@@ -1,0 +1,113 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// Open reads a checkpoint folder: its configuration, the headers of its weights, and its other files. The caller must
+// close the result.
+func Open(dir string) (*Source, error) {
+	src := &Source{From: dir}
+	if err := src.openFolder(); err != nil {
+		_ = src.Close()
+		return nil, err
+	}
+	return src, nil
+}
+
+func (src *Source) openFolder() error {
+	entries, err := os.ReadDir(src.From)
+	if err != nil {
+		return err
+	}
+	if src.Files, err = readFiles(src.From, entries); err != nil {
+		return err
+	}
+	config, ok := src.File(ConfigName)
+	if !ok {
+		return fmt.Errorf("%s: %w: no %s%s", src.From, ErrSource, ConfigName, layoutHint(src.From))
+	}
+	if src.Model, err = arch.Detect(config.Data); err != nil {
+		return src.Located(err)
+	}
+	src.checkpoint, err = safetensors.OpenCheckpoint(src.From)
+	if errors.Is(err, safetensors.ErrNoWeights) {
+		return src.explainNoWeights(err, entries)
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range src.checkpoint.Unindexed() {
+		src.unlisted = append(src.unlisted, fileTensor(s))
+	}
+	return src.readTensors(config.Data)
+}
+
+// readTensors lists the weights, those of a quantized checkpoint under the names that they have in a plain one. It
+// removes the quantization settings from config.json, because in an image each blob describes its own type.
+func (src *Source) readTensors(config []byte) error {
+	found, err := sources.Read(sources.NewCheckpoint(src.From, config, src.checkpoint.Tensors()))
+	if err != nil {
+		return err
+	}
+	for _, s := range found.Plain {
+		src.tensors = append(src.tensors, fileTensor(s))
+	}
+	for _, w := range found.Weights {
+		src.tensors = append(src.tensors, codedTensor(w))
+	}
+	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
+	for _, i := range found.Ignored {
+		src.ignored = append(src.ignored, Ignored{fileTensor(i.Source), i.Reason})
+	}
+	src.recognized = found.Recognized
+	for i := range src.Files {
+		if f := &src.Files[i]; f.Name == ConfigName {
+			f.Data = sources.Strip(f.Data)
+			f.Size = int64(len(f.Data))
+		}
+	}
+	return nil
+}
+
+// explainNoWeights improves the error for a folder without safetensors, depending on what it has instead.
+func (src *Source) explainNoWeights(err error, entries []fs.DirEntry) error {
+	for _, e := range entries {
+		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
+		case ext == ".gguf":
+			return fmt.Errorf("%s: %w: GGUF files are not supported; use the model's safetensors checkpoint: %w",
+				filepath.Join(src.From, e.Name()), ErrSource, err)
+		case ext == ".pt" || ext == ".pth" || ext == ".ckpt" || ext == ".bin" && strings.Contains(e.Name(), "model"):
+			return fmt.Errorf("%s: %w: a PyTorch pickle runs code when it is read; use the model's safetensors checkpoint, "+
+				"or convert it on a machine where you trust it, with save_pretrained(..., safe_serialization=True) "+
+				"of transformers: %w", filepath.Join(src.From, e.Name()), ErrSource, err)
+		}
+	}
+	return err
+}
+
+// layoutHint guesses what a folder without config.json is.
+func layoutHint(dir string) string {
+	for _, hint := range []struct{ file, text string }{
+		{"model_index.json", ": it is an image-generation model (model_index.json), which is not supported"},
+		{"adapter_config.json", ": it is an adapter; name its base model in the FROM line of a Modelfile, " +
+			"and this folder in an ADAPTER line"},
+		{"params.json", ": it has its publisher's own layout (params.json); use the Hugging Face checkpoint"},
+	} {
+		if _, err := os.Stat(filepath.Join(dir, hint.file)); !errors.Is(err, fs.ErrNotExist) {
+			return hint.text
+		}
+	}
+	return ": want a folder with config.json and *.safetensors"
+}

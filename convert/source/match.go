@@ -1,0 +1,48 @@
+package source
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/ingotml/ingot/arch"
+)
+
+// Match matches the checkpoint's tensors against the model's tensor table.
+func (src *Source) Match() (arch.Match, error) {
+	var have []arch.TensorInfo
+	for _, w := range src.tensors {
+		info := arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path}
+		if w.Coded != nil {
+			info.Note = w.Coded.Format
+		}
+		have = append(have, info)
+	}
+	match, err := src.Model.Table().Check(have)
+	var wrong *arch.TableError
+	if !errors.As(err, &wrong) {
+		return match, err
+	}
+	for i, p := range wrong.Problems {
+		if p.Kind == arch.Absent {
+			wrong.Problems[i] = src.whereAbsent(p)
+		}
+	}
+	return match, wrong
+}
+
+// whereAbsent adds the expected file of an absent tensor to the problem.
+func (src *Source) whereAbsent(p arch.Problem) arch.Problem {
+	p.File = src.From
+	if src.checkpoint != nil {
+		if files := src.checkpoint.Files(); len(files) == 1 {
+			p.File = files[0].Path()
+		}
+	}
+	for _, w := range src.unlisted {
+		if w.Name == p.Tensor {
+			p.File = filepath.Join(src.From, IndexName)
+			p.Detail = "it is in " + w.File + " but not in the index"
+		}
+	}
+	return p
+}

@@ -1,0 +1,202 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/convert/adapter"
+	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
+	"github.com/opencontainers/go-digest"
+)
+
+// Merged lists an adapter's changes.
+type Merged struct {
+	Config digest.Digest  `json:"config"` // of adapter_config.json
+	Merged []MergedTensor `json:"merged"` // sorted by name
+}
+
+// MergedTensor is a tensor of the checkpoint that an adapter changes.
+type MergedTensor struct {
+	Name  string  `json:"name"`
+	Rank  int64   `json:"rank,omitempty"`
+	Scale float32 `json:"scale,omitempty"` // factor of the added product; 0 = the adapter replaces the tensor
+}
+
+// Merge replaces the tensors that an adapter changes.
+func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
+	plan := Merged{Config: digest.FromBytes(a.Config)}
+	var ranks []int64
+	changed := map[string]string{} // the adapter's tensor, by the changed weight's name
+	change := func(at int, w Tensor, by string, m MergedTensor) error {
+		if other, twice := changed[w.Name]; twice {
+			return fmt.Errorf("%s: tensor %s: %w: it changes %s, and so does %s", a.Path(), by, ErrSource, w.Name, other)
+		}
+		changed[w.Name] = by
+		src.tensors[at] = w
+		plan.Merged = append(plan.Merged, m)
+		return nil
+	}
+	for _, d := range a.Deltas {
+		at, err := src.target(a, d.A, d.Module+".weight")
+		if err != nil {
+			return plan, err
+		}
+		w, err := mergedWeight(src.tensors[at], d)
+		if err != nil {
+			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), d.A.Name, ErrSource, err)
+		}
+		if err := change(at, w, d.A.Name, MergedTensor{w.Name, d.Rank, d.Scale}); err != nil {
+			return plan, err
+		}
+		ranks = append(ranks, d.Rank)
+	}
+	for _, whole := range a.Whole {
+		at, err := src.target(a, whole.Source, whole.Name)
+		if err != nil {
+			return plan, err
+		}
+		old := src.tensors[at]
+		w := wholeWeight(old, whole.Source)
+		switch {
+		case !slices.Equal(w.Shape, old.Shape):
+			err = fmt.Errorf("it is %v, but %s is %v", w.Shape, old.Name, old.Shape)
+		case isMerged(old):
+			err = fmt.Errorf("it replaces %s, which an adapter has already changed", old.Name)
+		}
+		if err != nil {
+			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), whole.Source.Name, ErrSource, err)
+		}
+		if err := change(at, w, whole.Source.Name, MergedTensor{Name: w.Name}); err != nil {
+			return plan, err
+		}
+	}
+	slices.SortFunc(plan.Merged, func(a, b MergedTensor) int { return strings.Compare(a.Name, b.Name) })
+	src.recognized = append(slices.Clone(src.recognized), recognizedAdapter(ranks, len(a.Whole)))
+	return plan, nil
+}
+
+func recognizedAdapter(ranks []int64, whole int) sources.Recognized {
+	r := sources.Recognized{
+		Kind: "adapter", From: []string{adapter.ConfigName, adapter.WeightsName}, Tensors: len(ranks) + whole,
+	}
+	if len(ranks) > 0 {
+		r.What = fmt.Sprintf("LoRA of rank %d", slices.Min(ranks))
+		if most := slices.Max(ranks); most != slices.Min(ranks) {
+			r.What += fmt.Sprintf(" to %d", most)
+		}
+		r.What += fmt.Sprintf(" for %d weights", len(ranks))
+	}
+	if whole > 0 {
+		r.What = strings.TrimPrefix(fmt.Sprintf("%s, %d tensors whole", r.What, whole), ", ")
+	}
+	return r
+}
+
+// target finds the checkpoint's tensor that an adapter changes. The model class's name for a tensor may have another
+// prefix than the checkpoint's. If no tensor has the name, target matches the longest suffix that any tensor has; it
+// must be unique.
+func (src *Source) target(a *adapter.Adapter, s safetensors.Source, name string) (int, error) {
+	if i := slices.IndexFunc(src.tensors, func(w Tensor) bool { return w.Name == name }); i >= 0 {
+		return i, nil
+	}
+	var found []int
+	for rest := name; len(found) == 0 && strings.Contains(rest, ".") && (rest[0] < '0' || rest[0] > '9'); {
+		for i, w := range src.tensors {
+			if strings.HasSuffix("."+w.Name, "."+rest) {
+				found = append(found, i)
+			}
+		}
+		_, rest, _ = strings.Cut(rest, ".")
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return 0, fmt.Errorf("%s: tensor %s: %w: %s has no tensor %s to change; it is an adapter of another model",
+			a.Path(), s.Name, ErrSource, src.From, encode.Clip(name))
+	}
+	return 0, fmt.Errorf("%s: tensor %s: %w: it matches both %s and %s; "+
+		"merge it with merge_and_unload of the Python package peft",
+		a.Path(), s.Name, ErrSource, src.tensors[found[0]].Name, src.tensors[found[1]].Name)
+}
+
+func isMerged(w Tensor) bool { return w.Coded != nil && strings.HasSuffix(w.Coded.Format, withAdapter) }
+
+const withAdapter = " with an adapter"
+
+// mergedWeight returns a weight with an adapter's product added. The sum is computed in float32 and, unless another
+// type is requested, rounded once to the weight's type. The product of a quantized weight is another tensor; it is made
+// only if a type is requested.
+func mergedWeight(w Tensor, d adapter.Delta) (Tensor, error) {
+	if len(w.Shape) != 2 || d.A.Shape[1] != w.Shape[1] || d.B.Shape[0] != w.Shape[0] {
+		return w, fmt.Errorf("with lora_B it changes a weight of shape %v, but %s has shape %v",
+			[]int64{d.B.Shape[0], d.A.Shape[1]}, w.Name, w.Shape)
+	}
+	if w.Quant != 0 {
+		return w, fmt.Errorf("%s is already %s; merge the adapter into the unquantized model", w.Name, w.Quant)
+	}
+	coded := sources.Weight{Name: w.Name, Shape: w.Shape, DType: w.DType, Why: "an adapter is merged into it", Plain: true}
+	base := w.Parts()
+	switch {
+	case w.Coded != nil:
+		coded.Format, coded.Plain, coded.Read = w.Coded.Format, w.Coded.Plain, w.Coded.Read
+		coded.Parts = slices.Clone(w.Coded.Parts)
+	case w.DType != safetensors.F32 && w.DType != safetensors.F16 && w.DType != safetensors.BF16:
+		return w, fmt.Errorf("%s is %s: only F32, F16 and BF16 can be merged", w.Name, w.DType)
+	default:
+		coded.Format, coded.Read = strings.ToLower(string(w.DType)), w.Elements()
+		coded.Parts = []safetensors.Source{{Tensor: safetensors.Tensor{Name: w.Name, DType: w.DType, Shape: w.Shape}}}
+		if at, ok := w.place.(shard); ok {
+			coded.Parts[0] = at.tensor
+		}
+	}
+	coded.Format = strings.TrimSuffix(coded.Format, withAdapter) + withAdapter
+	coded.Read = adapter.Merged(coded.Read, d)
+	coded.Parts = append(coded.Parts, d.A, d.B)
+	return Tensor{
+		Name: w.Name, DType: w.DType, Shape: w.Shape, File: w.File, Path: w.Path, Coded: &coded,
+		parts: append(slices.Clone(base), fileTensor(d.A), fileTensor(d.B)),
+	}, nil
+}
+
+// wholeWeight returns an adapter's tensor that replaces one of the base model, in the base model's element type.
+func wholeWeight(old Tensor, s safetensors.Source) Tensor {
+	w := fileTensor(s)
+	w.Name = old.Name
+	if s.DType == old.DType || old.DType != safetensors.F32 && old.DType != safetensors.F16 &&
+		old.DType != safetensors.BF16 {
+		return w
+	}
+	w.DType, w.parts = old.DType, []Tensor{fileTensor(s)}
+	w.Coded = &sources.Weight{
+		Name: old.Name, Shape: s.Shape, DType: old.DType,
+		Format: strings.ToLower(string(s.DType)) + withAdapter, Why: "it is the adapter's",
+		Plain: true, Parts: []safetensors.Source{s}, Read: sources.PlainElements(s),
+	}
+	return w
+}
+
+// blobElements reads a plain tensor in the store. It opens the blob only for each read, because a model has thousands.
+type blobElements struct{ w Tensor }
+
+func (b blobElements) Floats(dst []byte, begin, count int64) error {
+	r, closeBlob, err := b.w.Open()
+	if err != nil {
+		return err
+	}
+	defer closeBlob()
+	width := int64(b.w.DType.Bits() / 8)
+	buf := make([]byte, count*width)
+	if err := ReadFull(r, buf, begin*width); err != nil {
+		return err
+	}
+	return quantize.Cast(dst, quantize.F32, buf, quantize.DType(b.w.DType))
+}
+
+func (b blobElements) Codes(quantize.Blocks, int64, int64) error {
+	return fmt.Errorf("tensor %s: %w: a plain tensor has no codes", b.w.Name, ErrSource)
+}

@@ -1,0 +1,64 @@
+package source
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/blob"
+)
+
+// modulesName is sentence-transformers' list of an embedding model's modules. Each has a folder.
+const modulesName = "modules.json"
+
+// withPooling adds the configuration of the pooling module, which reduces many vectors to one, if the checkpoint has
+// it. It is the only imported file that is in a subfolder.
+func withPooling(dir string, files []File) ([]File, error) {
+	folder := "1_Pooling" // the default without the list
+	if i := slices.IndexFunc(files, func(f File) bool { return f.Name == modulesName }); i >= 0 {
+		var modules []struct{ Path, Type string }
+		if err := json.Unmarshal(files[i].Data, &modules); err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", files[i].Source, ErrSource, err)
+		}
+		folder = ""
+		for _, m := range modules {
+			if strings.HasSuffix(m.Type, ".Pooling") {
+				folder = m.Path
+			}
+		}
+		if folder == "" {
+			return files, nil
+		}
+		if !fs.ValidPath(folder) || folder == "." || path.Join(folder, ConfigName) == blob.DraftConfig ||
+			strings.ContainsAny(folder, `\:`) {
+			return nil, fmt.Errorf("%s: %w: %q is not a folder in the checkpoint",
+				files[i].Source, ErrSource, encode.Clip(folder))
+		}
+	}
+	name := path.Join(folder, ConfigName)
+	source := filepath.Join(dir, filepath.FromSlash(name))
+	data, err := readBounded(source)
+	if errors.Is(err, fs.ErrNotExist) {
+		return files, nil // a model for text generation needs none
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(data) {
+		return nil, fmt.Errorf("%s: %w: not valid JSON", source, ErrSource)
+	}
+	files = append(files, File{
+		Kind: manifest.KindFile, Name: name, Source: source,
+		Size: int64(len(data)), Data: data, origin: fingerprintOf(data),
+	})
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	return files, nil
+}

@@ -1,0 +1,114 @@
+// Package source opens what an image can be made from: a checkpoint folder, or another image in the store.
+//
+// A [Source] is a list of named tensors, each with type, shape and a way to read its bytes, and small files by name.
+// What follows (plan, write, export, provenance) knows sources only, and not where their tensors come from. A quantized
+// checkpoint (package sources) and a merged adapter (package adapter) are presented as tensors like others.
+//
+// Contract:
+//   - Opening reads headers and small files, and no weights. What headers can reveal is an error then.
+//   - Tensors are read with positioned reads, concurrently if need be, and are never mapped.
+//   - A source has an identity ([Tensor.Identity], [Source.Image]): if it is equal, the bytes are. A file that changes
+//     while it is open is an error of [Tensor.Unchanged].
+package source
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/safetensors"
+	"github.com/opencontainers/go-digest"
+)
+
+// ErrSource reports a source that cannot be imported.
+var ErrSource = sources.ErrSource
+
+// Names of files in folders and images.
+const (
+	ConfigName = "config.json"
+	IndexName  = "model.safetensors.index.json"
+)
+
+// Source is an open source of an image. It is not changed after it was opened, except by [Source.Merge].
+type Source struct {
+	From  string // the folder or the image, for messages
+	Model arch.Model
+	Files []File  // to include in the image, sorted by name; config.json is one of them
+	Draft *Source // the draft of an image that has one
+
+	tensors    []Tensor // sorted by name
+	unlisted   []Tensor
+	ignored    []Ignored
+	recognized []sources.Recognized
+	checkpoint *safetensors.Checkpoint // of a folder
+	image      digest.Digest
+	record     settings.Record
+}
+
+// Ignored is a tensor of a quantized checkpoint that is not needed.
+type Ignored struct {
+	Tensor
+	Reason string
+}
+
+// Tensors returns the tensors, sorted by name. The caller must not modify them.
+func (src *Source) Tensors() []Tensor { return src.tensors }
+
+// Unlisted returns the tensors that are in a checkpoint's shards, but not in its index.
+func (src *Source) Unlisted() []Tensor { return src.unlisted }
+
+// Ignored returns the tensors that are not needed.
+func (src *Source) Ignored() []Ignored { return src.ignored }
+
+// Recognized lists the packings that were detected, and the tensors that revealed them.
+func (src *Source) Recognized() []sources.Recognized { return src.recognized }
+
+// IsImage reports whether the source is an image in the store.
+func (src *Source) IsImage() bool { return src.image != "" }
+
+// Image returns the digest of an image's manifest; "" for other sources.
+func (src *Source) Image() digest.Digest { return src.image }
+
+// Record returns the choices of an image's creator. It is empty for other sources.
+func (src *Source) Record() settings.Record { return src.record }
+
+// Close closes the tensors' files.
+func (src *Source) Close() error {
+	var errs []error
+	if src.Draft != nil {
+		errs = append(errs, src.Draft.Close())
+	}
+	if src.checkpoint != nil {
+		errs = append(errs, src.checkpoint.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// File finds one of Files by name.
+func (src *Source) File(name string) (File, bool) {
+	for _, f := range src.Files {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return File{}, false
+}
+
+// Lookup finds a tensor by name.
+func (src *Source) Lookup(name string) (Tensor, error) {
+	if w, ok := find(src.tensors, name); ok {
+		return w, nil
+	}
+	return Tensor{}, fmt.Errorf("%s: tensor %q: %w: not found", src.From, name, ErrSource)
+}
+
+// Located prefixes an error that starts with a file name with the folder.
+func (src *Source) Located(err error) error {
+	if src.IsImage() {
+		return fmt.Errorf("%s: %w", src.From, err)
+	}
+	return fmt.Errorf("%s%c%w", src.From, filepath.Separator, err)
+}

@@ -1,0 +1,286 @@
+// Package write writes the blobs of a plan into the store, streamed from the source on all processors.
+//
+// Contract:
+//   - Blobs stay in the store's ingest folder until the last one is complete. A run that fails or is killed leaves
+//     models and blobs unchanged; the next run with the same plan and source resumes it.
+//   - The number of processors and the amount of memory have no influence on a byte.
+//   - Memory is a fixed number of slabs, whatever the size of a tensor.
+package write
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/ingotml/ingot/convert/plan"
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+)
+
+// Event reports the progress of a run.
+type Event struct {
+	Tensors, TotalTensors int   // completed and planned
+	Bytes, TotalBytes     int64 // of the sources
+	Resumed               int64 // part of Bytes that an interrupted run had completed
+}
+
+// Options control how a plan is written. They do not affect the result.
+type Options struct {
+	Parallel int         // concurrent tensors; 0 = the number of processors
+	Memory   int64       // memory limit of the process in bytes; 0 = DefaultMemory
+	Progress func(Event) // called after each batch, never concurrently
+}
+
+// Written is an image whose blobs are all in the store.
+type Written struct {
+	Image   manifest.Image
+	Reused  int64 // bytes of blobs that were already in the store
+	Resumed int64 // bytes of blobs that an interrupted run had completed
+
+	ingest    *manifest.Ingest
+	checksums *checksums
+}
+
+// SourceChecksum returns the checksum of a source tensor's bytes in its file.
+func (w *Written) SourceChecksum(t source.Tensor) ([sha256.Size]byte, error) {
+	return w.checksums.lookup(t)
+}
+
+// Done removes the state for resuming. Call it when the image has its name.
+func (w *Written) Done() { w.ingest.Remove() }
+
+// Close releases the ingest folder and keeps the state for resuming. After Done it does nothing.
+func (w *Written) Close() { w.ingest.Close() }
+
+// Image writes the blobs of a plan's image. The caller holds the store's lock until the image has a name; it then calls
+// Done, and Close in any case.
+//
+// All blobs stay in the store's ingest folder until the last one is complete. After an error, a cancelled ctx or a
+// crash, Image resumes if the plan and its sources are the same. Publishing the blobs cannot be cancelled, because
+// other images may use them from then on.
+func Image(ctx context.Context, store *manifest.Store, p *plan.Plan, opts Options) (*Written, error) {
+	n := opts.Parallel
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	memory, err := newSlabs(opts.Memory, n)
+	if err != nil {
+		return nil, err
+	}
+	key, err := p.Key()
+	if err != nil {
+		return nil, err
+	}
+	ingest, err := store.OpenIngest(ctx, key)
+	if err != nil {
+		return nil, Explain(err)
+	}
+	w := &writer{
+		store: store, plan: p, ingest: ingest, slabs: memory,
+		idle: semaphore.NewWeighted(int64(n)), progress: opts.Progress,
+	}
+	out, err := w.write(ctx, n)
+	if err != nil {
+		ingest.Close()
+		return nil, Explain(err)
+	}
+	return out, nil
+}
+
+func (w *writer) write(ctx context.Context, n int) (*Written, error) {
+	if err := w.stage(ctx, n); err != nil {
+		return nil, err
+	}
+	return w.publish()
+}
+
+// Explain adds a remedy to errors of the operating system.
+func Explain(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w; free some space and run this again to resume", err)
+	case errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w; set INGOT_HOME to use another store", err)
+	}
+	return err
+}
+
+type writer struct {
+	store     *manifest.Store
+	plan      *plan.Plan
+	ingest    *manifest.Ingest
+	slabs     *slabs
+	idle      *semaphore.Weighted // processors without a file or tensor to work on
+	sealing   errgroup.Group      // blobs being synced, while processors continue
+	fail      context.CancelCauseFunc
+	progress  func(Event)
+	mu        sync.Mutex
+	event     Event
+	resumed   int64
+	checksums checksums
+}
+
+// sealParallel is the number of blobs synced at a time. A sync waits for the disk; with fewer of them, a model's many
+// small blobs would stall the processors.
+const sealParallel = 32
+
+// stage writes all blobs into the ingest folder.
+func (w *writer) stage(ctx context.Context, n int) error {
+	w.event.TotalTensors = len(w.plan.Tensors)
+	w.event.TotalBytes = w.plan.Totals.SourceBytes + w.plan.Totals.FileBytes
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	w.fail = fail
+	w.sealing.SetLimit(sealParallel)
+	var group sync.WaitGroup
+	each := func(what string, name string, do func() error) {
+		_ = w.idle.Acquire(context.Background(), 1)
+		group.Go(func() {
+			defer w.idle.Release(1)
+			err := ctx.Err()
+			if err == nil {
+				err = do()
+			}
+			if err != nil {
+				fail(fmt.Errorf("write %s %s: %w", what, name, err)) // the first error wins
+			}
+		})
+	}
+	for i := range w.plan.Files {
+		f := &w.plan.Files[i]
+		each("file", f.Name, func() error { return w.file(ctx, f) })
+	}
+	for _, t := range largestFirst(w.plan.Tensors) {
+		each("tensor", t.Name, func() error { return w.tensor(ctx, t) })
+	}
+	group.Wait()
+	_ = w.sealing.Wait()
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// largestFirst orders tensors by size, so that all processors finish at about the same time.
+func largestFirst(tensors []plan.Tensor) []*plan.Tensor {
+	order := make([]*plan.Tensor, len(tensors))
+	for i := range tensors {
+		order[i] = &tensors[i]
+	}
+	slices.SortStableFunc(order, func(a, b *plan.Tensor) int { return cmp.Compare(b.SourceBytes(), a.SourceBytes()) })
+	return order
+}
+
+// finished reports whether the ingest folder or the store already has a blob, and if so counts it as done.
+func (w *writer) finished(name string, source int64, tensors int) bool {
+	_, size, ok := w.ingest.Lookup(name)
+	if ok {
+		w.mu.Lock()
+		w.resumed += size
+		if w.progress != nil {
+			w.event.Resumed += source
+		}
+		w.mu.Unlock()
+		w.report(source, tensors)
+	}
+	return ok
+}
+
+// blobName returns a blob's name in the ingest folder.
+func blobName(kind manifest.Kind, name string) string { return string(kind) + "/" + name }
+
+func (w *writer) file(ctx context.Context, f *source.File) error {
+	name := blobName(f.Kind, f.Name)
+	if w.finished(name, f.Size, 0) {
+		return nil
+	}
+	blob, err := w.ingest.NewBlob(name)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(struct{ io.Writer }{blob}, bytes.NewReader(f.Data)); err != nil {
+		blob.Abort()
+		return err
+	}
+	w.seal(ctx, "file "+f.Name, blob, func(int64) error {
+		w.report(f.Size, 0)
+		return nil
+	})
+	return nil
+}
+
+// seal completes a blob in the background, and then calls done.
+func (w *writer) seal(ctx context.Context, what string, blob *manifest.IngestBlob, done func(size int64) error) {
+	w.sealing.Go(func() error {
+		defer blob.Abort()
+		_, size, err := blob.Seal(ctx)
+		if err == nil {
+			err = done(size)
+		}
+		if err != nil {
+			w.fail(fmt.Errorf("write %s: %w", what, err))
+		}
+		return nil
+	})
+}
+
+func (w *writer) report(bytes int64, tensors int) {
+	if w.progress == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.event.Bytes += bytes
+	w.event.Tensors += tensors
+	w.progress(w.event)
+}
+
+// publish moves all blobs from the ingest folder into the store.
+func (w *writer) publish() (*Written, error) {
+	existing := w.present()
+	if err := w.ingest.Publish(); err != nil {
+		return nil, err
+	}
+	image := manifest.Image{Config: w.plan.Config, Layers: w.plan.Layers()}
+	out := &Written{Image: image, Resumed: w.resumed, ingest: w.ingest, checksums: &w.checksums}
+	for i, l := range out.Image.Layers {
+		if l.Digest == "" {
+			d, size, ok := w.ingest.Lookup(blobName(l.Kind, l.Name))
+			if !ok {
+				return nil, fmt.Errorf("write %s %s: the blob is missing", l.Kind, l.Name)
+			}
+			l.Digest, l.Size = d, size
+			out.Image.Layers[i] = l
+		}
+		if existing[l.Digest.Encoded()] {
+			out.Reused += l.Size
+		}
+	}
+	return out, nil
+}
+
+// present lists the store's blobs before publishing. It only serves the number of reused bytes, so errors are ignored.
+func (w *writer) present() map[string]bool {
+	out := map[string]bool{}
+	entries, err := os.ReadDir(filepath.Dir(w.store.BlobPath(digest.FromString(""))))
+	if err != nil {
+		return out
+	}
+	for _, e := range entries {
+		out[e.Name()] = true
+	}
+	return out
+}
