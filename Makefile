@@ -150,7 +150,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # What reads other people's files and requests gets a few seconds of it in every test run.
-PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./registry ./registry/sigstore ./server
+PARSERS = ./safetensors ./arch ./convert/recipe ./convert/sources ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./registry ./registry/sigstore ./server
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)
 
