@@ -61,13 +61,13 @@ func (g *goRun) functions() template.FuncMap {
 	}
 }
 
-// text returns the text that make produces, which has at most most bytes, and counts it against the limits.
-func (g *goRun) text(most int, make func() (string, error)) (string, error) {
-	g.steps += int64(most) / 256
+// text returns the text that make produces, which has at most maxBytes bytes, and counts it against the limits.
+func (g *goRun) text(maxBytes int, make func() (string, error)) (string, error) {
+	g.steps += int64(maxBytes) / 256
 	if err := g.check(); err != nil {
 		return "", err
 	}
-	if g.memory+int64(most) > g.limits.Memory {
+	if g.memory+int64(maxBytes) > g.limits.Memory {
 		return "", g.fail("more than %d bytes of memory", g.limits.Memory)
 	}
 	s, err := make()

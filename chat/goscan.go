@@ -8,8 +8,8 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// tooMuch returns the error of a Go template whose text exceeds a limit.
-func tooMuch(format string, args ...any) error {
+// limitError returns the error of a Go template whose text exceeds a limit.
+func limitError(format string, args ...any) error {
 	return fmt.Errorf("%w: %w: %s", ErrTemplate, jinja.ErrLimit, fmt.Sprintf(format, args...))
 }
 
@@ -87,13 +87,13 @@ func (s *scanner) action(text string) (int, error) {
 			continue
 		case c == '(':
 			if parens++; s.depth+parens > limits.TemplateNesting {
-				return 0, tooMuch("parentheses nested more than %d deep", limits.TemplateNesting)
+				return 0, limitError("parentheses nested more than %d deep", limits.TemplateNesting)
 			}
 		case c == ')':
 			parens--
 		case c == ':' && strings.HasPrefix(text[i:], ":="):
 			if s.variables++; s.variables > limits.TemplateVariables {
-				return 0, tooMuch("more than %d variables", limits.TemplateVariables)
+				return 0, limitError("more than %d variables", limits.TemplateVariables)
 			}
 		}
 		i++
@@ -119,7 +119,7 @@ func (s *scanner) count(words [2]string) error {
 	switch words[0] {
 	case "define", "block":
 		if s.definitions++; s.definitions > limits.TemplateDefinitions {
-			return tooMuch("more than %d definitions", limits.TemplateDefinitions)
+			return limitError("more than %d definitions", limits.TemplateDefinitions)
 		}
 		s.open = append(s.open, 1)
 		s.depth++
@@ -138,7 +138,7 @@ func (s *scanner) count(words [2]string) error {
 		}
 	}
 	if s.depth > limits.TemplateNesting {
-		return tooMuch("blocks nested more than %d deep", limits.TemplateNesting)
+		return limitError("blocks nested more than %d deep", limits.TemplateNesting)
 	}
 	return nil
 }

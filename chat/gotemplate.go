@@ -149,12 +149,12 @@ func (g *goRun) finish(err error) (string, error) {
 	return g.out.String(), nil
 }
 
-// goTexts are the string variables. execute sets missing ones to "", because text/template would print "<no value>".
-var goTexts = []string{"System", "Prompt", "Response", "Suffix", "ThinkLevel"}
+// goStrings are the string variables. execute sets missing ones to "", because text/template would print "<no value>".
+var goStrings = []string{"System", "Prompt", "Response", "Suffix", "ThinkLevel"}
 
 // execute runs the template with data. With cut, it stops where the response goes.
 func (g *goRun) execute(data map[string]any, cut bool) error {
-	for _, name := range goTexts {
+	for _, name := range goStrings {
 		if _, given := data[name]; !given {
 			data[name] = ""
 		}

@@ -104,7 +104,7 @@ func (trees goTrees) measure(name string) error {
 		}
 	}
 	if t.total > limits.TemplateDepth {
-		return tooMuch("templates that call each other nest more than %d levels", limits.TemplateDepth)
+		return limitError("templates that call each other nest more than %d levels", limits.TemplateDepth)
 	}
 	t.state = visited
 	return nil

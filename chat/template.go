@@ -50,7 +50,7 @@ var (
 // ErrTemplate, or is the context's error. Time is linear in the length of the text, which limits.TemplateText bounds.
 func Parse(ctx context.Context, text string) (Template, error) {
 	if len(text) > limits.TemplateText {
-		return nil, tooMuch("a template of %d bytes; at most %d", len(text), limits.TemplateText)
+		return nil, limitError("a template of %d bytes; at most %d", len(text), limits.TemplateText)
 	}
 	switch {
 	case jinjaStatement.MatchString(text):

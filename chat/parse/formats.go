@@ -9,10 +9,10 @@ type format struct {
 	name             string // word that may follow the opening tag of thinking
 	callEndsThinking bool   // a call inside thinking ends the thinking: the model forgot the closing tag
 	forms            []form
-	bare             *form    // form of a call without a tag, at the start of a response
-	control          []string // tags dropped anywhere in the content
-	noise            []string // texts dropped directly after a call
-	writes           *writing // for grammars of calls; nil: unknown
+	bare             *form       // form of a call without a tag, at the start of a response
+	control          []string    // tags dropped anywhere in the content
+	noise            []string    // texts dropped directly after a call
+	syntax           *callSyntax // for grammars of calls; nil: unknown
 }
 
 // form is one syntax of a call.
@@ -46,33 +46,33 @@ var formats = map[string]*format{
 	// Thinking and content, no calls.
 	"thinking": {think: thinkTags},
 	// JSON in <tool_call>: Hermes 2 Pro, Qwen 2.5, Granite 4 and others.
-	"hermes": {think: thinkTags, forms: toolCallForms, noise: []string{"</tool_call>"}, writes: &toolCallObjects},
+	"hermes": {think: thinkTags, forms: toolCallForms, noise: []string{"</tool_call>"}, syntax: &toolCallObjects},
 	"qwen3": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
-		writes: &toolCallObjects},
+		syntax: &toolCallObjects},
 	// <function=...> in <tool_call>. These models sometimes forget </think> before a call.
 	"qwen3-coder": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
-		writes: &toolCallFunctions},
+		syntax: &toolCallFunctions},
 	"qwen3.5": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
-		writes: &toolCallFunctions},
+		syntax: &toolCallFunctions},
 	"nemotron-3": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
-		writes: &toolCallFunctions},
-	// JSON lists in <TOOLCALL>: Nemotron before version 3. The smallest model writes the tag in lower case.
+		syntax: &toolCallFunctions},
+	// JSON lists in <TOOLCALL>: Nemotron before version 3. The small model writes the tag in lower case.
 	"nemotron": {think: thinkTags, forms: []form{
 		{open: "<TOOLCALL>", tag: "</TOOLCALL>", end: jsonTagEnd("</TOOLCALL>"), parse: parseJSON},
 		{open: "<toolcall>", tag: "</toolcall>", end: jsonTagEnd("</toolcall>"), parse: parseJSON},
-	}, writes: &writing{open: "<TOOLCALL>", begin: "[", next: ", ", end: "]</TOOLCALL>",
+	}, syntax: &callSyntax{open: "<TOOLCALL>", begin: "[", next: ", ", end: "]</TOOLCALL>",
 		call: objects("name", "arguments")}},
 	// GLM 4.5 to 4.7, and other models with the same tags.
 	"glm-4.7": {think: thinkTags, forms: []form{
 		{open: "<tool_call>", tag: "</tool_call>", end: tagsEnd("</tool_call>"), parse: parseGLM},
-	}, writes: &glmCalls},
+	}, syntax: &glmCalls},
 	"gemma4": {
 		think: Tags{"<|channel>", "<channel|>"}, anywhere: true, name: "thought\n",
 		forms: []form{{open: "<|tool_call>", tag: "<tool_call|>", end: func() ender { return &gemmaEnd{} },
 			parse: parseGemma}},
 		noise: []string{"<tool_call|>", "<|tool_response>"},
 		// Grammars write the arguments as JSON, which the parser also accepts. The last brace ends the call.
-		writes: &writing{open: "<|tool_call>", begin: "call:", next: "<tool_call|><|tool_call>call:", call: named("")},
+		syntax: &callSyntax{open: "<|tool_call>", begin: "call:", next: "<tool_call|><|tool_call>call:", call: named("")},
 	},
 	// DeepSeek V3 and R1 put the JSON in a code fence, V3.1 does not.
 	"deepseek3": {
@@ -82,7 +82,7 @@ var formats = map[string]*format{
 			end: tagsEnd("<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"), parse: parseDeepSeek,
 		}},
 		control: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"},
-		writes: &writing{
+		syntax: &callSyntax{
 			open: "<｜tool▁calls▁begin｜>", begin: "<｜tool▁call▁begin｜>", next: "<｜tool▁call▁end｜><｜tool▁call▁begin｜>",
 			end: "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", call: named("<｜tool▁sep｜>"),
 		},
@@ -91,17 +91,17 @@ var formats = map[string]*format{
 	// writes the same elements without marks and without that attribute.
 	"deepseek3.2": {
 		think: thinkTags, forms: []form{invokeForm("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜")},
-		writes: invokes("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜"),
+		syntax: invokes("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜"),
 	},
 	"minimax": {
 		think: thinkTags, forms: []form{invokeForm("<minimax:tool_call>", "</minimax:tool_call>", "")},
-		writes: invokes("<minimax:tool_call>", "</minimax:tool_call>", ""),
+		syntax: invokes("<minimax:tool_call>", "</minimax:tool_call>", ""),
 	},
 	// [TOOL_CALLS] and a JSON list, or, since tokenizer version 11, a name and its arguments.
 	"mistral": {
 		think: Tags{"[THINK]", "[/THINK]"}, anywhere: true,
 		forms:  []form{{open: "[TOOL_CALLS]", end: func() ender { return &mistralEnd{} }, parse: parseMistral}},
-		writes: &writing{open: "[TOOL_CALLS]", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
+		syntax: &callSyntax{open: "[TOOL_CALLS]", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
 	},
 	// Llama 3.1 and later, and models derived from them. A call is a JSON object, a JSON list, or a list of Python calls,
 	// and is the whole response; or the python tag precedes a JSON object or Python code. Llama 4 writes empty python
@@ -114,14 +114,14 @@ var formats = map[string]*format{
 		bare:    &form{end: func() ender { return &jsonEnd{} }, parse: parseBare},
 		control: []string{"<|python_start|>", "<|python_end|>"},
 		noise:   []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
-		writes:  &writing{next: "; ", call: objects("name", "parameters")},
+		syntax:  &callSyntax{next: "; ", call: objects("name", "parameters")},
 	},
 	// Granite 3 and Phi-4-mini: a JSON list after a tag. Phi writes a closing tag.
 	"granite": {
 		think:  thinkTags,
 		forms:  []form{{open: "<|tool_call|>", end: func() ender { return &jsonEnd{} }, parse: parseJSON}},
 		noise:  []string{"<|/tool_call|>", "<|end_of_text|>"},
-		writes: &writing{open: "<|tool_call|>", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
+		syntax: &callSyntax{open: "<|tool_call|>", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
 	},
 	// Command R7B and later: JSON lists of actions.
 	"cohere": {
@@ -129,25 +129,25 @@ var formats = map[string]*format{
 		forms: []form{{open: "<|START_ACTION|>", tag: "<|END_ACTION|>", end: jsonTagEnd("<|END_ACTION|>"),
 			parse: parseJSON}},
 		control: []string{"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
-		writes: &writing{open: "<|START_ACTION|>", begin: "[\n", next: ",\n", end: "\n]<|END_ACTION|>",
+		syntax: &callSyntax{open: "<|START_ACTION|>", begin: "[\n", next: ",\n", end: "\n]<|END_ACTION|>",
 			call: objects("tool_name", "parameters")},
 	},
 }
 
 // Syntax of the calls that toolCallForms and GLM models use.
 var (
-	toolCallObjects = writing{
+	toolCallObjects = callSyntax{
 		open: "<tool_call>", begin: "\n", next: "\n</tool_call>\n<tool_call>\n", end: "\n</tool_call>",
 		call: objects("name", "arguments"),
 	}
-	toolCallFunctions = writing{
+	toolCallFunctions = callSyntax{
 		open: "<tool_call>", begin: "\n", next: "\n</tool_call>\n<tool_call>\n", end: "\n</tool_call>", avoid: parameterClose,
 		call: element{
 			head: "<function=", afterName: ">\n", tail: "</function>",
 			open: parameterOpen, afterKey: ">\n", closed: "\n" + parameterClose + "\n", avoid: parameterClose,
 		}.call,
 	}
-	glmCalls = writing{
+	glmCalls = callSyntax{
 		open: "<tool_call>", next: "</tool_call>\n<tool_call>", end: "</tool_call>", avoid: "</arg_value>",
 		call: element{open: "<arg_key>", afterKey: "</arg_key><arg_value>", closed: "</arg_value>",
 			avoid: "</arg_value>"}.call,

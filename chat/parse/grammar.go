@@ -35,10 +35,10 @@ type Grammar struct {
 // caller compiles the grammar.
 func CallGrammar(name string, offers []Offer, once bool) (Grammar, error) {
 	f, _ := lookup(name)
-	if f == nil || f.writes == nil {
+	if f == nil || f.syntax == nil {
 		return Grammar{}, fmt.Errorf("%w: format %q is not supported", ErrNoGrammar, clip(name))
 	}
-	w := f.writes
+	w := f.syntax
 	if len(offers) == 0 {
 		return Grammar{}, fmt.Errorf("%w: there are no tools", ErrNoGrammar)
 	}
@@ -70,8 +70,8 @@ func CallGrammar(name string, offers []Offer, once bool) (Grammar, error) {
 	return Grammar{Rules: b.String(), Open: w.open}, nil
 }
 
-// writing is the syntax of calls as the models of a format were trained to write them.
-type writing struct {
+// callSyntax is the syntax of calls as the models of a format were trained to write them.
+type callSyntax struct {
 	open             string // opening tag
 	begin, next, end string // between the tag and the first call, between calls, after the last call
 	avoid            string // closing tag of unquoted string values; "" if there are none

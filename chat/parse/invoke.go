@@ -101,7 +101,7 @@ func attribute(head, element, name string) (value string, ok bool) {
 
 // invokes returns the syntax of these calls. With a mark, an attribute of a parameter tells whether its value is a
 // string.
-func invokes(open, end, mark string) *writing {
+func invokes(open, end, mark string) *callSyntax {
 	e := element{
 		head: "<" + mark + `invoke name="`, afterName: "\">\n", tail: "</" + mark + "invoke>",
 		open: "<" + mark + `parameter name="`, afterKey: `">`, closed: "</" + mark + "parameter>\n", avoid: "</" + mark +
@@ -110,5 +110,5 @@ func invokes(open, end, mark string) *writing {
 	if mark != "" {
 		e.afterKey, e.beforeJSON = `" string="true">`, `" string="false">`
 	}
-	return &writing{open: open, begin: "\n", next: "\n", end: "\n" + end, avoid: e.avoid, call: e.call}
+	return &callSyntax{open: open, begin: "\n", next: "\n", end: "\n" + end, avoid: e.avoid, call: e.call}
 }

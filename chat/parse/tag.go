@@ -29,7 +29,7 @@ func (m *machine) tags(yield func(string, func(*machine)) bool) {
 		if !yield(m.think.Close, (*machine).endThinking) || m.name != "" && !yield(m.name, (*machine).dropName) {
 			return
 		}
-		if m.fresh && !yield(m.think.Open, (*machine).again) {
+		if m.fresh && !yield(m.think.Open, (*machine).reopenThinking) {
 			return
 		}
 	} else if m.fresh || m.f.anywhere {
@@ -67,8 +67,8 @@ func (m *machine) beginThinking() {
 	m.space = m.space[:0]
 }
 
-// again drops an opening tag that the prompt already contains.
-func (m *machine) again() { m.beginThinking() }
+// reopenThinking drops an opening tag that the prompt already contains.
+func (m *machine) reopenThinking() { m.beginThinking() }
 
 func (m *machine) dropName() { m.name = "" }
 
